@@ -1,0 +1,309 @@
+//! Chains: the messages from a root to a head, shared and cheap to extend.
+//!
+//! A chain is runs of nodes behind one `Arc`: a clone is a reference count, adding a node copies at most one
+//! short run, and what a store read in packed form stays packed until a node of that run is looked at. It holds
+//! no store and no lock.
+
+use std::fmt;
+use std::ops::Index;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+
+use crate::pack::{self, UnpackError};
+use crate::{MessageId, Node};
+
+/// How many nodes a run holds before the next one is begun.
+const RUN: usize = 64;
+
+/// Nodes of one path through the message graph, root first.
+///
+/// A windowed read gives the end of a path; [`skipped`](Self::skipped) says how many nodes come before it, so
+/// a part never passes for the whole.
+#[derive(Clone, Default)]
+pub struct Chain(Arc<Inner>);
+
+#[derive(Clone, Default)]
+struct Inner {
+    skipped: u64,
+    len: usize,
+    runs: Vec<Run>,
+}
+
+#[derive(Clone)]
+struct Run {
+    /// Position of the first node in the chain.
+    start: usize,
+    nodes: Arc<RunNodes>,
+}
+
+struct RunNodes {
+    len: usize,
+    /// The packed form, for a run that came from a store; always readable, [`Chain::from_packed`] checked it.
+    packed: Bytes,
+    nodes: OnceLock<Vec<Arc<Node>>>,
+}
+
+impl RunNodes {
+    fn of(nodes: Vec<Arc<Node>>) -> Arc<Self> {
+        Arc::new(Self { len: nodes.len(), packed: Bytes::new(), nodes: nodes.into() })
+    }
+
+    fn nodes(&self) -> &[Arc<Node>] {
+        self.nodes.get_or_init(|| {
+            let mut nodes = pack::unpack(&self.packed).expect("counted when the chain was made");
+            nodes.truncate(self.len);
+            nodes
+        })
+    }
+}
+
+/// A packed run and how many of its nodes, from the first on, belong to the chain.
+#[derive(Clone, Debug)]
+pub struct PackedRun {
+    /// The packed nodes.
+    pub bytes: Bytes,
+    /// How many of them to take; `usize::MAX` for all.
+    pub take: usize,
+}
+
+impl Chain {
+    /// A chain of these nodes, behind `skipped` others.
+    pub fn from_nodes(skipped: u64, nodes: impl IntoIterator<Item = Arc<Node>>) -> Self {
+        let mut chain = Inner { skipped, ..Inner::default() };
+        let mut nodes = nodes.into_iter();
+        loop {
+            let run: Vec<_> = nodes.by_ref().take(RUN).collect();
+            if run.is_empty() {
+                return Self(Arc::new(chain));
+            }
+            chain.push_run(RunNodes::of(run));
+        }
+    }
+
+    /// A chain of packed runs, behind `skipped` other nodes. Checks the frames now, reads the nodes later.
+    pub fn from_packed(skipped: u64, runs: impl IntoIterator<Item = PackedRun>) -> Result<Self, UnpackError> {
+        let mut chain = Inner { skipped, ..Inner::default() };
+        for PackedRun { bytes, take } in runs {
+            let len = pack::count(&bytes)?.min(take);
+            if len > 0 {
+                chain.push_run(Arc::new(RunNodes { len, packed: bytes, nodes: OnceLock::new() }));
+            }
+        }
+        Ok(Self(Arc::new(chain)))
+    }
+
+    /// How many nodes it has.
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// How many nodes of the path come before the first one here.
+    pub fn skipped(&self) -> u64 {
+        self.0.skipped
+    }
+
+    /// Whether it begins at a root.
+    pub fn is_whole(&self) -> bool {
+        self.0.skipped == 0
+    }
+
+    /// The node at a position, from the first one here on.
+    pub fn get(&self, position: usize) -> Option<&Arc<Node>> {
+        let run = self.0.runs.partition_point(|run| run.start <= position).checked_sub(1)?;
+        let run = &self.0.runs[run];
+        run.nodes.nodes().get(position - run.start)
+    }
+
+    /// The newest node.
+    pub fn last(&self) -> Option<&Arc<Node>> {
+        self.0.runs.last()?.nodes.nodes().last()
+    }
+
+    /// The id of the newest node.
+    pub fn head(&self) -> Option<&MessageId> {
+        self.last().map(|node| &node.id)
+    }
+
+    /// The nodes, root first; backwards as well.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Node>> {
+        self.0.runs.iter().flat_map(|run| run.nodes.nodes())
+    }
+
+    /// Where a node is. Looks from the newest on, where what is asked for usually is.
+    pub fn position(&self, id: &MessageId) -> Option<usize> {
+        self.iter().rev().position(|node| node.id == *id).map(|from_end| self.len() - 1 - from_end)
+    }
+
+    /// Adds a node at the end.
+    pub fn push(&mut self, node: Arc<Node>) {
+        let inner = Arc::make_mut(&mut self.0);
+        match inner.runs.last_mut() {
+            Some(last) if last.nodes.len < RUN => {
+                let mut nodes = last.nodes.nodes().to_vec();
+                nodes.push(node);
+                last.nodes = RunNodes::of(nodes);
+                inner.len += 1;
+            }
+            _ => inner.push_run(RunNodes::of(vec![node])),
+        }
+    }
+
+    /// Adds all nodes of another chain at the end.
+    pub fn extend(&mut self, other: &Chain) {
+        let small = self.0.runs.last().is_some_and(|run| run.nodes.len + other.len() <= RUN);
+        if small {
+            other.iter().for_each(|node| self.push(Arc::clone(node)));
+        } else {
+            let inner = Arc::make_mut(&mut self.0);
+            other.0.runs.iter().for_each(|run| inner.push_run(Arc::clone(&run.nodes)));
+        }
+    }
+
+    /// Puts another node in the place of one; nothing happens behind the end.
+    pub fn replace(&mut self, position: usize, node: Arc<Node>) {
+        if position >= self.len() {
+            return;
+        }
+        let inner = Arc::make_mut(&mut self.0);
+        let run = inner.runs.partition_point(|run| run.start <= position) - 1;
+        let run = &mut inner.runs[run];
+        let mut nodes = run.nodes.nodes().to_vec();
+        nodes[position - run.start] = node;
+        run.nodes = RunNodes::of(nodes);
+    }
+
+    /// The first `len` nodes, sharing all runs but the one that is cut.
+    #[must_use]
+    pub fn prefix(&self, len: usize) -> Self {
+        if len >= self.len() {
+            return self.clone();
+        }
+        let mut chain = Inner { skipped: self.0.skipped, ..Inner::default() };
+        for run in self.0.runs.iter().take_while(|run| run.start < len) {
+            match len - run.start {
+                take if take >= run.nodes.len => chain.push_run(Arc::clone(&run.nodes)),
+                take => chain.push_run(RunNodes::of(run.nodes.nodes()[..take].to_vec())),
+            }
+        }
+        Self(Arc::new(chain))
+    }
+
+    /// The last nodes from `position` on.
+    #[must_use]
+    pub fn suffix(&self, position: usize) -> Self {
+        let position = position.min(self.len());
+        let skipped = self.0.skipped + position as u64;
+        let nodes = (position..self.len()).filter_map(|i| self.get(i).cloned());
+        Self::from_nodes(skipped, nodes)
+    }
+}
+
+impl Inner {
+    fn push_run(&mut self, nodes: Arc<RunNodes>) {
+        let start = self.len;
+        self.len += nodes.len;
+        self.runs.push(Run { start, nodes });
+    }
+}
+
+impl Index<usize> for Chain {
+    type Output = Node;
+
+    /// The node at a position. Panics behind the end, like a slice.
+    fn index(&self, position: usize) -> &Node {
+        self.get(position).expect("position is within the chain")
+    }
+}
+
+impl PartialEq for Chain {
+    fn eq(&self, other: &Self) -> bool {
+        self.skipped() == other.skipped() && self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.skipped() > 0 {
+            write!(f, "… {} … ", self.skipped())?;
+        }
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Message, Role, Timestamp};
+
+    fn node(i: usize) -> Arc<Node> {
+        let message = Message::text(Role::User, format!("text {i}"));
+        Arc::new(Node::new(format!("m{i}"), message, Timestamp::from_micros(i as i64)))
+    }
+
+    fn packed(sizes: &[usize]) -> (Chain, Vec<Arc<Node>>) {
+        let all: Vec<_> = (0..sizes.iter().sum()).map(node).collect();
+        let mut rest = &all[..];
+        let runs = sizes.iter().map(|size| {
+            let (run, tail) = rest.split_at(*size);
+            rest = tail;
+            PackedRun { bytes: pack::pack_all(run).into(), take: usize::MAX }
+        });
+        (Chain::from_packed(0, runs).unwrap(), all)
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_list(
+            sizes in proptest::collection::vec(0usize..90, 0..5),
+            pushed in 0usize..130,
+            cut in 0usize..300,
+        ) {
+            let (mut chain, mut list) = packed(&sizes);
+            let before = chain.clone();
+            for _ in 0..pushed {
+                let next = node(list.len());
+                chain.push(Arc::clone(&next));
+                list.push(next);
+            }
+            prop_assert_eq!(before.len(), list.len() - pushed);
+            prop_assert!(chain.iter().eq(&list));
+            prop_assert!(chain.iter().rev().eq(list.iter().rev()));
+            prop_assert_eq!(chain.get(cut), list.get(cut));
+            prop_assert_eq!(chain.get(list.len()), None);
+            prop_assert_eq!(chain.head(), list.last().map(|node| &node.id));
+
+            let cut = cut.min(list.len());
+            let (front, back) = (chain.prefix(cut), chain.suffix(cut));
+            prop_assert!(front.iter().eq(&list[..cut]));
+            prop_assert!(back.iter().eq(&list[cut..]));
+            prop_assert_eq!(back.skipped(), cut as u64);
+            let mut joined = front;
+            joined.extend(&back);
+            prop_assert_eq!(&joined, &chain);
+
+            if cut < list.len() {
+                prop_assert_eq!(chain.position(&list[cut].id), Some(cut));
+                chain.replace(cut, node(9999));
+                prop_assert_eq!(&chain[cut].id, "m9999");
+                prop_assert_eq!(&joined[cut].id, &list[cut].id);
+            }
+        }
+    }
+
+    #[test]
+    fn takes_only_a_part_of_a_packed_run_and_refuses_a_broken_one() {
+        let run = pack::pack_all(&(0..5).map(node).collect::<Vec<_>>());
+        let part = PackedRun { bytes: run.clone().into(), take: 2 };
+        assert_eq!(Chain::from_packed(3, [part]).unwrap().head(), Some(&"m1".into()));
+        let broken = PackedRun { bytes: run[..run.len() - 1].to_vec().into(), take: 5 };
+        assert!(Chain::from_packed(0, [broken]).is_err());
+    }
+}

@@ -1,0 +1,283 @@
+//! Codecs: fragments to what is stored and back.
+//!
+//! A stored form is bytes with a kind and a version. The [`CodecRegistry`] finds the codec by kind; older
+//! versions are lifted step by step, and what no codec knows (an unknown kind, a newer version) is kept byte
+//! for byte and written back as it was. Third parties implement [`FragmentBody`] for a type of their own and
+//! register a [`BodyCodec`] of it.
+//!
+//! Provider wire forms are not stored forms; their codecs are crates of their own.
+
+mod builtin;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+pub use builtin::{HintBody, RoleBody};
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{Error, ErrorKind, Fragment, FragmentContent, FragmentKind, Json};
+
+/// A stored form: what it is, which version of it, and the bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Encoded {
+    kind: Arc<str>,
+    version: u16,
+    bytes: Bytes,
+}
+
+/// Why a stored form could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CodecError {
+    /// The stored form is of another kind than was asked for.
+    #[error("stored as {found:?}, not as {expected:?}")]
+    WrongKind {
+        /// What was asked for.
+        expected: String,
+        /// What is stored.
+        found: String,
+    },
+    /// Written by a newer program.
+    #[error("{kind:?} is stored in version {version}, this program reads up to {known}")]
+    NewerVersion {
+        /// The kind.
+        kind: String,
+        /// The stored version.
+        version: u16,
+        /// The newest version this program reads.
+        known: u16,
+    },
+    /// The bytes are not what their kind and version say.
+    #[error("stored {kind:?} version {version} cannot be read")]
+    Malformed {
+        /// The kind.
+        kind: String,
+        /// The version.
+        version: u16,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A version from which nothing leads to the current one.
+    #[error("no way from {kind:?} version {version} to a newer one")]
+    NoUpcast {
+        /// The kind.
+        kind: String,
+        /// The stored version.
+        version: u16,
+    },
+    /// No codec of this kind is registered.
+    #[error("no codec {kind:?} is registered")]
+    NoCodec {
+        /// The kind.
+        kind: String,
+    },
+    /// The fragment does not fit the codec.
+    #[error("fragment {name:?} does not fit codec {kind:?}: {reason}")]
+    Unsuitable {
+        /// The fragment's name.
+        name: String,
+        /// The codec's kind.
+        kind: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl From<CodecError> for Error {
+    fn from(error: CodecError) -> Self {
+        let kind = match &error {
+            CodecError::Malformed { .. } | CodecError::NoUpcast { .. } => ErrorKind::Corrupt,
+            CodecError::NewerVersion { .. } => ErrorKind::Unsupported,
+            _ => ErrorKind::Invalid,
+        };
+        Error::new(kind, "codec", error.to_string()).with_source(error)
+    }
+}
+
+impl Encoded {
+    /// A stored form.
+    pub fn new(kind: impl Into<Arc<str>>, version: u16, bytes: impl Into<Bytes>) -> Self {
+        Self { kind: kind.into(), version, bytes: bytes.into() }
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Which version of it.
+    pub fn version(&self) -> u16 {
+        self.version
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Refuses another kind and a version newer than `known`.
+    pub fn expect_kind(&self, kind: &str, known: u16) -> Result<(), CodecError> {
+        if self.kind() != kind {
+            return Err(CodecError::WrongKind { expected: kind.to_owned(), found: self.kind().to_owned() });
+        }
+        if self.version > known {
+            return Err(CodecError::NewerVersion { kind: kind.to_owned(), version: self.version, known });
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Encoded {
+    /// Without the content, which may be large or private.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} v{}, {} bytes", self.kind, self.version, self.bytes.len())
+    }
+}
+
+impl CodecError {
+    /// The bytes of `encoded` cannot be read.
+    pub fn malformed(encoded: &Encoded, source: serde_json::Error) -> Self {
+        Self::Malformed { kind: encoded.kind().to_owned(), version: encoded.version, source }
+    }
+}
+
+/// Writes and reads one kind of fragment.
+///
+/// Implementors: be pure; the same fragment gives the same bytes. Write one version, read that and every older
+/// one. Do not write the fragment's id or metadata, which are stored beside the bytes. Callers: go through a
+/// [`CodecRegistry`], which is where unknown kinds are kept.
+pub trait FragmentCodec: Send + Sync + 'static {
+    /// The kind, unique in a registry.
+    fn kind(&self) -> &str;
+
+    /// The version that is written.
+    fn version(&self) -> u16;
+
+    /// Writes a fragment.
+    fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError>;
+
+    /// Reads a fragment of this kind, of the current or an older version.
+    fn decode(&self, encoded: &Encoded) -> Result<Fragment, CodecError>;
+}
+
+/// A serialisable type that is a kind of fragment.
+pub trait FragmentBody: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// The kind, unique in a registry.
+    const KIND: &'static str;
+    /// The version of the JSON form that is written.
+    const VERSION: u16;
+
+    /// The fragment as it is rendered.
+    fn into_fragment(self) -> Fragment;
+
+    /// The other way; the reason why not, if the fragment holds something else.
+    fn from_fragment(fragment: &Fragment) -> Result<Self, String>;
+
+    /// Lifts the JSON of version `from` to version `from + 1`.
+    fn upcast(from: u16, body: Json) -> Result<Json, CodecError> {
+        let _ = body;
+        Err(CodecError::NoUpcast { kind: Self::KIND.to_owned(), version: from })
+    }
+}
+
+/// The codec of a [`FragmentBody`].
+pub struct BodyCodec<T>(PhantomData<fn() -> T>);
+
+impl<T> Default for BodyCodec<T> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T: FragmentBody> FragmentCodec for BodyCodec<T> {
+    fn kind(&self) -> &str {
+        T::KIND
+    }
+
+    fn version(&self) -> u16 {
+        T::VERSION
+    }
+
+    fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError> {
+        let unsuitable = |reason| CodecError::Unsuitable {
+            name: fragment.name().to_owned(),
+            kind: T::KIND.to_owned(),
+            reason,
+        };
+        let body = T::from_fragment(fragment).map_err(unsuitable)?;
+        let bytes = serde_json::to_vec(&body).map_err(|error| unsuitable(error.to_string()))?;
+        Ok(Encoded::new(T::KIND, T::VERSION, bytes))
+    }
+
+    fn decode(&self, encoded: &Encoded) -> Result<Fragment, CodecError> {
+        encoded.expect_kind(T::KIND, T::VERSION)?;
+        let malformed = |error| CodecError::malformed(encoded, error);
+        let mut json: Json = serde_json::from_slice(encoded.bytes()).map_err(malformed)?;
+        for version in encoded.version()..T::VERSION {
+            json = T::upcast(version, json)?;
+        }
+        Ok(json.parse::<T>().map_err(malformed)?.into_fragment().with_codec(T::KIND))
+    }
+}
+
+/// The codecs of a program, by kind.
+#[derive(Clone)]
+pub struct CodecRegistry(BTreeMap<String, Arc<dyn FragmentCodec>>);
+
+impl Default for CodecRegistry {
+    /// The codecs of this crate's builders and of free fragments.
+    fn default() -> Self {
+        let mut registry = Self(BTreeMap::new());
+        registry.register(builtin::FreeCodec);
+        registry.register(BodyCodec::<RoleBody>::default());
+        registry.register(BodyCodec::<HintBody>::default());
+        registry
+    }
+}
+
+impl CodecRegistry {
+    /// Adds a codec. One of the same kind is replaced and returned.
+    pub fn register(&mut self, codec: impl FragmentCodec) -> Option<Arc<dyn FragmentCodec>> {
+        self.0.insert(codec.kind().to_owned(), Arc::new(codec))
+    }
+
+    /// The codec of a kind.
+    pub fn get(&self, kind: &str) -> Option<&dyn FragmentCodec> {
+        self.0.get(kind).map(|codec| &**codec)
+    }
+
+    /// Writes a context fragment: by the codec it names, else as a free fragment. What was read without
+    /// being understood is written as it was.
+    pub fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError> {
+        if let FragmentContent::Unknown(encoded) = fragment.content() {
+            return Ok(encoded.clone());
+        }
+        let kind = fragment.codec().unwrap_or(builtin::FreeCodec::KIND);
+        let codec = self.get(kind).ok_or_else(|| CodecError::NoCodec { kind: kind.to_owned() })?;
+        codec.encode(fragment)
+    }
+
+    /// Reads a stored fragment. An unknown kind and a newer version are kept as they are, as
+    /// [`FragmentContent::Unknown`]; bytes that are not what they claim are an error.
+    pub fn decode(&self, encoded: &Encoded) -> Result<Fragment, CodecError> {
+        match self.get(encoded.kind()).map(|codec| codec.decode(encoded)) {
+            Some(Err(CodecError::NewerVersion { .. })) | None => Ok(Fragment::from_content(
+                encoded.kind(),
+                FragmentKind::Context,
+                FragmentContent::Unknown(encoded.clone()),
+            )
+            .persisted()),
+            Some(result) => result.map(Fragment::persisted),
+        }
+    }
+}
+
+impl fmt::Debug for CodecRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}

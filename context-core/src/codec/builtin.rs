@@ -1,0 +1,174 @@
+//! The codecs of this crate's own builders.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CodecError, Encoded, FragmentBody, FragmentCodec};
+use crate::{Fragment, FragmentData};
+
+/// The stored form of [`role`](crate::role), kind `role`, version 1: `{"content": …}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoleBody {
+    /// What the model is.
+    pub content: FragmentData,
+}
+
+/// The stored form of [`hint`](crate::hint), kind `hint`, version 1: `{"text": …}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HintBody {
+    /// The guideline.
+    pub text: FragmentData,
+}
+
+/// The data of a fragment of this name, or why it has none.
+fn data_of(fragment: &Fragment, name: &str) -> Result<FragmentData, String> {
+    if fragment.name() != name {
+        return Err(format!("it is named otherwise than {name:?}"));
+    }
+    fragment.data().filter(|_| !fragment.is_message()).cloned().ok_or_else(|| "it holds no data".to_owned())
+}
+
+impl FragmentBody for RoleBody {
+    const KIND: &'static str = "role";
+    const VERSION: u16 = 1;
+
+    fn into_fragment(self) -> Fragment {
+        crate::role(self.content)
+    }
+
+    fn from_fragment(fragment: &Fragment) -> Result<Self, String> {
+        data_of(fragment, Self::KIND).map(|content| Self { content })
+    }
+}
+
+impl FragmentBody for HintBody {
+    const KIND: &'static str = "hint";
+    const VERSION: u16 = 1;
+
+    fn into_fragment(self) -> Fragment {
+        crate::hint(self.text)
+    }
+
+    fn from_fragment(fragment: &Fragment) -> Result<Self, String> {
+        data_of(fragment, Self::KIND).map(|text| Self { text })
+    }
+}
+
+/// Fragments that name no codec: kind `fragment`, version 1, `{"name": …, "data": …}`.
+pub(super) struct FreeCodec;
+
+#[derive(Serialize, Deserialize)]
+struct FreeForm {
+    name: String,
+    #[serde(default)]
+    data: FragmentData,
+}
+
+impl FreeCodec {
+    pub(super) const KIND: &'static str = "fragment";
+    const VERSION: u16 = 1;
+}
+
+impl FragmentCodec for FreeCodec {
+    fn kind(&self) -> &str {
+        Self::KIND
+    }
+
+    fn version(&self) -> u16 {
+        Self::VERSION
+    }
+
+    fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError> {
+        let unsuitable = |reason| CodecError::Unsuitable {
+            name: fragment.name().to_owned(),
+            kind: Self::KIND.to_owned(),
+            reason,
+        };
+        let data = data_of(fragment, fragment.name()).map_err(unsuitable)?;
+        let form = FreeForm { name: fragment.name().to_owned(), data };
+        let bytes = serde_json::to_vec(&form).map_err(|error| unsuitable(error.to_string()))?;
+        Ok(Encoded::new(Self::KIND, Self::VERSION, bytes))
+    }
+
+    fn decode(&self, encoded: &Encoded) -> Result<Fragment, CodecError> {
+        encoded.expect_kind(Self::KIND, Self::VERSION)?;
+        let form: FreeForm =
+            serde_json::from_slice(encoded.bytes()).map_err(|error| CodecError::malformed(encoded, error))?;
+        Ok(Fragment::new(form.name, form.data))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        BodyCodec, CodecError, CodecRegistry, Encoded, Fragment, FragmentBody, FragmentContent, Json,
+        fragment, hint, role,
+    };
+
+    #[test]
+    fn builders_round_trip_also_inside_a_wrapper() {
+        let registry = CodecRegistry::default();
+        let free = fragment("rules", [hint("short"), role("guide"), Fragment::new("n", f64::NAN)]);
+        for original in [role("x"), hint(""), free] {
+            let back = registry.decode(&registry.encode(&original).unwrap()).unwrap();
+            assert_eq!(back, original.persisted());
+        }
+    }
+
+    #[test]
+    fn unknown_kinds_and_newer_versions_survive_byte_for_byte() {
+        let registry = CodecRegistry::default();
+        for encoded in
+            [Encoded::new("glossary", 7, &b"\xff{not json"[..]), Encoded::new("hint", 2, &b"{ \"t\":1}"[..])]
+        {
+            let kept = registry.decode(&encoded).unwrap();
+            assert!(matches!(kept.content(), FragmentContent::Unknown(_)));
+            assert_eq!(registry.encode(&kept).unwrap(), encoded);
+        }
+        let broken = registry.decode(&Encoded::new("hint", 1, &b"{}"[..]));
+        assert!(matches!(broken, Err(CodecError::Malformed { .. })));
+    }
+
+    /// Version 1 held a plain text, version 2 an object.
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Motto {
+        text: String,
+    }
+
+    impl FragmentBody for Motto {
+        const KIND: &'static str = "motto";
+        const VERSION: u16 = 2;
+
+        fn into_fragment(self) -> Fragment {
+            Fragment::new("motto", self.text)
+        }
+
+        fn from_fragment(fragment: &Fragment) -> Result<Self, String> {
+            let text = fragment.data().and_then(|data| data.as_text()).ok_or("no text")?;
+            Ok(Self { text: text.to_owned() })
+        }
+
+        fn upcast(_from: u16, body: Json) -> Result<Json, CodecError> {
+            Ok(serde_json::json!({ "text": body.to_text() }).into())
+        }
+    }
+
+    #[test]
+    fn older_versions_are_lifted_and_written_back_as_the_current_one() {
+        let mut registry = CodecRegistry::default();
+        assert!(registry.register(BodyCodec::<Motto>::default()).is_none());
+        let motto = registry.decode(&Encoded::new("motto", 1, &b"\"festina lente\""[..])).unwrap();
+        assert_eq!(motto.data().and_then(|data| data.as_text()), Some("festina lente"));
+        let written = registry.encode(&motto).unwrap();
+        assert_eq!((written.version(), &written.bytes()[..]), (2, &br#"{"text":"festina lente"}"#[..]));
+    }
+
+    #[test]
+    fn a_fragment_that_does_not_fit_its_codec_is_refused() {
+        let registry = CodecRegistry::default();
+        let wrong = Fragment::new("other", "x").with_codec("hint");
+        assert!(matches!(registry.encode(&wrong), Err(CodecError::Unsuitable { .. })));
+        assert!(matches!(registry.encode(&crate::user("hi")), Err(CodecError::Unsuitable { .. })));
+        let missing = Fragment::new("x", 1).with_codec("nowhere");
+        assert!(matches!(registry.encode(&missing), Err(CodecError::NoCodec { .. })));
+    }
+}

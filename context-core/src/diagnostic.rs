@@ -1,0 +1,85 @@
+//! What happened that the caller should know although the call went well.
+//!
+//! Codes are an enum with stable strings, so that a program can act on them; the message is for people and
+//! may change. Diagnostics are returned, never logged from here.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// How much a [`Diagnostic`] matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Probably not what was wanted.
+    Warning,
+    /// Something is missing or broken.
+    Error,
+}
+
+/// What a [`Diagnostic`] is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DiagnosticCode {
+    /// A persisted fragment has a kind no codec is registered for: kept, not rendered.
+    UnknownFragmentKind,
+    /// A stored message has a kind or version that cannot be read: kept, not shown.
+    UnreadableMessage,
+    /// Pending messages were dropped by a move to another place of the graph.
+    PendingDropped,
+    /// Input has a part the target form cannot hold; it was kept aside or left out.
+    Unrepresentable,
+}
+
+impl DiagnosticCode {
+    /// The stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownFragmentKind => "unknown_fragment_kind",
+            Self::UnreadableMessage => "unreadable_message",
+            Self::PendingDropped => "pending_dropped",
+            Self::Unrepresentable => "unrepresentable",
+        }
+    }
+}
+
+impl Serialize for DiagnosticCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// One thing the caller should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Diagnostic {
+    /// What it is about.
+    pub code: DiagnosticCode,
+    /// How much it matters.
+    pub severity: Severity,
+    /// For people.
+    pub message: String,
+    /// Where: a message id, a fragment's path, a file and line.
+    pub path: String,
+}
+
+impl Diagnostic {
+    /// A diagnostic at `path`.
+    pub fn new(
+        code: DiagnosticCode,
+        severity: Severity,
+        path: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { code, severity, message: message.into(), path: path.into() }
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}: {}", self.code.as_str(), self.path, self.message)
+    }
+}

@@ -1,0 +1,75 @@
+//! Types, traits and pure algorithms of the context layer.
+//!
+//! # Who depends on this crate
+//!
+//! Authors of stores, renderers, codecs and policies depend on this crate; applications depend on the facade,
+//! `context-runtime`, which re-exports what they need. Nothing here does I/O, reads a clock, draws a random
+//! number, spawns a task or holds a global.
+//!
+//! # The nouns
+//!
+//! * A [`Fragment`] is a named piece of context. Context fragments are rendered into the system prompt by a
+//!   [`Renderer`]; message fragments become nodes of the message graph.
+//! * A [`Message`] has a role and parts. A [`Node`] is a message with an id, a time and a stored body; a
+//!   [`Chain`] is the nodes from a root to a head; [`graph`] has the algorithms.
+//! * A [`codec`](CodecRegistry) turns fragments into what is stored and back.
+//! * A [`Store`] keeps it all: [`Commit`] is the one way in, [`HistoryStore::chain`] the main way
+//!   out.
+//! * An [`Error`] says what went wrong and whether to retry; a [`Diagnostic`] says what went well but should be
+//!   known.
+//!
+//! ```
+//! use context_core::{CodecRegistry, FragmentData, fragment, hint, role};
+//!
+//! let guide = fragment("guide", [
+//!     role("You book trips. Ask before you pay."),
+//!     hint(FragmentData::list(["Prices are in EUR.", "Dates are ISO 8601."])),
+//! ]);
+//! let registry = CodecRegistry::default();
+//! let stored = registry.encode(&guide)?;
+//! assert_eq!(registry.decode(&stored)?, guide.persisted());
+//! # Ok::<_, context_core::CodecError>(())
+//! ```
+
+mod cancel;
+mod chain;
+mod codec;
+mod diagnostic;
+mod environment;
+mod error;
+mod fragment;
+pub mod graph;
+mod id;
+mod json;
+pub mod limits;
+mod message;
+mod node;
+pub mod pack;
+mod render;
+mod store;
+
+pub use cancel::{CancelSignal, CancelSource, Cancelled};
+pub use chain::{Chain, PackedRun};
+pub use codec::{
+    BodyCodec, CodecError, CodecRegistry, Encoded, FragmentBody, FragmentCodec, HintBody, RoleBody,
+};
+pub use diagnostic::{Diagnostic, DiagnosticCode, Severity};
+pub use environment::{Clock, IdGenerator, Timestamp};
+pub use error::{BoxError, Error, ErrorKind, Result, Retry};
+pub use fragment::{
+    Fragment, FragmentContent, FragmentData, FragmentError, FragmentKind, FragmentList, FragmentMap,
+    LazyMessage, MAX_JSON_DEPTH, Number, assistant, fragment, hint, last_assistant_message, role, user,
+};
+pub use id::{BranchName, ChatId, ChatRef, CheckpointName, CommitKey, FragmentId, MessageId, UserId};
+pub use json::{Json, JsonMap, Metadata};
+pub use message::{
+    Data, Media, MediaSource, Message, OpaqueBlock, Part, Reasoning, Role, Text, ToolCall, ToolInput,
+    ToolResult,
+};
+pub use node::{Node, NodeKind, Placed};
+pub use render::{RenderError, Renderer};
+pub use store::{
+    Branch, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSummary, CheckReport, Checkpoint, Commit,
+    CommitOutcome, Committed, Created, Cursor, Durability, Finding, ForkName, FragmentStore, HistoryStore,
+    Maintenance, NewChat, Page, Revision, Store, StoreInfo, StoredFragment, Target, Window, check_chat_graph,
+};

@@ -1,0 +1,114 @@
+//! The limits every store keeps, checked before anything is written.
+//!
+//! Stores call these functions first thing, so the same input is refused by each with the same words.
+
+use std::collections::HashSet;
+
+use crate::{ChatRef, Commit, Error, Metadata, NewChat, Node, Result, StoredFragment, Target};
+
+/// The longest id or name, in bytes.
+pub const MAX_ID_BYTES: usize = 512;
+/// The longest title, in bytes.
+pub const MAX_TITLE_BYTES: usize = 4096;
+/// The largest body of a message or fragment, in bytes.
+pub const MAX_BODY_BYTES: usize = 16 << 20;
+/// The largest metadata of a chat, as JSON, in bytes.
+pub const MAX_METADATA_BYTES: usize = 1 << 20;
+/// The most nodes, amendments and fragments of one commit together.
+pub const MAX_COMMIT_ITEMS: usize = 10_000;
+/// The largest page of a listing.
+pub const MAX_PAGE: usize = 1000;
+
+/// Refuses an empty id or name and one that is too long.
+pub fn check_id(operation: &'static str, what: &'static str, id: &str) -> Result<()> {
+    if id.is_empty() {
+        return Err(Error::invalid(operation, "an id must not be empty").with("id", what));
+    }
+    check_length(operation, what, id.len(), MAX_ID_BYTES)
+}
+
+/// Refuses a chat reference with a bad part.
+pub fn check_chat(operation: &'static str, chat: &ChatRef) -> Result<()> {
+    check_id(operation, "user", chat.user.as_str())?;
+    check_id(operation, "chat", chat.chat.as_str())
+}
+
+/// Refuses a chat that cannot be created.
+pub fn check_new_chat(new: &NewChat) -> Result<()> {
+    check_chat("create_chat", &new.chat)?;
+    check_title("create_chat", new.title.as_deref())?;
+    check_metadata("create_chat", &new.metadata)
+}
+
+/// Refuses a title that is too long.
+pub fn check_title(operation: &'static str, title: Option<&str>) -> Result<()> {
+    check_length(operation, "title", title.map_or(0, str::len), MAX_TITLE_BYTES)
+}
+
+/// Refuses metadata that is too large.
+pub fn check_metadata(operation: &'static str, metadata: &Metadata) -> Result<()> {
+    let bytes = metadata.iter().map(|(key, value)| key.len() + value.as_str().len() + 4).sum();
+    check_length(operation, "metadata", bytes, MAX_METADATA_BYTES)
+}
+
+/// Refuses a commit that is wrong in itself, whatever the store holds.
+pub fn check_commit(commit: &Commit) -> Result<()> {
+    const OPERATION: &str = "commit";
+    check_chat(OPERATION, &commit.chat)?;
+    match &commit.target {
+        Target::Stay if commit.nodes.is_empty() => {}
+        Target::Stay => {
+            return Err(Error::invalid(OPERATION, "new messages need a branch to go to"));
+        }
+        Target::Extend { branch, expected } => {
+            check_id(OPERATION, "branch", branch.as_str())?;
+            expected.iter().try_for_each(|id| check_id(OPERATION, "expected", id.as_str()))?;
+        }
+        Target::Fork { name, at, .. } => {
+            check_id(OPERATION, "branch", name.base().as_str())?;
+            at.iter().try_for_each(|id| check_id(OPERATION, "at", id.as_str()))?;
+        }
+    }
+    if let Some(key) = &commit.key {
+        check_id(OPERATION, "key", key.as_str())?;
+    }
+    let items = commit.nodes.len() + commit.amendments.len() + commit.fragments.len();
+    if items > MAX_COMMIT_ITEMS {
+        return Err(Error::invalid(OPERATION, "too many items in one commit")
+            .with("items", items)
+            .with("limit", MAX_COMMIT_ITEMS));
+    }
+    let mut seen = HashSet::with_capacity(commit.nodes.len());
+    for node in commit.nodes.iter().chain(&commit.amendments) {
+        check_node(OPERATION, node)?;
+        if !seen.insert(&node.id) {
+            return Err(
+                Error::invalid(OPERATION, "the same message twice in one commit").with("message", &node.id)
+            );
+        }
+    }
+    commit.fragments.iter().try_for_each(|fragment| check_fragment(OPERATION, fragment))?;
+    commit.patch.iter().try_for_each(|patch| patch.check(OPERATION))
+}
+
+/// Refuses a persisted fragment that is too large or has a bad id.
+pub fn check_fragment(operation: &'static str, fragment: &StoredFragment) -> Result<()> {
+    fragment.id.iter().try_for_each(|id| check_id(operation, "fragment", id.as_str()))?;
+    check_id(operation, "fragment kind", fragment.body.kind())?;
+    check_length(operation, "fragment", fragment.body.bytes().len(), MAX_BODY_BYTES)?;
+    check_metadata(operation, &fragment.metadata)
+}
+
+fn check_node(operation: &'static str, node: &Node) -> Result<()> {
+    check_id(operation, "message", node.id.as_str())?;
+    check_length(operation, "body kind", node.body().kind().len(), 255)?;
+    check_length(operation, "body", node.body().bytes().len(), MAX_BODY_BYTES)
+        .map_err(|error| error.with("message", &node.id))
+}
+
+fn check_length(operation: &'static str, what: &'static str, bytes: usize, limit: usize) -> Result<()> {
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(Error::invalid(operation, "too long").with("what", what).with("bytes", bytes).with("limit", limit))
+}

@@ -1,0 +1,153 @@
+//! Messages: what was said, by whom, in parts.
+//!
+//! A message is provider-neutral and has no id of its own: its place in the graph has one
+//! ([`Node::id`](crate::Node::id)), so a stored id and a body can never disagree.
+//!
+//! # JSON form, version 1
+//!
+//! `{"role": "assistant", "parts": [{"type": "text", "text": "…"}, …], "metadata": {…}}`; each part has a
+//! `type` and the fields of its struct here, fields that say nothing are left out. A part of a type that this
+//! version does not know is kept as it was written.
+
+mod json;
+mod part;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+pub use part::{
+    Data, Media, MediaSource, OpaqueBlock, Part, Reasoning, Text, ToolCall, ToolInput, ToolResult,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{CodecError, Encoded, Metadata};
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The application.
+    System,
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
+    /// Tools: one or more results.
+    Tool,
+}
+
+impl Role {
+    /// The stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order. None at all is a placeholder that is still to be filled.
+    pub parts: Vec<Part>,
+    /// Facts beside the content.
+    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    pub metadata: Metadata,
+}
+
+impl Message {
+    /// The kind under which messages are stored.
+    pub const KIND: &'static str = "message";
+    /// The version of the JSON form that is written. Older ones are read.
+    pub const VERSION: u16 = 1;
+
+    /// A message of these parts.
+    pub fn new(role: Role, parts: impl IntoIterator<Item = Part>) -> Self {
+        Self { role, parts: parts.into_iter().collect(), metadata: Metadata::default() }
+    }
+
+    /// A message of one text.
+    pub fn text(role: Role, text: impl Into<String>) -> Self {
+        Self::new(role, [Part::text(text)])
+    }
+
+    /// The same message, spoken by `role`.
+    #[must_use]
+    pub fn with_role(mut self, role: Role) -> Self {
+        self.role = role;
+        self
+    }
+
+    /// The same message with other metadata.
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: impl Into<Metadata>) -> Self {
+        self.metadata = metadata.into();
+        self
+    }
+
+    /// Whether it is still to be filled: it has no parts.
+    pub fn is_placeholder(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// What a person would read: the text parts, joined by line feeds. Borrowed when there is one.
+    pub fn plain_text(&self) -> Cow<'_, str> {
+        let mut texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        });
+        let Some(first) = texts.next() else { return Cow::Borrowed("") };
+        texts.fold(Cow::Borrowed(first), |all, text| Cow::Owned(format!("{all}\n{text}")))
+    }
+
+    /// The stored form.
+    pub fn encode(&self) -> Encoded {
+        let bytes = serde_json::to_vec(self).expect("a message has text keys and valid raw values");
+        Encoded::new(Self::shared_kind(), Self::VERSION, bytes)
+    }
+
+    /// One copy of the kind that nearly every node has.
+    pub(crate) fn shared_kind() -> Arc<str> {
+        static KIND: LazyLock<Arc<str>> = LazyLock::new(|| Message::KIND.into());
+        Arc::clone(&KIND)
+    }
+
+    /// Reads a stored form, of this version or an older one.
+    pub fn decode(encoded: &Encoded) -> Result<Self, CodecError> {
+        encoded.expect_kind(Self::KIND, Self::VERSION)?;
+        serde_json::from_slice(encoded.bytes()).map_err(|error| CodecError::malformed(encoded, error))
+    }
+}
+
+impl From<&str> for Message {
+    /// A user message of one text.
+    fn from(text: &str) -> Self {
+        Self::text(Role::User, text)
+    }
+}
+
+impl From<String> for Message {
+    /// A user message of one text.
+    fn from(text: String) -> Self {
+        Self::text(Role::User, text)
+    }
+}
+
+impl From<Vec<Part>> for Message {
+    /// A user message of these parts.
+    fn from(parts: Vec<Part>) -> Self {
+        Self::new(Role::User, parts)
+    }
+}

@@ -1,0 +1,140 @@
+//! Nodes of the message graph: a message, where it came from and what it costs.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use crate::{CodecError, Encoded, Message, MessageId, Role, Timestamp};
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NodeKind {
+    /// A message of this role.
+    Message(Role),
+    /// Where a compaction cut; not a message.
+    Boundary,
+}
+
+/// A node of the message graph: immutable, shared, its body parsed when somebody asks.
+///
+/// A node does not know its parent; its place is what a [`Chain`](crate::Chain) or a
+/// [`Placed`](crate::Placed) says.
+#[derive(Clone)]
+pub struct Node {
+    /// Unique in its chat.
+    pub id: MessageId,
+    /// What it is.
+    pub kind: NodeKind,
+    /// When it was said.
+    pub created_at: Timestamp,
+    /// How often it was amended; 0 is as it was first saved.
+    pub revision: u32,
+    /// How many tokens it was counted at, if it was.
+    pub tokens: Option<u32>,
+    body: Encoded,
+    message: OnceLock<Arc<Message>>,
+}
+
+impl Node {
+    /// A node for a message.
+    pub fn new(id: impl Into<MessageId>, message: impl Into<Arc<Message>>, created_at: Timestamp) -> Self {
+        let message = message.into();
+        let mut node =
+            Self::from_encoded(id.into(), NodeKind::Message(message.role), created_at, message.encode());
+        node.message = message.into();
+        node
+    }
+
+    /// A node of a stored body, which is not looked into.
+    pub fn from_encoded(id: MessageId, kind: NodeKind, created_at: Timestamp, body: Encoded) -> Self {
+        Self { id, kind, created_at, revision: 0, tokens: None, body, message: OnceLock::new() }
+    }
+
+    /// The same node, counted.
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: u32) -> Self {
+        self.tokens = Some(tokens);
+        self
+    }
+
+    /// The role, if it is a message.
+    pub fn role(&self) -> Option<Role> {
+        match self.kind {
+            NodeKind::Message(role) => Some(role),
+            NodeKind::Boundary => None,
+        }
+    }
+
+    /// The stored form.
+    pub fn body(&self) -> &Encoded {
+        &self.body
+    }
+
+    /// The message; parsed once, then shared. An error if the body is of another kind, newer than this
+    /// program, or broken: the bytes are still there.
+    pub fn message(&self) -> Result<&Arc<Message>, CodecError> {
+        if let Some(message) = self.message.get() {
+            return Ok(message);
+        }
+        let message = Arc::new(Message::decode(&self.body)?);
+        Ok(self.message.get_or_init(|| message))
+    }
+
+    /// Whether it is a message without parts, still to be filled.
+    pub fn is_placeholder(&self) -> bool {
+        // Only a short body can be one, so long ones are not parsed for the answer.
+        self.body.bytes().len() < 1024 && self.message().is_ok_and(|message| message.is_placeholder())
+    }
+
+    /// What [`Window::Tokens`](crate::Window::Tokens) counts: the count that was saved, else a quarter of the
+    /// body's bytes.
+    pub fn weight(&self) -> u64 {
+        self.tokens.map_or_else(|| (self.body.bytes().len() as u64).div_ceil(4), u64::from)
+    }
+
+    /// Whether both say the same, wherever and whenever.
+    pub fn same_content(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.body == other.body
+    }
+
+    /// What this node becomes when it is amended: id, time and place stay, the revision is one higher.
+    #[must_use]
+    pub fn amended(&self, by: &Node) -> Node {
+        Node { created_at: self.created_at, revision: self.revision.saturating_add(1), ..by.clone() }
+    }
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+            && self.created_at == other.created_at
+            && self.revision == other.revision
+            && self.tokens == other.tokens
+            && self.same_content(other)
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {:?} r{} ({:?})", self.id, self.kind, self.revision, self.body)
+    }
+}
+
+/// A node and its place in the graph.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Placed {
+    /// The node.
+    pub node: Arc<Node>,
+    /// What it follows; nothing for a root.
+    pub parent: Option<MessageId>,
+    /// How many nodes lie between it and its root: 0 for a root.
+    pub depth: u64,
+}
+
+impl Placed {
+    /// A node at its place.
+    pub fn new(node: impl Into<Arc<Node>>, parent: Option<MessageId>, depth: u64) -> Self {
+        Self { node: node.into(), parent, depth }
+    }
+}

@@ -1,0 +1,191 @@
+//! The packed form: several nodes in one run of bytes.
+//!
+//! Reading a chain costs by the row, hardly by the byte, so stores keep runs of nodes in one value. Packed
+//! runs can be put behind each other and are again a packed run; a reader slices the bodies out without
+//! copying. Using this form is a store's choice, not a duty.
+//!
+//! A record, little-endian, version 1 of the layout:
+//!
+//! ```text
+//! u32 length of what follows      u8 kind (0 system, 1 user, 2 assistant, 3 tool, 4 boundary)
+//! u8 length of the body's kind (0: "message")              u16 body version
+//! u32 revision                    u32 tokens + 1 (0: not counted)
+//! i64 created at (microseconds)   u16 length of the id
+//! id, body's kind, body
+//! ```
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::{Encoded, Message, MessageId, Node, NodeKind, Role, Timestamp};
+
+const HEADER: usize = 26;
+
+/// Packed bytes that are not what they should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("packed nodes are broken at byte {offset}")]
+pub struct UnpackError {
+    /// Where.
+    pub offset: usize,
+}
+
+/// Appends a node to packed bytes. Ids are at most 65,535 bytes long, body kinds 255 and records 4 GiB:
+/// [`limits`](crate::limits) keeps nodes far below.
+pub fn pack(node: &Node, out: &mut Vec<u8>) {
+    let body = node.body();
+    let kind = if body.kind() == Message::KIND { "" } else { body.kind() };
+    let id = node.id.as_str();
+    let length = HEADER - 4 + id.len() + kind.len() + body.bytes().len();
+    out.reserve(length + 4);
+    out.extend_from_slice(&(length as u32).to_le_bytes());
+    out.push(kind_code(node.kind));
+    out.push(kind.len() as u8);
+    out.extend_from_slice(&body.version().to_le_bytes());
+    out.extend_from_slice(&node.revision.to_le_bytes());
+    out.extend_from_slice(&node.tokens.map_or(0, |tokens| tokens.saturating_add(1)).to_le_bytes());
+    out.extend_from_slice(&node.created_at.as_micros().to_le_bytes());
+    out.extend_from_slice(&(id.len() as u16).to_le_bytes());
+    out.extend_from_slice(id.as_bytes());
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(body.bytes());
+}
+
+/// Packs nodes into one run.
+pub fn pack_all<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> Vec<u8> {
+    let mut out = Vec::new();
+    nodes.into_iter().for_each(|node| pack(node, &mut out));
+    out
+}
+
+/// Reads a packed run. The bodies are slices of `bytes`.
+pub fn unpack(bytes: &Bytes) -> Result<Vec<Arc<Node>>, UnpackError> {
+    let mut nodes = Vec::new();
+    let mut offset = 0;
+    while offset < bytes.len() {
+        let record = Record::read(bytes, offset)?;
+        nodes.push(Arc::new(record.node(bytes)));
+        offset = record.end;
+    }
+    Ok(nodes)
+}
+
+/// Counts the nodes of a packed run, checking all that [`unpack`] relies on but not the bodies.
+pub fn count(bytes: &[u8]) -> Result<usize, UnpackError> {
+    let (mut n, mut offset) = (0, 0);
+    while offset < bytes.len() {
+        offset = Record::read(bytes, offset)?.end;
+        n += 1;
+    }
+    Ok(n)
+}
+
+fn kind_code(kind: NodeKind) -> u8 {
+    match kind {
+        NodeKind::Message(Role::System) => 0,
+        NodeKind::Message(Role::User) => 1,
+        NodeKind::Message(Role::Assistant) => 2,
+        NodeKind::Message(Role::Tool) => 3,
+        NodeKind::Boundary => 4,
+    }
+}
+
+fn kind_of(code: u8) -> Option<NodeKind> {
+    Some(match code {
+        0 => NodeKind::Message(Role::System),
+        1 => NodeKind::Message(Role::User),
+        2 => NodeKind::Message(Role::Assistant),
+        3 => NodeKind::Message(Role::Tool),
+        4 => NodeKind::Boundary,
+        _ => return None,
+    })
+}
+
+/// A record whose frame was checked.
+struct Record<'a> {
+    kind: NodeKind,
+    header: &'a [u8; HEADER],
+    id: &'a str,
+    body_kind: &'a str,
+    body: usize,
+    end: usize,
+}
+
+impl<'a> Record<'a> {
+    fn read(bytes: &'a [u8], offset: usize) -> Result<Self, UnpackError> {
+        Self::try_read(bytes, offset).ok_or(UnpackError { offset })
+    }
+
+    fn try_read(bytes: &'a [u8], offset: usize) -> Option<Self> {
+        let header: &[u8; HEADER] = bytes.get(offset..)?.first_chunk()?;
+        let length = u32::from_le_bytes(*header.first_chunk()?) as usize;
+        let end = (offset + 4).checked_add(length).filter(|end| *end <= bytes.len())?;
+        let kind = kind_of(header[4])?;
+        let id_start = offset + HEADER;
+        let id_end = id_start + usize::from(u16::from_le_bytes([header[24], header[25]]));
+        let body = id_end + usize::from(header[5]);
+        let id = std::str::from_utf8(bytes.get(id_start..id_end)?).ok()?;
+        let body_kind = std::str::from_utf8(bytes.get(id_end..body)?).ok()?;
+        (body <= end).then_some(Self { kind, header, id, body_kind, body, end })
+    }
+
+    fn node(&self, bytes: &Bytes) -> Node {
+        let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| self.header[at + i]));
+        let version = u16::from_le_bytes([self.header[6], self.header[7]]);
+        let created_at = i64::from_le_bytes(std::array::from_fn(|i| self.header[16 + i]));
+        let body = bytes.slice(self.body..self.end);
+        let encoded = match self.body_kind {
+            "" => Encoded::new(Message::shared_kind(), version, body),
+            kind => Encoded::new(kind, version, body),
+        };
+        let id = MessageId::from(self.id);
+        let mut node = Node::from_encoded(id, self.kind, Timestamp::from_micros(created_at), encoded);
+        node.revision = u32_at(8);
+        node.tokens = u32_at(12).checked_sub(1);
+        node
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    prop_compose! {
+        fn any_node()(
+            id in ".{0,40}", code in 0u8..5, version: u16, revision: u32,
+            tokens in proptest::option::of(0u32..u32::MAX), at: i64,
+            body_kind in "[a-z]{1,12}", body: Vec<u8>,
+        ) -> Arc<Node> {
+            let encoded = Encoded::new(body_kind, version, body);
+            let kind = kind_of(code).unwrap();
+            let mut node = Node::from_encoded(id.into(), kind, Timestamp::from_micros(at), encoded);
+            (node.revision, node.tokens) = (revision, tokens);
+            Arc::new(node)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_is_unpacked(nodes in proptest::collection::vec(any_node(), 0..20)) {
+            let bytes = Bytes::from(pack_all(&nodes));
+            prop_assert_eq!(count(&bytes), Ok(nodes.len()));
+            prop_assert_eq!(unpack(&bytes).unwrap(), nodes);
+        }
+
+        #[test]
+        fn any_bytes_unpack_or_are_refused(bytes: Vec<u8>) {
+            let bytes = Bytes::from(bytes);
+            prop_assert_eq!(count(&bytes).ok(), unpack(&bytes).ok().map(|nodes| nodes.len()));
+        }
+
+        #[test]
+        fn a_cut_run_is_refused(nodes in proptest::collection::vec(any_node(), 1..5), cut in 1usize..30) {
+            let bytes = pack_all(&nodes);
+            let last = pack_all(&nodes[nodes.len() - 1..]).len();
+            let keep = bytes.len() - cut.min(last - 1);
+            prop_assert!(count(&bytes[..keep]).is_err());
+        }
+    }
+}

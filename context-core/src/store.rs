@@ -1,0 +1,87 @@
+//! The storage seam: what a backend implements and what its callers may rely on.
+
+mod chat;
+mod commit;
+mod history;
+mod maintenance;
+
+use std::fmt::Debug;
+
+pub use chat::{Chat, ChatPatch, ChatQuery, ChatSummary, Created, Cursor, NewChat, Page};
+pub use commit::{
+    Branch, Checkpoint, Commit, CommitOutcome, Committed, ForkName, Revision, StoredFragment, Target,
+};
+pub use history::{ChainEnd, FragmentStore, HistoryStore, Window};
+pub use maintenance::{CheckReport, Finding, Maintenance, check_chat_graph};
+
+/// What survives what, once a write has returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Durability {
+    /// Gone with the process.
+    Process,
+    /// Survives a crash of the process; the newest writes may go with a loss of power.
+    ProcessCrash,
+    /// Survives a loss of power.
+    PowerLoss,
+}
+
+/// What a store says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreInfo {
+    /// The backend, such as `sqlite`.
+    pub name: &'static str,
+    /// What survives what.
+    pub durability: Durability,
+    /// Whether several processes may use the same store at once.
+    pub shared: bool,
+}
+
+impl StoreInfo {
+    /// A store of this name.
+    pub fn new(name: &'static str, durability: Durability, shared: bool) -> Self {
+        Self { name, durability, shared }
+    }
+}
+
+/// A backend: it bundles abilities, each a trait of its own, split where the need for consistency changes.
+/// [`HistoryStore`] and [`FragmentStore`] are required; optional abilities are returned as `Option<&dyn …>`, so
+/// that the flag *is* the implementation.
+///
+/// # Contract with implementors
+///
+/// * **Scope.** Every call names a user and a chat. A chat of another user does not exist: [`ErrorKind::NotFound`]
+///   for the one is indistinguishable from that for the other. Two users may use the same chat id.
+/// * **One transaction.** [`HistoryStore::commit`] writes everything of a commit or nothing, and checks and acts
+///   under one guard. A future that is dropped half-way leaves all of it or none of it.
+/// * **Durable when it returns**, as far as [`StoreInfo::durability`] says.
+/// * **Refuse before writing.** Call [`limits`](crate::limits) first. An error is of the right
+///   [`ErrorKind`](crate::ErrorKind), says whether to retry, and, like `Debug`, never
+///   shows a secret or content.
+/// * **No clock, no ids.** Times and ids come in with the call.
+/// * **Bytes are bytes.** Bodies come back exactly as they went in, whatever they hold.
+///
+/// # Contract with callers
+///
+/// * Conflicts are outcomes, not errors: look at them.
+/// * Give a commit that you may repeat a [`key`](crate::Commit::key), or let it extend a branch with new messages,
+///   whose ids do the same.
+/// * A handle is cheap to clone behind `Arc` and may be used from any number of tasks.
+///
+/// [`ErrorKind::NotFound`]: crate::ErrorKind::NotFound
+///
+/// `context-store-inmem` is the reference, and short; `context-conformance` proves an implementation.
+pub trait Store: Debug + Send + Sync + 'static {
+    /// What it is and what it promises.
+    fn info(&self) -> StoreInfo;
+
+    /// Chats, messages, branches, checkpoints.
+    fn history(&self) -> &dyn HistoryStore;
+
+    /// Persisted context fragments.
+    fn fragments(&self) -> &dyn FragmentStore;
+
+    /// Looking after the store as a whole.
+    fn maintenance(&self) -> Option<&dyn Maintenance>;
+}
