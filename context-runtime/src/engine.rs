@@ -146,6 +146,15 @@ impl ContextEngine {
         self.view = None;
     }
 
+    /// The chain of the branch as the caller last saw it; read if nobody has looked yet. What is saved is
+    /// compared with this, so that a race is one against what the caller saw.
+    async fn seen(&mut self) -> Result<&mut View> {
+        if self.view.is_none() {
+            self.view().await?;
+        }
+        Ok(self.view.as_mut().expect("just read"))
+    }
+
     /// The chain of the branch, brought up to date: reads only what is new.
     async fn view(&mut self) -> Result<&mut View> {
         let view = View::read(self.view.take(), self.parts.history(), &self.chat, &self.branch).await?;

@@ -101,7 +101,8 @@ impl ContextEngineBuilder {
     /// messages are read when they are needed.
     pub async fn open(self) -> Result<ContextEngine> {
         const OPERATION: &str = "open_chat";
-        let missing = |what| Error::invalid(OPERATION, "an engine needs a user and a chat").with("missing", what);
+        let missing =
+            |what| Error::invalid(OPERATION, "an engine needs a user and a chat").with("missing", what);
         let user = self.user.ok_or_else(|| missing("user"))?;
         let chat = ChatRef::new(user, self.chat.ok_or_else(|| missing("chat"))?);
         limits::check_chat(OPERATION, &chat)?;
@@ -136,7 +137,10 @@ impl ContextEngineBuilder {
                     DiagnosticCode::UnknownFragmentKind,
                     Severity::Warning,
                     fragment.name(),
-                    format!("no codec reads version {} of this kind; kept, not rendered", stored.body.version()),
+                    format!(
+                        "no codec reads version {} of this kind; kept, not rendered",
+                        stored.body.version()
+                    ),
                 ));
             }
             persisted.push(fragment);

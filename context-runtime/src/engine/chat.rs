@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Branch, Chat, ChatPatch, Checkpoint, Error, Fragment, Json, MessageId, Message, Metadata, Node, Placed, Result,
-    Role, limits,
+    Branch, Chat, ChatPatch, Checkpoint, Error, Fragment, Json, Message, MessageId, Metadata, Node, Placed,
+    Result, Role, limits,
 };
 
 use super::{ContextEngine, Edits};
@@ -43,10 +43,7 @@ impl ContextEngine {
     pub async fn track_usage(&mut self, usage: impl Into<Json>) -> Result<Json> {
         let patch = ChatPatch { add: Metadata::default().with(USAGE, usage), ..ChatPatch::default() };
         let chat = self.update_chat(&patch).await?;
-        chat.metadata
-            .get(USAGE)
-            .cloned()
-            .ok_or_else(|| Error::not_found("track_usage", "metadata", USAGE))
+        chat.metadata.get(USAGE).cloned().ok_or_else(|| Error::not_found("track_usage", "metadata", USAGE))
     }
 
     /// How many user messages the branch has, stored and pending.
@@ -83,7 +80,7 @@ impl ContextEngine {
         match role {
             Some(Role::User) => {
                 let id = MessageId::from(self.parts.ids.next_id());
-                let placeholder = Fragment::from(Message::new(Role::Assistant, [])).with_id(&*id.as_str());
+                let placeholder = Fragment::from(Message::new(Role::Assistant, [])).with_id(id.clone());
                 self.set([input, placeholder]);
                 let _saved = self.save().await?;
                 Ok(id)

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Clock, Fragment, FragmentContent, FragmentError, IdGenerator, LazyMessage, Message, MessageId, Node, Role,
-    Timestamp,
+    Clock, Fragment, FragmentContent, FragmentError, IdGenerator, LazyMessage, Message, MessageId, Node,
+    Role, Timestamp,
 };
 
 use super::view::View;
@@ -38,6 +38,13 @@ impl Pending {
             Self::Broken(id, _) => id,
         }
     }
+
+    fn node(&self) -> Option<&Arc<Node>> {
+        match self {
+            Self::Message(node) | Self::LastAssistant(node) => Some(node),
+            Self::Broken(..) => None,
+        }
+    }
 }
 
 impl PendingMessages {
@@ -66,10 +73,6 @@ impl PendingMessages {
         self.0.iter().map(|pending| pending.id().clone())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub(super) fn remove(&mut self, id: &MessageId) -> bool {
         let before = self.0.len();
         self.0.retain(|pending| pending.id() != id);
@@ -80,13 +83,15 @@ impl PendingMessages {
         std::mem::take(&mut self.0).iter().map(|pending| pending.id().clone()).collect()
     }
 
+    /// The messages as they were set.
+    pub(super) fn nodes(&self) -> Vec<Arc<Node>> {
+        self.0.iter().filter_map(Pending::node).map(Arc::clone).collect()
+    }
+
     /// Forgets what was saved; what was set anew under the same id stays.
     pub(super) fn saved(&mut self, nodes: &[Arc<Node>]) {
-        self.0.retain(|pending| match pending {
-            Pending::Message(node) => !nodes.iter().any(|saved| saved.id == node.id && saved.same_content(node)),
-            // It was saved under the id of the message it replaced.
-            Pending::LastAssistant(node) => !nodes.iter().any(|saved| saved.same_content(node)),
-            Pending::Broken(..) => true,
+        self.0.retain(|pending| {
+            !pending.node().is_some_and(|node| nodes.iter().any(|saved| Arc::ptr_eq(saved, node)))
         });
     }
 
@@ -104,7 +109,7 @@ impl PendingMessages {
         }
         let Some((place, new)) = lazy else { return Ok(settled) };
         let is_assistant = |node: &Node| node.role() == Some(Role::Assistant);
-        let moved = |old: &Node| Arc::new(Node { id: old.id.clone(), ..Node::clone(new) });
+        let moved = |old: &Node| Arc::new(Node::clone(new).with_id(&old.id));
         if let Some(newest) = settled.nodes.iter_mut().rev().find(|node| is_assistant(node)) {
             *newest = moved(newest);
         } else if let Some(stored) = view.newest_assistant() {

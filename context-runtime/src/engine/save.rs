@@ -70,7 +70,6 @@ pub enum SaveOutcome {
     },
 }
 
-
 /// A commit on its way, and what it takes off the engine's hands when it arrives.
 #[derive(Clone, Debug)]
 pub(super) struct InFlight {
@@ -95,11 +94,10 @@ impl ContextEngine {
                 self.absorb(&earlier, &committed);
             }
         }
-        self.view().await?;
-        let view = self.view.as_mut().expect("just read");
+        self.seen().await?;
+        let view = self.view.as_ref().expect("just read");
         let Settled { nodes, replacement } = self.pending.settle(view).map_err(refuse)?;
-        let mut draft = Draft { pending: nodes.clone(), nodes, amendments: Vec::new() };
-        draft.pending.extend(replacement.clone());
+        let mut draft = Draft { pending: self.pending.nodes(), nodes, amendments: Vec::new() };
         match edits {
             Edits::Auto => draft.amendments.extend(replacement),
             Edits::Branch => draft.nodes.extend(replacement),
@@ -119,7 +117,7 @@ impl ContextEngine {
     async fn commit_draft(&mut self, mut draft: Draft) -> Result<Saved> {
         let mut outcome = SaveOutcome::Saved;
         for _ in 0..ATTEMPTS {
-            let expected = self.view().await?.head().cloned();
+            let expected = self.seen().await?.head().cloned();
             let target = match draft.nodes.is_empty() {
                 true => Target::Stay,
                 false => Target::Extend { branch: self.branch.clone(), expected: expected.clone() },
@@ -136,7 +134,10 @@ impl ContextEngine {
                     return Ok(self.saved(head, outcome));
                 }
                 CommitOutcome::Conflict { actual } => match self.parts.conflict {
-                    ConflictPolicy::Graft => outcome = SaveOutcome::Grafted { onto: actual },
+                    ConflictPolicy::Graft => {
+                        outcome = SaveOutcome::Grafted { onto: actual };
+                        self.view().await?;
+                    }
                     ConflictPolicy::Fork => {
                         let outcome = SaveOutcome::Forked { from: self.branch.clone() };
                         return self.commit_fork(&draft, expected, false, outcome).await;
@@ -177,16 +178,22 @@ impl ContextEngine {
     /// Sorts out new messages whose ids are stored: what is stored in the same words is saved already and leaves
     /// the draft; the others are edits and get fresh ids. The edits' common place is returned: behind the
     /// parent of the one nearest to the root.
-    async fn take_edits(&mut self, draft: &mut Draft, ids: &[MessageId]) -> Result<Option<Option<MessageId>>> {
+    async fn take_edits(
+        &mut self,
+        draft: &mut Draft,
+        ids: &[MessageId],
+    ) -> Result<Option<Option<MessageId>>> {
         let stored = self.parts.history().messages(&self.chat, ids).await?;
         let mut place = None;
         for placed in stored.into_iter().flatten() {
-            let Some(position) = draft.nodes.iter().position(|node| node.id == placed.node.id) else { continue };
+            let Some(position) = draft.nodes.iter().position(|node| node.id == placed.node.id) else {
+                continue;
+            };
             if draft.nodes[position].same_content(&placed.node) {
                 draft.nodes.remove(position);
                 continue;
             }
-            let fresh = Node { id: self.parts.ids.next_id().into(), ..Node::clone(&draft.nodes[position]) };
+            let fresh = Node::clone(&draft.nodes[position]).with_id(self.parts.ids.next_id());
             draft.nodes[position] = Arc::new(fresh);
             if place.as_ref().is_none_or(|(depth, _)| placed.depth < *depth) {
                 place = Some((placed.depth, placed.parent));
@@ -253,9 +260,10 @@ impl ContextEngine {
     }
 
     fn conflict(&self, actual: Option<&MessageId>) -> Error {
-        let error = Error::new(ErrorKind::Conflict, "save", "somebody else moved the branch; nothing was written")
-            .with("chat", &self.chat.chat)
-            .with("branch", &self.branch);
+        let error =
+            Error::new(ErrorKind::Conflict, "save", "somebody else moved the branch; nothing was written")
+                .with("chat", &self.chat.chat)
+                .with("branch", &self.branch);
         match actual {
             Some(head) => error.with("head", head),
             None => error,

@@ -31,7 +31,8 @@ impl View {
         branch: &BranchName,
     ) -> Result<Self> {
         let end = ChainEnd::Branch(branch.clone());
-        let Some((mut view, head)) = known.and_then(|view| view.head().cloned().map(|head| (view, head))) else {
+        let Some((mut view, head)) = known.and_then(|view| view.head().cloned().map(|head| (view, head)))
+        else {
             return Ok(Self::of(history.chain(chat, &end, &Window::Whole).await?));
         };
         let news = history.chain(chat, &end, &Window::After(head)).await?;
@@ -148,8 +149,11 @@ impl View {
 
     /// What is stored but cannot be shown because it cannot be read.
     pub(super) fn unreadable(&self) -> impl Iterator<Item = Diagnostic> {
-        self.hidden.iter().filter_map(|position| self.chain.get(*position)).filter(|node| !is_readable(node)).map(
-            |node| {
+        self.hidden
+            .iter()
+            .filter_map(|position| self.chain.get(*position))
+            .filter(|node| !is_readable(node))
+            .map(|node| {
                 let body = node.body();
                 let text = format!("stored as {} version {}: kept, not shown", body.kind(), body.version());
                 Diagnostic::new(
@@ -158,13 +162,13 @@ impl View {
                     format!("message {}", node.id),
                     text,
                 )
-            },
-        )
+            })
     }
 }
 
 fn is_readable(node: &Node) -> bool {
-    node.role().is_none() || (node.body().kind() == Message::KIND && node.body().version() <= Message::VERSION)
+    node.role().is_none()
+        || (node.body().kind() == Message::KIND && node.body().version() <= Message::VERSION)
 }
 
 fn is_shown(node: &Node) -> bool {
