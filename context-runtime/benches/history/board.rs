@@ -76,7 +76,15 @@ impl Board {
             let target = line.target.map_or("-".to_owned(), |target| format!("{target:.2}"));
             println!(
                 "{:<40} {:>6} {:>8.1} {} {:>8.1} {} {:>7.2} {:>7} {:>7.2}",
-                line.case, line.n, line.ours, line.unit, line.floor, line.unit, line.ratio, target, line.ratio_wall
+                line.case,
+                line.n,
+                line.ours,
+                line.unit,
+                line.floor,
+                line.unit,
+                line.ratio,
+                target,
+                line.ratio_wall
             );
         }
     }

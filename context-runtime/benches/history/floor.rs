@@ -48,7 +48,8 @@ impl Floor {
     fn insert(&self, node: &Node) {
         let (role, content) = columns(node);
         let parent = self.head.replace(Some(node.id.to_string()));
-        let mut insert = self.connection.prepare_cached("INSERT INTO message VALUES (?1, ?2, ?3, ?4)").unwrap();
+        let mut insert =
+            self.connection.prepare_cached("INSERT INTO message VALUES (?1, ?2, ?3, ?4)").unwrap();
         insert.execute(params![node.id.as_str(), parent, role, content]).unwrap();
     }
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use context_runtime::{
-    Chain, ChainEnd, ChatRef, Commit, CommitOutcome, ContextEngine, ForkName, Message, MessageId, NewChat, Node,
-    Role, Store, Target, Timestamp, Window, assistant, user,
+    Chain, ChainEnd, ChatRef, Commit, CommitOutcome, ContextEngine, ForkName, Message, MessageId, NewChat,
+    Node, Role, Store, Target, Timestamp, Window, assistant, user,
 };
 
 pub(crate) struct Ours {
@@ -21,7 +21,13 @@ pub(crate) fn node(i: usize) -> Node {
 
 /// What a UUID of version 7 looks like: new ones sort behind old ones.
 fn id(i: usize) -> String {
-    format!("01920000-{:04x}-7{:03x}-9{:03x}-{:012x}", i >> 12, i & 0xfff, (i * 7) & 0xfff, i.wrapping_mul(0x9E37_79B9))
+    format!(
+        "01920000-{:04x}-7{:03x}-9{:03x}-{:012x}",
+        i >> 12,
+        i & 0xfff,
+        (i * 7) & 0xfff,
+        i.wrapping_mul(0x9E37_79B9)
+    )
 }
 
 fn text(i: usize) -> String {
