@@ -50,6 +50,13 @@ impl Node {
         Self { id, kind, created_at, revision: 0, tokens: None, body, message: OnceLock::new() }
     }
 
+    /// The same node under another id.
+    #[must_use]
+    pub fn with_id(mut self, id: impl Into<MessageId>) -> Self {
+        self.id = id.into();
+        self
+    }
+
     /// The same node, counted.
     #[must_use]
     pub fn with_tokens(mut self, tokens: u32) -> Self {

@@ -104,6 +104,16 @@ pub enum CommitOutcome {
     },
 }
 
+impl CommitOutcome {
+    /// Where the branch was left, if the commit is in the store.
+    pub fn committed(self) -> Option<Committed> {
+        match self {
+            Self::Applied(committed) | Self::Replayed(committed) => Some(committed),
+            _ => None,
+        }
+    }
+}
+
 /// Where a commit left its branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

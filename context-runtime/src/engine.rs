@@ -1,0 +1,186 @@
+//! The engine: one chat of one user, worked on.
+//!
+//! A [`ContextEngine`] holds what was set and not saved yet, and the chain of the branch it is on. Reading and
+//! writing go through a store; what has been read is kept, so a turn costs what is new. It calls no model,
+//! counts no tokens and cuts nothing: that is the runtime's work.
+
+mod builder;
+mod chat;
+mod context;
+mod pending;
+mod resolve;
+mod save;
+mod travel;
+mod view;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use builder::ContextEngineBuilder;
+pub use chat::MessageGraph;
+use context_core::{
+    BranchName, ChatRef, Clock, CodecRegistry, CommitKey, Diagnostic, Error, Fragment, FragmentId,
+    HistoryStore, IdGenerator, MessageId, Renderer, Result, Store,
+};
+pub use resolve::Resolved;
+pub use save::{Edits, SaveOutcome, Saved};
+pub use travel::Moved;
+
+use self::context::ContextFragments;
+use self::pending::PendingMessages;
+use self::save::InFlight;
+use self::view::View;
+
+/// What a save does when somebody else has moved the branch in the meantime.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ConflictPolicy {
+    /// Puts the new messages behind the other's: one line, both kept.
+    #[default]
+    Graft,
+    /// Puts them on a new branch where they were meant to go; the other's branch stays the active one.
+    Fork,
+    /// Writes nothing and returns [`ErrorKind::Conflict`](crate::ErrorKind::Conflict); what is pending stays.
+    Fail,
+}
+
+/// One chat of one user, worked on: set fragments, resolve them into a prompt, save messages, branch, go back.
+///
+/// Methods take `&mut self`, so one engine is one writer; any number of engines, in any number of processes,
+/// may work on the same chat. A future that is dropped before it completes leaves the store with all of a
+/// commit or nothing of it, and the engine with everything still pending: save again.
+pub struct ContextEngine {
+    parts: Parts,
+    chat: ChatRef,
+    branch: BranchName,
+    fragments: ContextFragments,
+    pending: PendingMessages,
+    /// The chain of the branch as far as it was read; nothing before the first use and after a move.
+    view: Option<View>,
+    /// A commit whose fate is not known: sent again before anything else is written.
+    in_flight: Option<InFlight>,
+    /// What opening found, told with the next resolve.
+    opened_with: Vec<Diagnostic>,
+}
+
+/// What an engine is composed of.
+#[derive(Clone)]
+struct Parts {
+    store: Arc<dyn Store>,
+    renderer: Option<Arc<dyn Renderer>>,
+    codecs: Arc<CodecRegistry>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdGenerator>,
+    conflict: ConflictPolicy,
+}
+
+impl Parts {
+    fn history(&self) -> &dyn HistoryStore {
+        self.store.history()
+    }
+
+    fn fresh_key(&self) -> Option<CommitKey> {
+        Some(self.ids.next_id().into())
+    }
+}
+
+impl ContextEngine {
+    /// Composes an engine over a store.
+    pub fn builder(store: Arc<dyn Store>) -> ContextEngineBuilder {
+        ContextEngineBuilder::new(store)
+    }
+
+    /// Whose chat this is and which.
+    pub fn chat_ref(&self) -> &ChatRef {
+        &self.chat
+    }
+
+    /// The branch this engine is on.
+    pub fn branch(&self) -> &BranchName {
+        &self.branch
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.parts.store
+    }
+
+    /// The context fragments, persisted ones first.
+    pub fn fragments(&self) -> impl Iterator<Item = &Fragment> {
+        self.fragments.iter()
+    }
+
+    /// The ids of the messages that are set and not saved; a lazy one has the id it would get.
+    pub fn pending(&self) -> impl Iterator<Item = MessageId> {
+        self.pending.ids()
+    }
+
+    /// Sets fragments: messages become pending, in order; everything else joins the context fragments.
+    ///
+    /// A message without an id gets one; a message whose id is stored already is an edit of that message. A
+    /// context fragment replaces one of the same id; without an id, what is persisted already in the same words
+    /// is not added again.
+    pub fn set(&mut self, fragments: impl IntoIterator<Item = Fragment>) -> &mut Self {
+        for fragment in fragments {
+            if fragment.is_message() {
+                self.pending.push(fragment, &*self.parts.ids, &*self.parts.clock);
+            } else {
+                self.fragments.set(fragment);
+            }
+        }
+        self
+    }
+
+    /// Takes back what was set under an id: a pending message, or a context fragment, which is also forgotten
+    /// by the store if it was persisted. False if there was nothing.
+    pub async fn unset(&mut self, id: &FragmentId) -> Result<bool> {
+        let pending = self.pending.remove(&MessageId::from(id.clone()));
+        if self.fragments.is_stored(id) {
+            self.parts.store.fragments().remove_fragment(&self.chat, id).await?;
+        }
+        Ok(self.fragments.remove(id) || pending)
+    }
+
+    /// Forgets what was read, so that the next use reads the branch again. Only needed to see messages that
+    /// somebody else amended in place; new messages are seen anyway.
+    pub fn reload(&mut self) {
+        self.view = None;
+    }
+
+    /// The chain of the branch as the caller last saw it; read if nobody has looked yet. What is saved is
+    /// compared with this, so that a race is one against what the caller saw.
+    async fn seen(&mut self) -> Result<&mut View> {
+        if self.view.is_none() {
+            self.view().await?;
+        }
+        Ok(self.view.as_mut().expect("just read"))
+    }
+
+    /// The chain of the branch, brought up to date: reads only what is new.
+    async fn view(&mut self) -> Result<&mut View> {
+        let view = View::read(self.view.take(), self.parts.history(), &self.chat, &self.branch).await?;
+        Ok(self.view.insert(view))
+    }
+
+    /// Refuses an operation that needs a message where there is none.
+    async fn require_head(&mut self, operation: &'static str) -> Result<MessageId> {
+        let head = self.view().await?.head().cloned();
+        head.ok_or_else(|| {
+            Error::invalid(operation, "the branch has no messages yet; save one first")
+                .with("chat", &self.chat.chat)
+                .with("branch", &self.branch)
+        })
+    }
+}
+
+impl fmt::Debug for ContextEngine {
+    /// Names only: content may be private.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContextEngine")
+            .field("store", &self.parts.store.info().name)
+            .field("chat", &self.chat)
+            .field("branch", &self.branch)
+            .field("fragments", &self.fragments.iter().map(Fragment::name).collect::<Vec<_>>())
+            .field("pending", &self.pending.ids().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}

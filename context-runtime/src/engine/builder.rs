@@ -1,0 +1,166 @@
+//! Composing an engine.
+
+use std::sync::Arc;
+
+use context_core::{
+    BranchName, ChatId, ChatPatch, ChatRef, Clock, CodecRegistry, Created, Diagnostic, DiagnosticCode, Error,
+    FragmentContent, IdGenerator, Metadata, NewChat, Renderer, Result, Severity, Store, UserId, limits,
+};
+
+use super::context::ContextFragments;
+use super::pending::PendingMessages;
+use super::{ConflictPolicy, ContextEngine, Parts};
+use crate::{SystemClock, Uuid7Ids};
+
+/// Composes a [`ContextEngine`]: a store, a user and a chat are required, all else has a default.
+#[derive(Clone)]
+#[must_use]
+pub struct ContextEngineBuilder {
+    parts: Parts,
+    user: Option<UserId>,
+    chat: Option<ChatId>,
+    branch: Option<BranchName>,
+    metadata: Metadata,
+    create: bool,
+}
+
+impl ContextEngineBuilder {
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+        let parts = Parts {
+            store,
+            renderer: default_renderer(),
+            codecs: Arc::new(CodecRegistry::default()),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(Uuid7Ids),
+            conflict: ConflictPolicy::default(),
+        };
+        Self { parts, user: None, chat: None, branch: None, metadata: Metadata::default(), create: true }
+    }
+
+    /// Whose chat it is. Required.
+    pub fn user(mut self, user: impl Into<UserId>) -> Self {
+        self.user = Some(user.into());
+        self
+    }
+
+    /// Which chat. Required; created if it does not exist.
+    pub fn chat(mut self, chat: impl Into<ChatId>) -> Self {
+        self.chat = Some(chat.into());
+        self
+    }
+
+    /// Which branch to work on. Default: the chat's active one.
+    pub fn branch(mut self, branch: impl Into<BranchName>) -> Self {
+        self.branch = Some(branch.into());
+        self
+    }
+
+    /// Metadata to merge into the chat's at the top level; new values win.
+    pub fn metadata(mut self, metadata: impl Into<Metadata>) -> Self {
+        self.metadata = metadata.into();
+        self
+    }
+
+    /// Refuses a chat that does not exist, instead of creating it.
+    pub fn existing(mut self) -> Self {
+        self.create = false;
+        self
+    }
+
+    /// What [`ContextEngine::resolve`] renders with. Default: XML.
+    pub fn renderer(mut self, renderer: impl Renderer) -> Self {
+        self.parts.renderer = Some(Arc::new(renderer));
+        self
+    }
+
+    /// How persisted context fragments are written and read. Default: the kinds of the builders.
+    pub fn codecs(mut self, codecs: CodecRegistry) -> Self {
+        self.parts.codecs = Arc::new(codecs);
+        self
+    }
+
+    /// Tells the time. Default: the host's clock.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.parts.clock = Arc::new(clock);
+        self
+    }
+
+    /// Makes ids for messages without one. Default: UUIDs of version 7.
+    pub fn ids(mut self, ids: impl IdGenerator) -> Self {
+        self.parts.ids = Arc::new(ids);
+        self
+    }
+
+    /// What a save does when somebody else moved the branch. Default: graft.
+    pub fn on_conflict(mut self, policy: ConflictPolicy) -> Self {
+        self.parts.conflict = policy;
+        self
+    }
+
+    /// Opens the chat: creates it if it does not exist, merges the metadata, reads its persisted fragments. The
+    /// messages are read when they are needed.
+    pub async fn open(self) -> Result<ContextEngine> {
+        const OPERATION: &str = "open_chat";
+        let missing =
+            |what| Error::invalid(OPERATION, "an engine needs a user and a chat").with("missing", what);
+        let user = self.user.ok_or_else(|| missing("user"))?;
+        let chat = ChatRef::new(user, self.chat.ok_or_else(|| missing("chat"))?);
+        limits::check_chat(OPERATION, &chat)?;
+        let parts = self.parts;
+        let history = parts.store.history();
+
+        let mut stored = history.chat(&chat).await?;
+        if stored.is_none() && self.create {
+            let metadata = self.metadata.clone();
+            let new = NewChat { metadata, ..NewChat::new(chat.clone(), parts.clock.now()) };
+            match history.create_chat(new).await? {
+                Created::New(chat) => stored = Some(chat),
+                Created::Existing(chat) => stored = Some(chat),
+            }
+        }
+        let stored = stored.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
+        if self.metadata.iter().any(|(key, value)| stored.metadata.get(key) != Some(value)) {
+            let patch = ChatPatch { set: self.metadata, ..ChatPatch::default() };
+            let _updated = history.update_chat(&chat, &patch, parts.clock.now()).await?;
+        }
+        let branch = self.branch.unwrap_or(stored.active);
+
+        let mut opened_with = Vec::new();
+        let mut persisted = Vec::new();
+        for stored in parts.store.fragments().fragments(&chat).await? {
+            let mut fragment = parts.codecs.decode(&stored.body)?.with_metadata(stored.metadata);
+            if let Some(id) = stored.id {
+                fragment = fragment.with_id(id);
+            }
+            if matches!(fragment.content(), FragmentContent::Unknown(_)) {
+                opened_with.push(Diagnostic::new(
+                    DiagnosticCode::UnknownFragmentKind,
+                    Severity::Warning,
+                    fragment.name(),
+                    format!(
+                        "no codec reads version {} of this kind; kept, not rendered",
+                        stored.body.version()
+                    ),
+                ));
+            }
+            persisted.push(fragment);
+        }
+        Ok(ContextEngine {
+            parts,
+            chat,
+            branch,
+            fragments: ContextFragments::loaded(persisted),
+            pending: PendingMessages::default(),
+            view: None,
+            in_flight: None,
+            opened_with,
+        })
+    }
+}
+
+fn default_renderer() -> Option<Arc<dyn Renderer>> {
+    #[cfg(feature = "xml")]
+    return Some(Arc::new(crate::XmlRenderer::default()));
+    #[cfg(not(feature = "xml"))]
+    None
+}

@@ -1,0 +1,118 @@
+//! The chat beside its messages: title, metadata, usage, counts, and the graph as a whole.
+
+use std::sync::Arc;
+
+use context_core::{
+    Branch, Chat, ChatPatch, Checkpoint, Error, Fragment, Json, Message, MessageId, Metadata, Node, Placed,
+    Result, Role, limits,
+};
+
+use super::{ContextEngine, Edits};
+
+/// Everything a chat holds.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MessageGraph {
+    /// The chat.
+    pub chat: Chat,
+    /// All messages of all branches, parents before children.
+    pub nodes: Vec<Placed>,
+    /// The branches, in the order they were created.
+    pub branches: Vec<Branch>,
+    /// The checkpoints, by name.
+    pub checkpoints: Vec<Checkpoint>,
+}
+
+/// The metadata key under which usage is added up.
+const USAGE: &str = "usage";
+
+impl ContextEngine {
+    /// The chat as it is stored.
+    pub async fn chat(&self) -> Result<Chat> {
+        let chat = self.parts.history().chat(&self.chat).await?;
+        chat.ok_or_else(|| Error::not_found("chat", "chat", &self.chat.chat))
+    }
+
+    /// Changes title and metadata, in one transaction that reads and writes.
+    pub async fn update_chat(&mut self, patch: &ChatPatch) -> Result<Chat> {
+        self.parts.history().update_chat(&self.chat, patch, self.parts.clock.now()).await
+    }
+
+    /// Adds the usage that a model call reported to the chat's metadata, under `usage`, and returns the sum:
+    /// numbers are added at any depth. Safe with any number of engines at once.
+    pub async fn track_usage(&mut self, usage: impl Into<Json>) -> Result<Json> {
+        let patch = ChatPatch { add: Metadata::default().with(USAGE, usage), ..ChatPatch::default() };
+        let chat = self.update_chat(&patch).await?;
+        chat.metadata.get(USAGE).cloned().ok_or_else(|| Error::not_found("track_usage", "metadata", USAGE))
+    }
+
+    /// How many user messages the branch has, stored and pending.
+    pub async fn turn_count(&mut self) -> Result<usize> {
+        let stored = self.view().await?.turns();
+        let view = self.view.as_mut().expect("just read");
+        let settled = self.pending.settle(view).map_err(super::resolve::refuse)?;
+        let new = settled.nodes.iter().filter(|node| node.role() == Some(Role::User));
+        Ok(stored + new.filter(|node| view.position(&node.id).is_none()).count())
+    }
+
+    /// The first user message of the branch, stored or pending.
+    pub async fn first_user_message(&mut self) -> Result<Option<Arc<Node>>> {
+        let messages = self.shown_messages().await?;
+        Ok(messages.iter().find(|node| node.role() == Some(Role::User)).cloned())
+    }
+
+    /// The newest message: the last pending one, else the head of the branch. Placeholders count.
+    pub async fn head_message(&mut self) -> Result<Option<Arc<Node>>> {
+        self.view().await?;
+        let view = self.view.as_mut().expect("just read");
+        let settled = self.pending.settle(view).map_err(super::resolve::refuse)?;
+        Ok(settled.nodes.last().or_else(|| view.chain().last()).cloned())
+    }
+
+    /// Takes a turn's next input and saves at once.
+    ///
+    /// A user message is followed by an assistant placeholder that waits for the answer; its id is returned, and
+    /// the prompt does not show it until it is filled. An assistant message fills the placeholder of its id, in
+    /// place.
+    pub async fn continue_turn(&mut self, input: Fragment) -> Result<MessageId> {
+        const OPERATION: &str = "continue_turn";
+        let role = input.message().map_err(super::resolve::refuse)?.map(|message| message.role);
+        match role {
+            Some(Role::User) => {
+                let id = MessageId::from(self.parts.ids.next_id());
+                let placeholder = Fragment::from(Message::new(Role::Assistant, [])).with_id(id.clone());
+                self.set([input, placeholder]);
+                let _saved = self.save().await?;
+                Ok(id)
+            }
+            Some(Role::Assistant) => {
+                let id = input.id().cloned().map(MessageId::from).ok_or_else(|| {
+                    Error::invalid(OPERATION, "an answer needs the id of the placeholder that it fills")
+                })?;
+                self.set([input]);
+                let _saved = self.save_with(Edits::Amend).await?;
+                Ok(id)
+            }
+            _ => Err(Error::invalid(OPERATION, "a turn continues with a user or an assistant message")
+                .with("fragment", input.name())),
+        }
+    }
+
+    /// Everything the chat holds, read page by page.
+    pub async fn graph(&self) -> Result<MessageGraph> {
+        let history = self.parts.history();
+        let chat = self.chat().await?;
+        let (mut nodes, mut after) = (Vec::new(), None);
+        loop {
+            let page = history.all_messages(&self.chat, limits::MAX_PAGE, after.as_ref()).await?;
+            nodes.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let branches = history.branches(&self.chat).await?;
+        let checkpoints = history.checkpoints(&self.chat).await?;
+        Ok(MessageGraph { chat, nodes, branches, checkpoints })
+    }
+}

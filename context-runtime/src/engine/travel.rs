@@ -1,0 +1,97 @@
+//! Moving through the graph: rewind, fork, switch, checkpoint, restore. Nothing here changes a message.
+
+use context_core::{
+    BranchName, Checkpoint, CheckpointName, Commit, Committed, Diagnostic, DiagnosticCode, Error, ErrorKind,
+    ForkName, MessageId, Result, Severity, Target,
+};
+
+use super::ContextEngine;
+
+/// Where a move has led.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+#[non_exhaustive]
+pub struct Moved {
+    /// The branch.
+    pub branch: BranchName,
+    /// Its head; nothing while it has no messages.
+    pub head: Option<MessageId>,
+    /// Pending messages that were dropped.
+    pub dropped: Vec<MessageId>,
+}
+
+impl Moved {
+    /// What was dropped, as a diagnostic.
+    pub fn diagnostic(&self) -> Option<Diagnostic> {
+        let ids: Vec<_> = self.dropped.iter().map(MessageId::as_str).collect();
+        (!ids.is_empty()).then(|| {
+            let text = format!("{} messages that were not saved: {}", ids.len(), ids.join(", "));
+            Diagnostic::new(DiagnosticCode::PendingDropped, Severity::Warning, self.branch.as_str(), text)
+        })
+    }
+}
+
+impl ContextEngine {
+    /// Goes back to a message: a new branch ends with it, becomes the active one, and the engine is on it. Nothing
+    /// is lost but what is pending, which is dropped and reported. Any message of the chat will do.
+    pub async fn rewind(&mut self, message: &MessageId) -> Result<Moved> {
+        let committed = self.fork("rewind", message.clone(), true).await?;
+        let branch = committed.branch.unwrap_or_else(|| self.branch.clone());
+        let dropped = self.pending.clear();
+        self.in_flight = None;
+        self.view = self.view.take().and_then(|mut view| view.up_to(message));
+        self.branch = branch.clone();
+        Ok(Moved { branch, head: committed.head, dropped })
+    }
+
+    /// Puts a new branch at the head of this one, for a question by the way, and stays where it is; what is
+    /// pending is kept. Open another engine on the returned branch to use it.
+    pub async fn fork_here(&mut self) -> Result<Moved> {
+        let head = self.require_head("fork_here").await?;
+        let committed = self.fork("fork_here", head, false).await?;
+        let branch = committed.branch.unwrap_or_else(|| self.branch.clone());
+        Ok(Moved { branch, head: committed.head, dropped: Vec::new() })
+    }
+
+    /// Goes to another branch, which becomes the active one. What is pending is dropped and reported, also when
+    /// the engine is there already.
+    pub async fn switch_branch(&mut self, branch: impl Into<BranchName>) -> Result<Moved> {
+        let branch = branch.into();
+        self.parts.history().activate_branch(&self.chat, &branch, self.parts.clock.now()).await?;
+        if branch != self.branch {
+            self.view = None;
+            self.branch = branch.clone();
+        }
+        let dropped = self.pending.clear();
+        self.in_flight = None;
+        let head = self.view().await?.head().cloned();
+        Ok(Moved { branch, head, dropped })
+    }
+
+    /// Points a checkpoint at the newest saved message of the branch; one of this name moves there.
+    pub async fn checkpoint(&mut self, name: impl Into<CheckpointName>) -> Result<Checkpoint> {
+        let head = self.require_head("checkpoint").await?;
+        let now = self.parts.clock.now();
+        self.parts.history().set_checkpoint(&self.chat, &name.into(), &head, now).await
+    }
+
+    /// Goes back to a checkpoint, as [`rewind`](Self::rewind) does.
+    pub async fn restore(&mut self, name: impl Into<CheckpointName>) -> Result<Moved> {
+        let name = name.into();
+        let checkpoints = self.parts.history().checkpoints(&self.chat).await?;
+        let found = checkpoints.into_iter().find(|checkpoint| checkpoint.name == name);
+        let checkpoint = found.ok_or_else(|| Error::not_found("restore", "checkpoint", &name))?;
+        self.rewind(&checkpoint.message).await
+    }
+
+    async fn fork(&mut self, operation: &'static str, at: MessageId, activate: bool) -> Result<Committed> {
+        let name = ForkName::NextVersionOf(self.branch.clone());
+        let target = Target::Fork { name, at: Some(at), activate };
+        let mut commit = Commit::new(self.chat.clone(), target, self.parts.clock.now());
+        commit.key = self.parts.fresh_key();
+        let outcome = self.parts.history().commit(commit).await?;
+        outcome
+            .committed()
+            .ok_or_else(|| Error::new(ErrorKind::Bug, operation, "a branch with a free name met a conflict"))
+    }
+}

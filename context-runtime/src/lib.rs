@@ -1,0 +1,71 @@
+//! The context layer for LLM agents: everything that goes into a model call, kept in a branching history.
+//!
+//! # Who depends on this crate
+//!
+//! Applications. Authors of stores, renderers and codecs depend on `context-core` alone.
+//!
+//! # A chat in twenty lines
+//!
+//! ```
+//! use context_runtime::{ContextEngine, assistant, hint, role, user};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> context_runtime::Result<()> {
+//! let store = context_runtime::open("mem:").await?; // or sqlite:trips.db
+//! let mut chat = ContextEngine::builder(store).user("ada").chat("lisbon").open().await?;
+//!
+//! chat.set([
+//!     role("You book trips. Ask before you pay."),
+//!     hint("Prices are in EUR."),
+//!     user("Two tickets to Lisbon on Friday, please."),
+//! ]);
+//! let turn = chat.resolve().await?; // prompt and messages; writes nothing
+//! println!("{}\n{} messages", turn.system_prompt, turn.messages.len());
+//!
+//! chat.set([assistant("Window or aisle?")]);
+//! chat.save().await?; // one commit, or nothing
+//!
+//! let fork = chat.rewind(&turn.messages[0].id).await?; // a new branch; nothing is lost
+//! println!("now on {}", fork.branch);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! | feature | brings | default |
+//! |---|---|---|
+//! | `inmem` | the store `mem:`, gone with the process | yes |
+//! | `sqlite` | the store `sqlite:PATH` | yes |
+//! | `xml` | `XmlRenderer` | yes |
+//! | `openai` | the codec of OpenAI's Chat Completions | yes |
+//! | `full` | all of these | |
+//!
+//! A feature only adds names; it never changes what other code does. This crate composes: what is done to
+//! fragments and messages is in `context-core` and the plug-ins.
+
+mod engine;
+mod registry;
+mod system;
+
+#[cfg(feature = "openai")]
+pub use context_codec_openai as openai;
+pub use context_core::{
+    Branch, BranchName, CancelSignal, CancelSource, Chain, ChainEnd, Chat, ChatId, ChatPatch, ChatQuery,
+    ChatRef, ChatSummary, CheckReport, Checkpoint, CheckpointName, Clock, CodecError, CodecRegistry, Commit,
+    CommitKey, CommitOutcome, Committed, Created, Cursor, Data, Diagnostic, DiagnosticCode, Durability,
+    Encoded, Error, ErrorKind, Finding, ForkName, Fragment, FragmentBody, FragmentCodec, FragmentContent,
+    FragmentData, FragmentError, FragmentId, FragmentKind, FragmentStore, HistoryStore, IdGenerator, Json,
+    JsonMap, Maintenance, Media, MediaSource, Message, MessageId, Metadata, NewChat, Node, NodeKind, Number,
+    OpaqueBlock, Page, Part, Placed, Reasoning, RenderError, Renderer, Result, Retry, Revision, Role,
+    Severity, Store, StoreInfo, StoredFragment, Target, Text, Timestamp, ToolCall, ToolInput, ToolResult,
+    UserId, Window, assistant, fragment, graph, hint, last_assistant_message, limits, role, user,
+};
+#[cfg(feature = "xml")]
+pub use context_render::XmlRenderer;
+pub use engine::{
+    ConflictPolicy, ContextEngine, ContextEngineBuilder, Edits, MessageGraph, Moved, Resolved, SaveOutcome,
+    Saved,
+};
+pub use registry::{StoreFactory, StoreRegistry, open};
+pub use system::{SystemClock, Uuid7Ids};

@@ -1,0 +1,120 @@
+//! Stores by URL.
+//!
+//! A [`StoreRegistry`] is a value, not a global: it begins with the stores whose features are on and takes any
+//! other. [`open`] is the short way with those built in.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use context_core::{Error, ErrorKind, Result, Store};
+
+/// Opens stores of one URL scheme.
+#[async_trait]
+pub trait StoreFactory: Send + Sync + 'static {
+    /// Opens the store that `url` names, scheme included. Errors never repeat a password of the URL.
+    async fn open(&self, url: &str) -> Result<Arc<dyn Store>>;
+}
+
+/// Opens the store that a URL names: `sqlite:PATH` or `mem:`, as far as their features are on.
+///
+/// ```
+/// # tokio_test(async {
+/// let store = context_runtime::open("mem:").await?;
+/// assert_eq!(store.info().name, "inmem");
+/// # Ok(()) });
+/// # fn tokio_test(f: impl Future<Output = context_runtime::Result<()>>) {
+/// #     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(f).unwrap();
+/// # }
+/// ```
+pub async fn open(url: &str) -> Result<Arc<dyn Store>> {
+    StoreRegistry::default().open(url).await
+}
+
+/// Store factories by URL scheme.
+#[derive(Clone)]
+pub struct StoreRegistry(BTreeMap<String, Arc<dyn StoreFactory>>);
+
+/// Schemes this library can open, and the feature each needs.
+const SCHEMES: [(&str, &str); 2] = [("mem", "inmem"), ("sqlite", "sqlite")];
+
+impl Default for StoreRegistry {
+    /// The stores whose features are on.
+    fn default() -> Self {
+        #[allow(unused_mut, reason = "no store feature may be on")]
+        let mut registry = Self(BTreeMap::new());
+        #[cfg(feature = "inmem")]
+        registry.register("mem", builtin::InMemory);
+        #[cfg(feature = "sqlite")]
+        registry.register("sqlite", builtin::Sqlite);
+        registry
+    }
+}
+
+impl StoreRegistry {
+    /// Adds a store, or replaces the one of this scheme.
+    pub fn register(&mut self, scheme: impl Into<String>, factory: impl StoreFactory) {
+        self.0.insert(scheme.into(), Arc::new(factory));
+    }
+
+    /// The schemes that can be opened.
+    pub fn schemes(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Opens the store that `url` names.
+    pub async fn open(&self, url: &str) -> Result<Arc<dyn Store>> {
+        const OPERATION: &str = "open";
+        let known = || self.schemes().collect::<Vec<_>>().join(", ");
+        let Some((scheme, _)) = url.split_once(':') else {
+            return Err(Error::invalid(OPERATION, "a store is named by a URL, such as sqlite:chats.db")
+                .with("known", known()));
+        };
+        if let Some(factory) = self.0.get(scheme) {
+            return factory.open(url).await;
+        }
+        let error = match SCHEMES.iter().find(|(name, _)| *name == scheme) {
+            Some((_, feature)) => {
+                Error::new(ErrorKind::Unsupported, OPERATION, "this program was built without this store")
+                    .with("feature", feature)
+            }
+            None => Error::new(ErrorKind::Unsupported, OPERATION, "no store of this scheme is registered"),
+        };
+        Err(error.with("scheme", scheme).with("known", known()))
+    }
+}
+
+impl fmt::Debug for StoreRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.schemes()).finish()
+    }
+}
+
+#[cfg(any(feature = "inmem", feature = "sqlite"))]
+mod builtin {
+    use super::{Arc, Result, Store, StoreFactory, async_trait};
+
+    #[cfg(feature = "inmem")]
+    pub(super) struct InMemory;
+
+    #[cfg(feature = "inmem")]
+    #[async_trait]
+    impl StoreFactory for InMemory {
+        async fn open(&self, _url: &str) -> Result<Arc<dyn Store>> {
+            Ok(Arc::new(context_store_inmem::InMemoryStore::default()))
+        }
+    }
+
+    #[cfg(feature = "sqlite")]
+    pub(super) struct Sqlite;
+
+    #[cfg(feature = "sqlite")]
+    #[async_trait]
+    impl StoreFactory for Sqlite {
+        async fn open(&self, url: &str) -> Result<Arc<dyn Store>> {
+            let config = context_store_sqlite::SqliteConfig::from_url(url)?;
+            Ok(Arc::new(context_store_sqlite::SqliteStore::open(config).await?))
+        }
+    }
+}

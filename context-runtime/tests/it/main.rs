@@ -1,0 +1,12 @@
+//! The facade through its public API.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod conflicts;
+mod edits;
+mod fragments;
+mod kit;
+mod lazy;
+mod lost_replies;
+mod travel;
+mod turns;

@@ -1,0 +1,20 @@
+//! The reference store: everything in memory, gone with the process.
+//!
+//! It is for tests, for short-lived programs, and for authors of other stores, who read here what each call of
+//! [`HistoryStore`](context_core::HistoryStore) means. So it is short and obvious rather than fast: a chain is
+//! walked from its end to its root on every read. It persists nothing, evicts nothing and needs no async
+//! runtime.
+//!
+//! ```
+//! use context_core::{Durability, Store};
+//! use context_store_inmem::InMemoryStore;
+//!
+//! let store = InMemoryStore::default();
+//! assert_eq!(store.info().durability, Durability::Process);
+//! ```
+
+mod chat;
+mod commit;
+mod store;
+
+pub use store::InMemoryStore;
