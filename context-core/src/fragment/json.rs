@@ -3,7 +3,7 @@
 //! A fragment is `{"name": …, "data": …}` with optional `id`, `persist` and `metadata`; inside data it is
 //! wrapped, `{"$fragment": {…}}`, because a plain object may have those keys as well. Null, booleans, numbers,
 //! strings, arrays and objects are themselves, in order. What JSON cannot say is written
-//! `{"$number": "NaN" | "Infinity" | "-Infinity"}`, and an object whose only key begins with `$` is wrapped,
+//! `{"$number": "NaN" | "Infinity" | "-Infinity"}`, and an object with a key that begins with `$` is wrapped,
 //! `{"$map": {…}}`, so that every tree reads back as it was.
 //!
 //! Message fragments have no form here: a message is stored as a message.
@@ -61,7 +61,7 @@ impl Serialize for At<'_, FragmentData> {
                 items.iter().try_for_each(|item| out.serialize_element(&At(item, depth + 1)))?;
                 out.end()
             }
-            FragmentData::Map(map) if map.len() == 1 && map.iter().all(|(key, _)| key.starts_with('$')) => {
+            FragmentData::Map(map) if map.iter().any(|(key, _)| key.starts_with('$')) => {
                 single(serializer, MAP, &Entries(map, depth + 1))
             }
             FragmentData::Map(map) => Entries(map, depth).serialize(serializer),

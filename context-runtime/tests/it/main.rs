@@ -5,6 +5,7 @@
 mod conflicts;
 mod edits;
 mod fragments;
+mod invariants;
 mod kit;
 mod lazy;
 mod lost_replies;

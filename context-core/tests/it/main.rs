@@ -1,0 +1,7 @@
+//! Core through its public API: the documented JSON forms, and seams that must stay usable as trait objects.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod fragment_json;
+mod message_json;
+mod seams;

@@ -1,0 +1,149 @@
+//! Paired rounds and how they are printed.
+
+use std::future::Future;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+
+/// The rows of a run.
+pub(crate) struct Board {
+    json: bool,
+    missed: Vec<String>,
+}
+
+/// One case: ours and its floor, round by round.
+pub(crate) struct Row {
+    case: &'static str,
+    n: usize,
+    unit: &'static str,
+    target: Option<f64>,
+    warm_up: usize,
+    ours: Vec<Cost>,
+    floor: Vec<Cost>,
+}
+
+#[derive(Clone, Copy)]
+struct Cost {
+    cpu: f64,
+    wall: f64,
+}
+
+/// A row as `--json` prints it.
+#[derive(Serialize)]
+struct Line<'a> {
+    area: &'static str,
+    case: &'a str,
+    n: usize,
+    ours: f64,
+    floor: f64,
+    unit: &'static str,
+    ratio: f64,
+    target: Option<f64>,
+    ratio_wall: f64,
+}
+
+impl Board {
+    pub(crate) fn new(json: bool) -> Self {
+        if !json {
+            println!(
+                "{:<40} {:>6} {:>11} {:>11} {:>7} {:>7} {:>7}",
+                "case (CPU time)", "n", "ours", "floor", "ratio", "target", "wall"
+            );
+        }
+        Self { json, missed: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, row: Row) {
+        let ratio = row.median(|ours, floor| ours.cpu / floor.cpu);
+        let line = Line {
+            area: "history",
+            case: row.case,
+            n: row.n,
+            ours: round(row.median(|ours, _| ours.cpu)),
+            floor: round(row.median(|_, floor| floor.cpu)),
+            unit: row.unit,
+            ratio: round(ratio),
+            target: row.target,
+            ratio_wall: round(row.median(|ours, floor| ours.wall / floor.wall)),
+        };
+        if line.target.is_some_and(|target| ratio > target) {
+            self.missed.push(format!("{} at {}", row.case, row.n));
+        }
+        if self.json {
+            println!("{}", serde_json::to_string(&line).unwrap());
+        } else {
+            let target = line.target.map_or("-".to_owned(), |target| format!("{target:.2}"));
+            println!(
+                "{:<40} {:>6} {:>8.1} {} {:>8.1} {} {:>7.2} {:>7} {:>7.2}",
+                line.case,
+                line.n,
+                line.ours,
+                line.unit,
+                line.floor,
+                line.unit,
+                line.ratio,
+                target,
+                line.ratio_wall
+            );
+        }
+    }
+
+    /// Says which targets were missed; whether any was.
+    pub(crate) fn finish(self) -> bool {
+        if !self.json && !self.missed.is_empty() {
+            println!("\nmissed: {}", self.missed.join(", "));
+        }
+        !self.missed.is_empty()
+    }
+}
+
+impl Row {
+    pub(crate) fn new(case: &'static str, n: usize, unit: &'static str, target: Option<f64>) -> Self {
+        Self { case, n, unit, target, warm_up: 0, ours: Vec::new(), floor: Vec::new() }
+    }
+
+    /// Rounds that only warm caches up.
+    pub(crate) fn skip_first(mut self, rounds: usize) -> Self {
+        self.warm_up = rounds;
+        self
+    }
+
+    /// A row of sizes instead of times.
+    pub(crate) fn sizes(case: &'static str, n: usize, ours: u64, floor: u64) -> Self {
+        let cost = |bytes: u64| Cost { cpu: bytes as f64 / n as f64, wall: bytes as f64 / n as f64 };
+        Self { ours: vec![cost(ours)], floor: vec![cost(floor)], ..Self::new(case, n, "B ", None) }
+    }
+
+    pub(crate) async fn ours(&mut self, operations: usize, work: impl Future<Output = ()>) {
+        self.ours.push(measure(operations, work).await);
+    }
+
+    pub(crate) async fn floor(&mut self, operations: usize, work: impl Future<Output = ()>) {
+        self.floor.push(measure(operations, work).await);
+    }
+
+    fn median(&self, of: impl Fn(Cost, Cost) -> f64) -> f64 {
+        let pairs = self.ours.iter().zip(&self.floor).skip(self.warm_up);
+        let mut values: Vec<f64> = pairs.map(|(ours, floor)| of(*ours, *floor)).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    }
+}
+
+/// Microseconds for each operation: CPU time of all threads of this process, and wall time.
+async fn measure(operations: usize, work: impl Future<Output = ()>) -> Cost {
+    let (cpu, wall) = (now(ClockId::ProcessCPUTime), now(ClockId::Monotonic));
+    work.await;
+    let spent = |clock, since: Duration| (now(clock) - since).as_secs_f64() * 1e6 / operations as f64;
+    Cost { cpu: spent(ClockId::ProcessCPUTime, cpu), wall: spent(ClockId::Monotonic, wall) }
+}
+
+fn now(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn round(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
