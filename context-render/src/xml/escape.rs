@@ -1,0 +1,126 @@
+//! Text and attribute values in XML 1.0.
+//!
+//! Everything reads back as it was, except the characters XML 1.0 cannot say, which are replaced by ones a
+//! reader can see.
+
+/// Appends `text` as the content of an element.
+pub(super) fn push_text(out: &mut String, text: &str) {
+    push_escaped(out, text, false);
+}
+
+/// Appends `value` as an attribute value, without the quotes.
+pub(super) fn push_attribute(out: &mut String, value: &str) {
+    push_escaped(out, value, true);
+}
+
+/// Whether the byte may have to be replaced: mark-up, controls, and the first byte of U+FFFE and U+FFFF.
+fn is_special(byte: u8) -> bool {
+    (byte < 0x20)
+        | (byte == b'&')
+        | (byte == b'<')
+        | (byte == b'>')
+        | (byte == b'"')
+        | (byte == b'\'')
+        | (byte == 0xEF)
+}
+
+fn push_escaped(out: &mut String, text: &str, attribute: bool) {
+    let bytes = text.as_bytes();
+    let (mut written, mut at) = (0, 0);
+    while let Some(distance) = find_special(&bytes[at..]) {
+        at += distance;
+        let mut picture = [0; 4];
+        let (replacement, length) = match bytes[at] {
+            b'&' => ("&amp;", 1),
+            b'<' => ("&lt;", 1),
+            b'>' => ("&gt;", 1),
+            b'"' => ("&quot;", 1),
+            b'\'' => ("&apos;", 1),
+            b'\r' => ("&#13;", 1),
+            // An attribute's white space is normalised when it is read.
+            b'\n' if attribute => ("&#10;", 1),
+            b'\t' if attribute => ("&#9;", 1),
+            0xEF if matches!(bytes.get(at + 1..at + 3), Some([0xBF, 0xBE | 0xBF])) => ("\u{FFFD}", 3),
+            b'\n' | b'\t' | 0x20.. => {
+                at += 1;
+                continue;
+            }
+            control => (&*control_picture(control).encode_utf8(&mut picture), 1),
+        };
+        out.push_str(&text[written..at]);
+        out.push_str(replacement);
+        at += length;
+        written = at;
+    }
+    out.push_str(&text[written..]);
+}
+
+/// Most text needs no change, so eight bytes are looked at together.
+fn find_special(bytes: &[u8]) -> Option<usize> {
+    let (words, _) = bytes.as_chunks::<8>();
+    let plain = 8 * words.iter().take_while(|word| !has_special(u64::from_ne_bytes(**word))).count();
+    let distance = bytes[plain..].iter().position(|&byte| is_special(byte))?;
+    Some(plain + distance)
+}
+
+/// [`is_special`] of any of the eight bytes, by the usual arithmetic: `x - 1` borrows from the highest bit of a
+/// byte `x` that is not set in `x` itself only if `x` is zero (or stands above such a byte).
+fn has_special(word: u64) -> bool {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let below = |word: u64, byte: u8| word.wrapping_sub(ONES * u64::from(byte)) & !word;
+    let equals = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    let special = below(word, 0x20)
+        // An ampersand and an apostrophe differ in the lowest bit only, angle brackets in the one above.
+        | equals(word | ONES, b'\'')
+        | equals(word | (ONES * 2), b'>')
+        | equals(word, b'"')
+        | equals(word, 0xEF);
+    special & HIGH != 0
+}
+
+fn control_picture(control: u8) -> char {
+    char::from_u32(0x2400 + u32::from(control)).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_bytes_together_are_judged_like_each_alone() {
+        for byte in 0..=u8::MAX {
+            for around in [b'a', 0x20, 0x21, 0x7f, 0x80, 0xee, 0xff] {
+                for place in 0..8 {
+                    let mut word = [around; 8];
+                    word[place] = byte;
+                    assert_eq!(has_special(u64::from_ne_bytes(word)), is_special(byte), "{word:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn escapes_text_and_attributes() {
+        for (raw, text, attribute) in [
+            ("", "", ""),
+            ("plain é 漢 🎻", "plain é 漢 🎻", "plain é 漢 🎻"),
+            ("<&>\"'", "&lt;&amp;&gt;&quot;&apos;", "&lt;&amp;&gt;&quot;&apos;"),
+            ("&amp;]]>", "&amp;amp;]]&gt;", "&amp;amp;]]&gt;"),
+            ("a\r\n\tb", "a&#13;\n\tb", "a&#13;&#10;&#9;b"),
+            ("\0\u{7}\u{1b}\u{1f}", "\u{2400}\u{2407}\u{241b}\u{241f}", "\u{2400}\u{2407}\u{241b}\u{241f}"),
+            ("\u{fffe}x\u{ffff}", "\u{fffd}x\u{fffd}", "\u{fffd}x\u{fffd}"),
+            ("\u{feff}\u{fffd}\u{ff00}", "\u{feff}\u{fffd}\u{ff00}", "\u{feff}\u{fffd}\u{ff00}"),
+            (
+                "\u{7f}\u{85}\u{2028}\u{1fffe}",
+                "\u{7f}\u{85}\u{2028}\u{1fffe}",
+                "\u{7f}\u{85}\u{2028}\u{1fffe}",
+            ),
+        ] {
+            let mut out = (String::new(), String::new());
+            push_text(&mut out.0, raw);
+            push_attribute(&mut out.1, raw);
+            assert_eq!((out.0.as_str(), out.1.as_str()), (text, attribute), "{raw:?}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The renderers through their public API, in one binary.
+
+mod prompts;
+mod properties;
+mod reader;
+mod rules;
+mod scale;

@@ -1,0 +1,153 @@
+//! What holds for every tree: the output is well-formed and everything in it reads back.
+
+use context_core::{Fragment, FragmentData, Renderer};
+use context_render::XmlRenderer;
+use proptest::prelude::*;
+
+use crate::reader::{Token, read, visible};
+
+/// Ordinary and hostile names and texts.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{1,8}",
+        "[a-zA-Z0-9 _.:-]{0,12}",
+        "[<>&\"'/=\\]\\[!?;# \t\r\n\u{0}\u{7}\u{1b}a-c]{0,12}",
+        "[\u{7f}\u{85}\u{b7}\u{301}\u{d7}\u{2028}\u{feff}\u{fffd}\u{fffe}\u{ffff}\u{1fffe}é漢🎻]{0,6}",
+        any::<String>(),
+        Just("</root>".to_owned()),
+        Just("]]><!-- --><![CDATA[ &#0; &bad;".to_owned()),
+    ]
+}
+
+fn name() -> impl Strategy<Value = String> {
+    // Few different ones, so that they meet in lists and maps.
+    prop_oneof![text(), "(hint|policies|s|ss|news|_)"]
+}
+
+fn data() -> impl Strategy<Value = FragmentData> {
+    let leaf = prop_oneof![
+        Just(FragmentData::Null),
+        any::<bool>().prop_map(FragmentData::from),
+        any::<i64>().prop_map(FragmentData::from),
+        any::<f64>().prop_map(FragmentData::from),
+        text().prop_map(FragmentData::from),
+    ];
+    leaf.prop_recursive(6, 64, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(FragmentData::list),
+            prop::collection::vec((name(), inner.clone()), 0..5).prop_map(FragmentData::map),
+            (name(), inner).prop_map(|(name, data)| Fragment::new(name, data).into()),
+        ]
+    })
+}
+
+fn fragments() -> impl Strategy<Value = Vec<Fragment>> {
+    prop::collection::vec((name(), data()).prop_map(|(name, data)| Fragment::new(name, data)), 0..4)
+}
+
+/// What must be read back: the tree without what holds nothing, names and texts as XML can say them. An item's
+/// name is not given; it is made by rules of language.
+fn expected(fragments: &[Fragment]) -> Vec<(Option<String>, Token)> {
+    let mut out = Vec::new();
+    fragments.iter().for_each(|fragment| expect_fragment(fragment, &mut out));
+    out
+}
+
+fn expect_fragment(fragment: &Fragment, out: &mut Vec<(Option<String>, Token)>) {
+    expect(Some(fragment.name()), fragment.data().expect("made of data"), out);
+}
+
+fn expect(name: Option<&str>, data: &FragmentData, out: &mut Vec<(Option<String>, Token)>) {
+    if data.is_empty() {
+        return;
+    }
+    let name = name.map(visible);
+    let leaf = |text: &str| Token::Leaf(String::new(), visible(text));
+    match data {
+        FragmentData::Null => return,
+        FragmentData::Bool(value) => return out.push((name, leaf(&value.to_string()))),
+        FragmentData::Number(number) => return out.push((name, leaf(&number.to_string()))),
+        FragmentData::Text(text) => return out.push((name, leaf(text))),
+        _ => out.push((name, Token::Enter(String::new()))),
+    }
+    match data {
+        FragmentData::List(list) => list.iter().for_each(|item| match item {
+            FragmentData::Fragment(fragment) => expect_fragment(fragment, out),
+            item => expect(None, item, out),
+        }),
+        FragmentData::Map(map) => map.iter().for_each(|(key, value)| match value {
+            FragmentData::Fragment(fragment) if fragment.name() == key => expect_fragment(fragment, out),
+            value => expect(Some(key), value, out),
+        }),
+        FragmentData::Fragment(fragment) => expect_fragment(fragment, out),
+        other => panic!("a new kind of data: {other:?}"),
+    }
+    out.push((None, Token::Leave));
+}
+
+/// Takes the names away that the other side does not give.
+fn compared(read: Vec<Token>, expected: &[(Option<String>, Token)]) -> Vec<(Option<String>, Token)> {
+    let given = expected.iter().map(|(name, _)| name.is_some()).chain(std::iter::repeat(true));
+    let split = |(token, given): (Token, bool)| match token {
+        Token::Enter(name) => (given.then_some(name), Token::Enter(String::new())),
+        Token::Leaf(name, text) => (given.then_some(name), Token::Leaf(String::new(), text)),
+        Token::Leave => (None, Token::Leave),
+    };
+    read.into_iter().zip(given).map(split).collect()
+}
+
+fn leaves(tokens: Vec<Token>) -> Vec<(String, String)> {
+    let mut leaves: Vec<_> = tokens
+        .into_iter()
+        .filter_map(|token| match token {
+            Token::Leaf(name, text) => Some((name, text)),
+            _ => None,
+        })
+        .collect();
+    leaves.sort();
+    leaves
+}
+
+proptest! {
+    #[test]
+    fn everything_reads_back_in_order(fragments in fragments()) {
+        let text = XmlRenderer::new().render(&fragments).unwrap();
+        let expected = expected(&fragments);
+        prop_assert_eq!(compared(read(&text), &expected), expected);
+    }
+
+    #[test]
+    fn rendering_twice_gives_the_same_bytes(fragments in fragments(), group: bool, indent: bool) {
+        let xml = XmlRenderer::new().group(group).indent_text(indent);
+        prop_assert_eq!(xml.render(&fragments).unwrap(), xml.clone().render(&fragments.clone()).unwrap());
+    }
+
+    #[test]
+    fn grouping_loses_nothing(fragments in fragments()) {
+        let plain = XmlRenderer::new().render_wrapped("all", &fragments).unwrap();
+        let grouped = XmlRenderer::new().group(true).render_wrapped("all", &fragments).unwrap();
+        prop_assert_eq!(leaves(read(&grouped)), leaves(read(&plain)));
+    }
+
+    #[test]
+    fn indented_text_differs_in_white_space_only(fragments in fragments()) {
+        let squeezed = |xml: XmlRenderer| -> Vec<_> {
+            let mut tokens = read(&xml.render(&fragments).unwrap());
+            for token in &mut tokens {
+                if let Token::Leaf(_, text) = token {
+                    text.retain(|c| c != ' ' && c != '\n');
+                }
+            }
+            tokens
+        };
+        prop_assert_eq!(squeezed(XmlRenderer::new().indent_text(true)), squeezed(XmlRenderer::new()));
+    }
+
+    #[test]
+    fn a_list_of_any_name_has_a_name_for_its_items(name in name(), group: bool) {
+        let inner = Fragment::new(name.as_str(), FragmentData::list([1, 2]));
+        let outer = Fragment::new(name.as_str(), FragmentData::list([inner]));
+        let tokens = read(&XmlRenderer::new().group(group).render(&[outer]).unwrap());
+        prop_assert_eq!(leaves(tokens).len(), 2);
+    }
+}
