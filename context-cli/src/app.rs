@@ -33,7 +33,9 @@ pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") => {
-            let failure = Failure::Usage(error.to_string());
+            let text = error.to_string();
+            let said = text.split("\n\n").next().unwrap_or_default();
+            let failure = Failure::Usage(said.strip_prefix("error: ").unwrap_or(said).to_owned());
             report(&failure, true);
             return failure.exit_code();
         }

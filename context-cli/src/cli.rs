@@ -28,7 +28,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.";
 /// Looks into a store of agent conversations and changes it.
 #[derive(Debug, Parser)]
 #[command(name = "context", version, after_help = EXAMPLES, max_term_width = 100)]
-#[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,

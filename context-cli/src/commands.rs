@@ -20,15 +20,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_runtime::{
-    Branch, ChainEnd, Chat, ChatQuery, ChatRef, ChatSummary, Checkpoint, ContextEngine, Error, HistoryStore,
-    Json, MessageId, Moved, Node, Placed, Store, limits,
+    Branch, BranchName, ChainEnd, Chat, ChatQuery, ChatRef, ChatSummary, Checkpoint, ContextEngine, Error,
+    HistoryStore, Json, MessageId, Node, Placed, Store, limits,
 };
 use serde::Serialize;
 
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::{Output, Style};
-use crate::text::short_id;
+use crate::text::{clean, short_id};
 
 /// The chat, which must exist.
 async fn existing_chat(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Chat, Failure> {
@@ -159,16 +159,22 @@ struct MovedRecord<'a> {
 }
 
 /// Says where a move has led.
-fn moved(out: &mut Output, chat: &str, moved: &Moved, active: bool) -> Result<Done, Failure> {
-    let (branch, head) = (moved.branch.as_str(), moved.head.as_ref());
+fn moved(
+    out: &mut Output,
+    chat: &str,
+    branch: &BranchName,
+    head: Option<&MessageId>,
+    active: bool,
+) -> Result<Done, Failure> {
+    let branch = branch.as_str();
     if out.is_json() {
         let head = head.map(MessageId::as_str);
         out.record(&MovedRecord { v: 1, chat, branch, head, active })?;
     } else {
         let now = if active { "now on" } else { "new branch" };
         let at = head.map_or_else(|| "without messages".to_owned(), |head| format!("at {}", short_id(head)));
-        let branch = out.paint(Style::Bold, branch).to_string();
-        out.line(format_args!("{chat}: {now} {branch}, {at}"))?;
+        let branch = out.paint(Style::Bold, clean(branch)).to_string();
+        out.line(format_args!("{}: {now} {branch}, {at}", clean(chat)))?;
     }
     Ok(Done::Fine)
 }

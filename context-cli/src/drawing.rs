@@ -115,7 +115,8 @@ mod tests {
             .map(|word| {
                 let marked = word.ends_with('!');
                 let word = word.trim_end_matches('!');
-                let (id, parent) = word.split_once('<').map_or((word, None), |(id, parent)| (id, Some(parent)));
+                let (id, parent) =
+                    word.split_once('<').map_or((word, None), |(id, parent)| (id, Some(parent)));
                 Dot { id, parent, label: id.to_owned(), marked }
             })
             .collect();
@@ -183,9 +184,8 @@ mod tests {
             label: String::new(),
             marked: false,
         };
-        let dots: Vec<_> = (0..ids.len())
-            .map(|i| dot(i, if i % 2 == 0 { i.checked_sub(2) } else { Some(i - 1) }))
-            .collect();
+        let dots: Vec<_> =
+            (0..ids.len()).map(|i| dot(i, if i % 2 == 0 { i.checked_sub(2) } else { Some(i - 1) })).collect();
         let lines = draw(&dots);
         assert_eq!(lines.len(), ids.len());
         assert!(lines.iter().all(|line| line.chars().count() <= 6));

@@ -102,11 +102,9 @@ impl Failure {
             Self::NotText { file, line } | Self::Form { file, line, .. } => {
                 vec![("file", file.clone()), ("line", line.to_string())]
             }
-            Self::Syntax { file, line, column, .. } => vec![
-                ("file", file.clone()),
-                ("line", line.to_string()),
-                ("column", column.to_string()),
-            ],
+            Self::Syntax { file, line, column, .. } => {
+                vec![("file", file.clone()), ("line", line.to_string()), ("column", column.to_string())]
+            }
             Self::Message { file, line, conversation, message, source } => vec![
                 ("file", file.clone()),
                 ("line", line.to_string()),
@@ -114,11 +112,9 @@ impl Failure {
                 ("message", message.to_string()),
                 ("path", source.path().to_owned()),
             ],
-            Self::Fragment { file, line, index, .. } => vec![
-                ("file", file.clone()),
-                ("line", line.to_string()),
-                ("fragment", index.to_string()),
-            ],
+            Self::Fragment { file, line, index, .. } => {
+                vec![("file", file.clone()), ("line", line.to_string()), ("fragment", index.to_string())]
+            }
             Self::Taken { chat, file } => vec![("chat", chat.clone()), ("file", file.clone())],
             Self::Ambiguous { text, .. } => vec![("message", text.clone())],
             Self::Source { chat, .. } => vec![("chat", chat.clone())],
@@ -131,7 +127,9 @@ impl Failure {
         match self {
             Self::Store(error) => match (error.kind(), error.get("chat")) {
                 (ErrorKind::NotFound, Some(_)) => Some("`context chats` lists the chats of this user"),
-                (ErrorKind::NotFound, None) => Some("`context log`, `branches` and `checkpoint` list what there is"),
+                (ErrorKind::NotFound, None) => {
+                    Some("`context log`, `branches` and `checkpoint` list what there is")
+                }
                 (ErrorKind::Conflict, _) => Some("somebody else was faster: look again, then repeat"),
                 (ErrorKind::Unavailable | ErrorKind::Timeout, _) => Some("nothing was changed; try again"),
                 (ErrorKind::Corrupt, _) => Some("`context verify` says what else is broken"),

@@ -122,7 +122,8 @@ pub(crate) fn report(failure: &Failure, json: bool) {
 }
 
 fn as_json(failure: &Failure) -> String {
-    let context = failure.context().into_iter().map(|(key, value)| (key.to_owned(), Json::from(value.as_str())));
+    let context =
+        failure.context().into_iter().map(|(key, value)| (key.to_owned(), Json::from(value.as_str())));
     let body = ErrorBody { kind: failure.kind(), message: full_message(failure), context: context.collect() };
     serde_json::to_string(&ErrorRecord { error: body }).unwrap_or_else(|_| failure.kind().to_owned())
 }
@@ -145,11 +146,11 @@ fn full_message(failure: &Failure) -> String {
 fn as_text(failure: &Failure, colour: bool) -> String {
     let head = Painted { style: colour.then_some(Style::Red), text: "error" };
     let message = full_message(failure);
-    let mut text = format!("{head}: {}", clean(message.strip_prefix("error: ").unwrap_or(&message).trim_end()));
+    let mut text = format!("{head}: {}", clean(&message));
     let facts: Vec<_> = failure
         .context()
         .into_iter()
-        .filter(|(_, value)| !value.is_empty())
+        .filter(|(key, value)| *key != "operation" && !value.is_empty())
         .map(|(key, value)| format!("{key} {}", clean(&value)))
         .collect();
     if !facts.is_empty() {

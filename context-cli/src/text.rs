@@ -144,6 +144,9 @@ mod tests {
         assert_eq!(short_id(&"0198c1d2-7b1e-7c00-8000-00000000abcd".into()), "…0000abcd");
         assert_eq!(time(Timestamp::from_micros(1_500_000)), "1970-01-01T00:00:01.5Z");
         assert_eq!(time(Timestamp::from_micros(i64::MAX)), format!("{} µs", i64::MAX));
-        assert_eq!((count(1, "chat"), count(1_234_567, "branch")), ("1 chat".into(), "1,234,567 branches".into()));
+        assert_eq!(
+            (count(1, "chat"), count(1_234_567, "branch")),
+            ("1 chat".into(), "1,234,567 branches".into())
+        );
     }
 }

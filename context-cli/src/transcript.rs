@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
 mod tests {
     use context_runtime::Json;
     use proptest::prelude::*;
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
     use super::*;
 
@@ -167,12 +167,14 @@ mod tests {
             .into_iter()
             .map(|conversation| {
                 let stored = conversation.source.to_json();
-                let messages = conversation.messages.iter().map(|raw| Json::from((*raw).to_owned())).collect();
+                let messages =
+                    conversation.messages.iter().map(|raw| Json::from((*raw).to_owned())).collect();
                 (Source::from_json("c", &stored).unwrap(), messages)
             })
             .collect();
         let count = owned.len();
-        let parts: Vec<_> = owned.iter().map(|(source, messages)| (Some(source), messages.as_slice())).collect();
+        let parts: Vec<_> =
+            owned.iter().map(|(source, messages)| (Some(source), messages.as_slice())).collect();
         (count, source::file(&parts))
     }
 
@@ -205,21 +207,30 @@ mod tests {
     fn refused(name: &str, text: &str, expected: &str) {
         let input = input(name, text);
         let failure = read(&input).unwrap_err();
-        let facts: Vec<_> = failure.context().into_iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let facts: Vec<_> =
+            failure.context().into_iter().map(|(key, value)| format!("{key} {value}")).collect();
         assert_eq!(format!("{failure} ({})", facts.join(", ")), expected);
     }
 
     #[test]
     fn what_is_none_is_refused_with_its_place() {
         refused("a", " \n", "a is not a transcript we know: it is empty (file a, line 1)");
-        refused("a", "7", "a is not a transcript we know: it is neither a list nor an object (file a, line 1)");
+        refused(
+            "a",
+            "7",
+            "a is not a transcript we know: it is neither a list nor an object (file a, line 1)",
+        );
         refused("a", "[\n{]", "a is not JSON: key must be a string (file a, line 2, column 2)");
         refused(
             "a",
             "[{\"messages\": []},\n\n {\"m\": []}]",
             "a is not a transcript we know: an object has no list of messages (file a, line 3)",
         );
-        refused("a.jsonl", "{\"messages\": []}\n\n{\"mess", "a.jsonl is not JSON: EOF while parsing a string (file a.jsonl, line 3, column 6)");
+        refused(
+            "a.jsonl",
+            "{\"messages\": []}\n\n{\"mess",
+            "a.jsonl is not JSON: EOF while parsing a string (file a.jsonl, line 3, column 6)",
+        );
         let deep = "[".repeat(200_000);
         refused("a", &deep, "a is not JSON: EOF while parsing a list (file a, line 1, column 200000)");
     }

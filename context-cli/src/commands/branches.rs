@@ -37,7 +37,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store().await?;
     if let Some(branch) = args.switch {
         let result = engine(app, store, &args.chat).await?.switch_branch(BranchName::from(branch)).await?;
-        return moved(&mut app.out, &args.chat, &result, true);
+        return moved(&mut app.out, &args.chat, &result.branch, result.head.as_ref(), true);
     }
     let branches = store.history().branches(&app.chat(&args.chat)).await?;
     let width = branches.iter().map(|branch| clean(branch.name.as_str()).chars().count()).max().unwrap_or(0);

@@ -80,7 +80,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
                 chats.push((id.to_owned(), source));
             }
         }
-        let file = |source: &Option<Source>| source.as_ref().map(|source| (source.file.clone(), source.index));
+        let file =
+            |source: &Option<Source>| source.as_ref().map(|source| (source.file.clone(), source.index));
         chats.sort_by_cached_key(|(id, source)| (file(source), id.clone()));
         if chats.is_empty() {
             return Err(nothing(app, args.file.as_deref()).into());
@@ -174,7 +175,12 @@ fn write(app: &mut App, all: &[Exported], as_file: bool, to: Form) -> Result<(),
         && as_file
         && all.len() < source.of
     {
-        app.out.note(format_args!("{} of {} conversations of {} are here", all.len(), source.of, source.file));
+        app.out.note(format_args!(
+            "{} of {} conversations of {} are here",
+            all.len(),
+            source.of,
+            source.file
+        ));
     }
     app.out.line(text.trim_end_matches('\n'))
 }

@@ -1,6 +1,6 @@
 //! `fork`: a new branch at any message, to be worked on now or later.
 
-use context_runtime::{Commit, CommitOutcome, Error, ErrorKind, ForkName, IdGenerator, Moved, Target, Uuid7Ids};
+use context_runtime::{Commit, CommitOutcome, Error, ErrorKind, ForkName, IdGenerator, Target, Uuid7Ids};
 
 use super::{existing_chat, find_message, moved};
 use crate::app::{App, Done};
@@ -48,8 +48,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     commit.key = Some(Uuid7Ids.next_id().into());
     match history.commit(commit).await? {
         CommitOutcome::Applied(done) | CommitOutcome::Replayed(done) => {
-            let result = Moved::new(done.branch.unwrap_or(wanted), done.head);
-            moved(&mut app.out, &args.chat, &result, args.switch)
+            let branch = done.branch.unwrap_or(wanted);
+            moved(&mut app.out, &args.chat, &branch, done.head.as_ref(), args.switch)
         }
         _ => Err(Error::new(ErrorKind::Conflict, "fork", "a branch of this name exists")
             .with("branch", wanted)

@@ -25,7 +25,7 @@ such objects, or JSON Lines of either. Everything else in it is kept, so that
 `context export --to source` gives it back.
 
 Examples:
-  context import support.json                one chat `support`, or `support-0001`, … 
+  context import support.json                one chat `support`, or `support-0001` and so on
   context import a.jsonl b.jsonl             several files
   curl -s URL | context import - --chat day  from standard input
 
@@ -78,12 +78,17 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     if args.chat.is_some() && args.files.len() > 1 {
         return Err(Failure::Usage("--chat names the chats of one file; import the files one by one".into()));
     }
-    let store = app.store_or_new().await?;
+    let mut store = None;
     let interrupt = app.interrupt();
     for path in &args.files {
         let input = Input::read(path)?;
         let name = args.chat.clone().unwrap_or_else(|| input.stem());
         let prepared = prepare(app, &input, &name)?;
+        // Only a file that can be imported makes a store.
+        let store = match &store {
+            Some(store) => store,
+            None => store.insert(app.store_or_new().await?),
+        };
         write_file(app, store.history(), &input, prepared, &interrupt).await?;
     }
     Ok(Done::Fine)
@@ -193,7 +198,9 @@ async fn write_file(
     let done = app.out.paint(Style::Green, "imported").to_string();
     let chats = count(imported, "chat");
     app.out.line(match (imported, unchanged) {
-        (0, _) => format!("unchanged: {} of {} are stored already{names}", count(unchanged, "chat"), input.shown),
+        (0, _) => {
+            format!("unchanged: {} of {} are stored already{names}", count(unchanged, "chat"), input.shown)
+        }
         (_, 0) => format!("{done} {chats}, {} from {}{names}", count(messages, "message"), input.shown),
         _ => format!(
             "{done} {chats}, {} from {}; {} were stored already{names}",
@@ -205,15 +212,13 @@ async fn write_file(
 }
 
 /// Writes a chat and says whether it, or a part of it, was new.
-async fn write_chat(
-    history: &dyn HistoryStore,
-    input: &Input,
-    prepared: &Prepared,
-) -> Result<bool, Failure> {
+async fn write_chat(history: &dyn HistoryStore, input: &Input, prepared: &Prepared) -> Result<bool, Failure> {
     let taken = || Failure::Taken { chat: prepared.chat.clone(), file: input.shown.clone() };
     let mut is_new = match history.create_chat(prepared.new.clone()).await? {
         Created::New(_) => true,
-        Created::Existing(chat) if chat.metadata.get(Source::KEY) == prepared.new.metadata.get(Source::KEY) => {
+        Created::Existing(chat)
+            if chat.metadata.get(Source::KEY) == prepared.new.metadata.get(Source::KEY) =>
+        {
             false
         }
         Created::Existing(_) => return Err(taken()),

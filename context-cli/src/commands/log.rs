@@ -81,7 +81,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         let when = app.out.paint(Style::Dim, short_time(node.created_at)).to_string();
         let edits = if node.revision > 0 { format!(" (revision {})", node.revision) } else { String::new() };
         let words = marks.words(&node.id);
-        let words = if words.is_empty() { words } else { format!("  {}", app.out.paint(Style::Green, words)) };
+        let words =
+            if words.is_empty() { words } else { format!("  {}", app.out.paint(Style::Green, words)) };
         let line = format!("{id}  {when}  {:9}  {}{edits}{words}", role(node), node_preview(node));
         app.out.line(line.trim_end())?;
     }

@@ -11,7 +11,9 @@ use crate::text::{clean, part, role, short_id};
 
 /// Show what a model would get: system prompt and messages.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  context prompt support-7\n  context prompt support-7 --branch main-v2 --json")]
+#[command(
+    after_help = "Examples:\n  context prompt support-7\n  context prompt support-7 --branch main-v2 --json"
+)]
 pub(crate) struct Args {
     /// The chat
     chat: String,
@@ -41,7 +43,8 @@ struct PromptMessage<'a> {
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store().await?;
-    let mut builder = ContextEngine::builder(store).user(app.user.clone()).chat(args.chat.as_str()).existing();
+    let mut builder =
+        ContextEngine::builder(store).user(app.user.clone()).chat(args.chat.as_str()).existing();
     if let Some(branch) = args.branch {
         builder = builder.branch(branch);
     }
@@ -55,7 +58,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             chat: &args.chat,
             branch: engine.branch().as_str(),
             system_prompt: &resolved.system_prompt,
-            messages: messages.map(|node| PromptMessage { id: node.id.as_str(), message: body(node) }).collect(),
+            messages: messages
+                .map(|node| PromptMessage { id: node.id.as_str(), message: body(node) })
+                .collect(),
         })?;
         return Ok(Done::Fine);
     }

@@ -68,7 +68,8 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 }
 
 fn read(input: &Input) -> Result<Vec<Fragment>, Failure> {
-    let whole: &RawValue = serde_json::from_str(&input.text).map_err(|error| input.syntax(&input.text, error))?;
+    let whole: &RawValue =
+        serde_json::from_str(&input.text).map_err(|error| input.syntax(&input.text, error))?;
     let items: Vec<&RawValue> = match whole.get().starts_with('[') {
         true => serde_json::from_str(whole.get()).map_err(|error| input.syntax(whole.get(), error))?,
         false => vec![whole],

@@ -21,5 +21,5 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store().await?;
     let result = engine(app, store, &args.chat).await?.restore(args.checkpoint.as_str()).await?;
-    moved(&mut app.out, &args.chat, &result, true)
+    moved(&mut app.out, &args.chat, &result.branch, result.head.as_ref(), true)
 }

@@ -75,7 +75,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     app.out.line(format_args!("{id} · {} · {} · {behind}{edits}", role(node), time(node.created_at)))?;
     write_parts(app, node)?;
     for revision in &revisions {
-        let head = app.out.paint(Style::Dim, format!("\nrevision {} was:", revision.node.revision)).to_string();
+        let head =
+            app.out.paint(Style::Dim, format!("\nrevision {} was:", revision.node.revision)).to_string();
         app.out.line(head)?;
         write_parts(app, &revision.node)?;
     }

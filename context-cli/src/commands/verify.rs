@@ -30,7 +30,8 @@ struct VerifyRecord<'a> {
 pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store().await?;
     let maintenance = store.maintenance().ok_or_else(|| {
-        Error::new(ErrorKind::Unsupported, "verify", "this store cannot check itself").with("store", store.info().name)
+        Error::new(ErrorKind::Unsupported, "verify", "this store cannot check itself")
+            .with("store", store.info().name)
     })?;
     let report = maintenance.check(&app.interrupt()).await?;
     let (chats, messages) = (report.chats, report.messages);
