@@ -1,0 +1,144 @@
+//! `cargo xtask ci`: everything the build server asks, one line per step.
+//!
+//! Cargo unites the features of all crates it builds together, which hides what is missing in one of them; so
+//! each crate and each feature of the facade is also checked alone.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::process::{Cargo, Verdict};
+use crate::workspace::{FACADE, KIT, Workspace};
+use crate::{conformance, layers, test, tidy};
+
+/// How many random cases `--long` asks for.
+const LONG_CASES: &str = "2000";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Run the remaining steps after one has failed
+    #[arg(long)]
+    keep_going: bool,
+    /// Try many more random cases. Adds no step yet
+    #[arg(long)]
+    long: bool,
+}
+
+/// A step: its name, and what it does.
+struct Step<'a> {
+    name: String,
+    run: Box<dyn Fn() -> Result<Verdict> + 'a>,
+}
+
+struct Done {
+    name: String,
+    verdict: Verdict,
+    took: Duration,
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
+    let mut done = Vec::new();
+    for step in steps(workspace, args.long) {
+        println!("── {}", step.name);
+        let start = Instant::now();
+        // A step that cannot run has failed; the others still may.
+        let verdict = (step.run)().unwrap_or_else(|error| {
+            println!("error: {error:#}");
+            Verdict::Failed
+        });
+        done.push(Done { name: step.name, verdict, took: start.elapsed() });
+        if verdict == Verdict::Failed && !args.keep_going {
+            break;
+        }
+    }
+    Ok(summary(&done))
+}
+
+fn summary(done: &[Done]) -> Verdict {
+    println!();
+    for Done { name, verdict, took } in done {
+        let word = if *verdict == Verdict::Passed { "ok" } else { "FAILED" };
+        println!("{word:<7}{:>7.1} s  {name}", took.as_secs_f64());
+    }
+    let total: Duration = done.iter().map(|step| step.took).sum();
+    let failed = done.iter().filter(|step| step.verdict == Verdict::Failed).count();
+    println!("{} steps, {failed} failed, {:.0} s", done.len(), total.as_secs_f64());
+    Verdict::of(failed == 0)
+}
+
+fn steps<'a>(workspace: &'a Workspace, long: bool) -> Vec<Step<'a>> {
+    let mut steps = vec![
+        cargo_step(workspace, "fmt", &["--all", "--check"], long),
+        cargo_step(
+            workspace,
+            "clippy",
+            &["--workspace", "--all-targets", "--all-features", "--locked", "--", "-D", "warnings"],
+            long,
+        ),
+        Step { name: "doc".into(), run: Box::new(|| doc(workspace)) },
+        Step { name: "layers".into(), run: Box::new(|| layers::run(workspace)) },
+        Step { name: "tidy".into(), run: Box::new(|| tidy::run(workspace)) },
+    ];
+    for krate in workspace.crates() {
+        steps.push(cargo_step(workspace, "check", &["--locked", "-p", &krate.name], long));
+    }
+    for feature in feature_sets(workspace) {
+        let args = ["--locked", "-p", FACADE, "--no-default-features", "--features", &feature];
+        steps.push(cargo_step(workspace, "check", &args, long));
+    }
+    let tests = ["--workspace", "--all-features", "--locked", "--no-fail-fast"];
+    steps.push(cargo_step(workspace, "test", &tests, long));
+    if workspace.krate(KIT).is_some() {
+        let run = move || {
+            let cases = long.then(|| LONG_CASES.to_string());
+            conformance::run(&conformance::Args::with_cases(cases))
+        };
+        steps.push(Step { name: "conformance".into(), run: Box::new(run) });
+    }
+    steps.push(Step { name: "vectors".into(), run: Box::new(|| vectors(workspace)) });
+    steps
+}
+
+fn cargo_step<'a>(workspace: &'a Workspace, subcommand: &'a str, args: &[&str], long: bool) -> Step<'a> {
+    let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+    let name = format!("{subcommand} {}", args.join(" "));
+    let run = move || prepared(Cargo::new(workspace.root(), subcommand).args(&args), workspace, long).run();
+    Step { name, run: Box::new(run) }
+}
+
+/// The environment of every step: snapshots are compared and never written, debug information is lean, and the
+/// test data is where `cargo xtask test` looks for it.
+fn prepared(cargo: Cargo, workspace: &Workspace, long: bool) -> Cargo {
+    let cases = long.then_some(LONG_CASES);
+    test::environment(workspace)
+        .into_iter()
+        .fold(cargo, |cargo, (name, value)| cargo.env(name, value))
+        .env("INSTA_UPDATE", "no")
+        .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
+        .env_if("CONTEXT_CONFORMANCE_CASES", cases)
+        .env_if("PROPTEST_CASES", cases)
+}
+
+fn doc(workspace: &Workspace) -> Result<Verdict> {
+    let cargo = Cargo::new(workspace.root(), "doc")
+        .args(["--workspace", "--all-features", "--no-deps", "--locked"])
+        .env("RUSTDOCFLAGS", "-D warnings");
+    prepared(cargo, workspace, false).run()
+}
+
+/// Each feature of the facade alone, and none of them.
+fn feature_sets(workspace: &Workspace) -> Vec<String> {
+    let facade = workspace.krate(FACADE);
+    let features = facade.into_iter().flat_map(|facade| facade.features.keys().cloned());
+    facade.map(|_| String::new()).into_iter().chain(features).collect()
+}
+
+/// Replays every recorded suite there is; the program says so if there is none.
+fn vectors(workspace: &Workspace) -> Result<Verdict> {
+    if !workspace.has_target(FACADE, "test", "vectors") {
+        println!("{FACADE} has no test program for vectors");
+        return Ok(Verdict::Passed);
+    }
+    let args = ["--quiet", "--locked", "--all-features", "-p", FACADE, "--test", "vectors"];
+    prepared(Cargo::new(workspace.root(), "test").args(args), workspace, false).run()
+}

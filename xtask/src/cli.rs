@@ -1,0 +1,74 @@
+//! The command line. What a task does is in the task's own module.
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::process::Verdict;
+use crate::workspace::Workspace;
+use crate::{bench, ci, conformance, layers, test, tidy, vectors};
+
+/// The workspace's tasks.
+///
+/// On a fresh clone begin with `cargo xtask test`. Before you push, `cargo xtask ci` asks what the build server
+/// asks. Exit status: 0 passed, 1 failed, 2 wrong usage.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Run every test of the workspace: unit, integration and doc tests
+    ///
+    /// Arguments are handed to `cargo test`, for example `cargo xtask test -p context-core -- chain`. Tests
+    /// that need data from outside the repository look into the folder that CONTEXT_TEST_DATA names, else
+    /// ../shared, and say so when it is absent.
+    Test(test::Args),
+    /// Run the conformance suites against every implementor and print one table
+    ///
+    /// A crate takes part by `[package.metadata.context-conformance] suite = "store"` and a test target named
+    /// `conformance`. A store crate without it is an error.
+    Conformance(conformance::Args),
+    /// Replay recorded behaviour of another system, for example `vectors deepagents-render FILE`
+    ///
+    /// The last line stands alone: `N passed, N failed, N skipped`.
+    Vectors(vectors::Args),
+    /// Measure an area against a floor that does the same work with the bare library
+    Bench(bench::Args),
+    /// Check who may depend on whom, and what the pure crates may touch
+    ///
+    /// The rules are those of ARCHITECTURE.md; every broken one is listed.
+    Layers,
+    /// Check what a compiler does not: module docs, file sizes, leftovers, the README's tables
+    Tidy,
+    /// Everything the build server asks, one line per step
+    Ci(ci::Args),
+}
+
+/// Runs the task that was asked for.
+pub fn run(cli: Cli) -> Result<Verdict> {
+    let workspace = Workspace::ours;
+    match cli.task {
+        Task::Test(args) => test::run(&workspace()?, &args),
+        Task::Conformance(args) => conformance::run(&args),
+        Task::Vectors(args) => vectors::run(&workspace()?, &args),
+        Task::Bench(args) => bench::run(&workspace()?, &args),
+        Task::Layers => layers::run(&workspace()?),
+        Task::Tidy => tidy::run(&workspace()?),
+        Task::Ci(args) => ci::run(&workspace()?, &args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

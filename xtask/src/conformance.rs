@@ -1,0 +1,217 @@
+//! `cargo xtask conformance`: every implementor against the conformance kit, in one table.
+//!
+//! Finds the subjects by their crates' metadata, runs each one's `conformance` test program, which appends a
+//! line of JSON per case to a report, and prints what the reports say. The kit itself is proven too: stores
+//! with a known fault must be caught.
+
+pub mod subjects;
+pub mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use self::subjects::{Subject, subjects};
+use self::table::Table;
+use crate::process::{Cargo, Verdict};
+use crate::workspace::{KIT, Workspace};
+
+/// The test program of broken stores.
+const MUTANTS: &str = "kit_catches_mutants";
+
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// Only this subject: a crate's name, or its end (`sqlite`)
+    #[arg(long)]
+    subject: Option<String>,
+    /// Only this group of cases
+    #[arg(long)]
+    group: Option<String>,
+    /// Only cases whose name contains this
+    #[arg(long)]
+    case: Option<String>,
+    /// Where random cases begin, decimal or 0x…; printed with every failure
+    #[arg(long)]
+    seed: Option<String>,
+    /// The manifest of a crate or workspace to look for subjects in, for authors elsewhere
+    #[arg(long, value_name = "PATH")]
+    manifest_path: Option<PathBuf>,
+    /// How many random sequences a random case tries
+    #[arg(long, value_name = "N")]
+    cases: Option<String>,
+}
+
+impl Args {
+    /// Everything, with a number of random sequences.
+    pub(crate) fn with_cases(cases: Option<String>) -> Self {
+        Self { cases, ..Self::default() }
+    }
+
+    /// Whether only some cases are asked for.
+    fn picks(&self) -> bool {
+        self.group.is_some() || self.case.is_some()
+    }
+
+    /// The kit names its tests `group::case`; test programs take a part of the name.
+    fn filter(&self) -> Option<String> {
+        match (&self.group, &self.case) {
+            (Some(group), case) => Some(format!("{group}::{}", case.as_deref().unwrap_or_default())),
+            (None, case) => case.clone(),
+        }
+    }
+}
+
+/// One line of a report: what came of one case.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+pub struct Line {
+    /// The version of the suite.
+    pub suite_version: u32,
+    /// What was tested.
+    pub subject: String,
+    /// The case's group.
+    pub group: String,
+    /// The case.
+    pub case: String,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Why it was skipped or failed.
+    pub reason: Option<String>,
+    /// Where random cases began.
+    pub seed: u64,
+}
+
+/// What came of a case.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The subject does what is asked.
+    Pass,
+    /// The subject does not claim the ability.
+    Skip,
+    /// The subject does something else.
+    Fail,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Verdict> {
+    let workspace = match &args.manifest_path {
+        Some(manifest) => Workspace::at(manifest)?,
+        None => Workspace::ours()?,
+    };
+    let (subjects, forgotten) = subjects(&workspace.crates());
+    for krate in &forgotten {
+        println!("{krate} is a store without [package.metadata.context-conformance]: nothing proves it");
+    }
+    let picked: Vec<_> = subjects.iter().filter(|s| s.is(args.subject.as_deref())).collect();
+    if picked.is_empty() {
+        let known: Vec<_> = subjects.iter().map(|subject| subject.krate.as_str()).collect();
+        bail!("no such subject; known: {}", known.join(", "));
+    }
+
+    let mut verdict = Verdict::of(forgotten.is_empty());
+    let mut lines = Vec::new();
+    for subject in picked {
+        let (passed, of_subject) = prove(&workspace, subject, args)?;
+        if of_subject.is_empty() && !args.picks() {
+            println!("{} reported no case: is its test program made by the kit?", subject.krate);
+            verdict = Verdict::Failed;
+        }
+        verdict = verdict.and(passed);
+        lines.extend(of_subject);
+    }
+    let table = Table::new(&lines);
+    print!("{table}");
+    verdict = verdict.and(Verdict::of(!table.has_failures()));
+    if !args.picks() && args.subject.is_none() && workspace.has_target(KIT, "test", MUTANTS) {
+        verdict = verdict.and(catch_mutants(&workspace, args)?);
+    }
+    Ok(verdict)
+}
+
+/// Runs a subject's test program and reads its report. Its own output is only shown if it fails.
+fn prove(workspace: &Workspace, subject: &Subject, args: &Args) -> Result<(Verdict, Vec<Line>)> {
+    let folder = tempfile::tempdir().context("no folder for the report")?;
+    let report = folder.path().join("report.jsonl");
+    println!("{} ({})", subject.krate, subject.suite);
+    let output = kit_run(workspace, args)
+        .args(["--package", &subject.krate, "--test", "conformance", "--"])
+        .args(args.filter())
+        .env("CONTEXT_CONFORMANCE_REPORT", &report)
+        .output()?;
+    let lines = read(&report)?;
+    // A failed case is named below the table; anything else that went wrong is only in the output.
+    if !output.status.success() && !lines.iter().any(|line| line.outcome == Outcome::Fail) {
+        print!("{}", String::from_utf8_lossy(&output.stdout));
+    }
+    Ok((Verdict::of(output.status.success()), lines))
+}
+
+fn kit_run(workspace: &Workspace, args: &Args) -> Cargo {
+    Cargo::new(workspace.root(), "test")
+        .args(["--quiet"])
+        .env_if("CONTEXT_CONFORMANCE_SEED", args.seed.as_ref())
+        .env_if("CONTEXT_CONFORMANCE_CASES", args.cases.as_ref())
+}
+
+/// Reads a report; there is none if the program did not get so far.
+fn read(report: &Path) -> Result<Vec<Line>> {
+    if !report.exists() {
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(report).context("could not read the report")?;
+    let parse = |line| serde_json::from_str(line).with_context(|| format!("no report line: {line}"));
+    text.lines().map(parse).collect()
+}
+
+/// Proves the kit: one test per store with a known fault.
+fn catch_mutants(workspace: &Workspace, args: &Args) -> Result<Verdict> {
+    let cargo = Cargo::new(workspace.root(), "test").env_if("CONTEXT_CONFORMANCE_SEED", args.seed.as_ref());
+    let output = cargo.args(["--package", KIT, "--test", MUTANTS]).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let (caught, escaped) = mutants(&text);
+    println!("\nmutants: {} of {} caught", caught, caught + escaped.len());
+    for name in &escaped {
+        println!("ESCAPED {name}");
+    }
+    if !output.status.success() && escaped.is_empty() {
+        print!("{text}");
+    }
+    Ok(Verdict::of(output.status.success()))
+}
+
+/// How many tests of a test program's output passed, and the names of those that did not.
+fn mutants(output: &str) -> (usize, Vec<String>) {
+    let tests = output.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
+    let (mut caught, mut escaped) = (0, Vec::new());
+    for (name, result) in tests {
+        match result.trim() {
+            "ok" => caught += 1,
+            "FAILED" => escaped.push(name.trim().to_string()),
+            _ => {}
+        }
+    }
+    (caught, escaped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Args, mutants};
+
+    #[test]
+    fn mutants_are_counted_by_test() {
+        let output = "running 3 tests\ntest a_stale ... ok\ntest b ... FAILED\ntest c       ... ok\n\ntest result: FAILED. 2 passed";
+        assert_eq!(mutants(output), (2, vec!["b".to_string()]));
+    }
+
+    #[test]
+    fn a_filter_is_a_part_of_the_test_name() {
+        let filter = |group: Option<&str>, case: Option<&str>| {
+            Args { group: group.map(Into::into), case: case.map(Into::into), ..Args::default() }.filter()
+        };
+        assert_eq!(filter(None, None), None);
+        assert_eq!(filter(Some("commit"), None), Some("commit::".into()));
+        assert_eq!(filter(Some("commit"), Some("stale")), Some("commit::stale".into()));
+        assert_eq!(filter(None, Some("stale")), Some("stale".into()));
+    }
+}

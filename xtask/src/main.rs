@@ -1,0 +1,18 @@
+//! The entry point: reads the arguments, runs the task, gives the exit code.
+#![allow(clippy::print_stderr, reason = "a command line program")]
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use xtask::{Cli, Verdict, run};
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(Verdict::Passed) => ExitCode::SUCCESS,
+        Ok(Verdict::Failed) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

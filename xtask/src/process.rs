@@ -1,0 +1,76 @@
+//! Running cargo. Children inherit the terminal, so Ctrl-C reaches them as it reaches us.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Result};
+
+/// How a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    /// All is well.
+    Passed,
+    /// Something was found; it has been printed.
+    Failed,
+}
+
+impl Verdict {
+    /// Passed if it holds.
+    pub fn of(holds: bool) -> Self {
+        if holds { Self::Passed } else { Self::Failed }
+    }
+
+    /// Passed if both did.
+    pub fn and(self, other: Self) -> Self {
+        Self::of(self == Self::Passed && other == Self::Passed)
+    }
+}
+
+/// One call of cargo.
+#[derive(Debug)]
+pub(crate) struct Cargo(Command);
+
+impl Cargo {
+    /// `cargo SUBCOMMAND`, in a folder.
+    pub(crate) fn new(folder: &Path, subcommand: &str) -> Self {
+        // Cargo says which cargo runs us, so that a chosen toolchain stays chosen.
+        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(folder).arg(subcommand);
+        Self(command)
+    }
+
+    /// Adds arguments.
+    pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.0.args(args);
+        self
+    }
+
+    /// Sets a variable of the environment.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.0.env(name, value);
+        self
+    }
+
+    /// Sets a variable of the environment if there is a value.
+    pub(crate) fn env_if(self, name: &str, value: Option<impl AsRef<OsStr>>) -> Self {
+        match value {
+            Some(value) => self.env(name, value),
+            None => self,
+        }
+    }
+
+    /// Runs it with our output streams.
+    pub(crate) fn run(mut self) -> Result<Verdict> {
+        let status = self.0.status().with_context(|| format!("could not run {:?}", self.0))?;
+        Ok(Verdict::of(status.success()))
+    }
+
+    /// Runs it and keeps what it prints on standard output.
+    pub(crate) fn output(mut self) -> Result<Output> {
+        self.0.stderr(Stdio::inherit());
+        self.0.output().with_context(|| format!("could not run {:?}", self.0))
+    }
+}

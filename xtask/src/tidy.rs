@@ -1,0 +1,153 @@
+//! `cargo xtask tidy`: what a compiler does not check.
+//!
+//! Every module says what it is for, files stay small, nothing unfinished or machine-bound is left behind, and
+//! the README's tables name every crate and every feature of the facade. [`check`] judges data, so that the
+//! rules can be tested; the workspace itself is judged by a test of this crate.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use anyhow::Result;
+
+use crate::process::Verdict;
+use crate::source::{self, SourceFile, code};
+use crate::workspace::{FACADE, Workspace};
+
+/// The most lines a Rust file may have. House style asks for fewer than 400; this is where it stops.
+pub const MAX_LINES: usize = 500;
+
+/// First folders of paths that only exist on somebody's machine.
+const MACHINE_FOLDERS: [&str; 5] = ["home", "root", "tmp", "Users", "work"];
+
+/// Something to tidy up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The file.
+    pub path: String,
+    /// The line, from 1; 0 stands for the whole file.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, line, what } = self;
+        if *line == 0 { write!(f, "{path}: {what}") } else { write!(f, "{path}:{line}: {what}") }
+    }
+}
+
+/// Names the README has to list.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// The crates of the workspace.
+    pub crates: BTreeSet<String>,
+    /// The features of the facade.
+    pub features: BTreeSet<String>,
+}
+
+pub(crate) fn run(workspace: &Workspace) -> Result<Verdict> {
+    let findings = check_workspace(workspace)?;
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if findings.is_empty() {
+        println!("tidy: nothing to do");
+    }
+    Ok(Verdict::of(findings.is_empty()))
+}
+
+/// Judges the workspace this program belongs to.
+pub fn check_ours() -> Result<Vec<Finding>> {
+    check_workspace(&Workspace::ours()?)
+}
+
+fn check_workspace(workspace: &Workspace) -> Result<Vec<Finding>> {
+    let facade = workspace.krate(FACADE);
+    let features = facade.into_iter().flat_map(|facade| facade.features.keys());
+    let names = Names {
+        crates: workspace.crates().into_iter().map(|krate| krate.name.to_string()).collect(),
+        features: features.filter(|name| *name != "default").cloned().collect(),
+    };
+    Ok(check(&source::files(workspace.root())?, &names))
+}
+
+/// Judges files. The README is only asked for its tables if it is among them.
+pub fn check(files: &[SourceFile], names: &Names) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for file in files {
+        check_text(file, &mut found);
+        if file.is_rust() {
+            check_rust(file, &mut found);
+        }
+        if file.path == "README.md" {
+            check_readme(file, names, &mut found);
+        }
+    }
+    found
+}
+
+fn check_text(file: &SourceFile, found: &mut Vec<Finding>) {
+    let mut report = reporter(file, found);
+    for (n, line) in file.text.lines().enumerate() {
+        if line.ends_with([' ', '\t']) {
+            report(n + 1, "whitespace at the end".into());
+        }
+        if let Some(folder) = machine_folder(line) {
+            report(n + 1, format!("a path on somebody's machine, /{folder}/"));
+        }
+    }
+    if !file.text.is_empty() && !file.text.ends_with('\n') {
+        report(0, "no line break at the end".into());
+    }
+}
+
+fn machine_folder(line: &str) -> Option<&'static str> {
+    let begins_path = |at: usize| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '*'))
+    };
+    MACHINE_FOLDERS.into_iter().find(|folder| {
+        let path = format!("/{folder}/");
+        line.match_indices(&path).any(|(at, _)| begins_path(at))
+    })
+}
+
+fn check_rust(file: &SourceFile, found: &mut Vec<Finding>) {
+    let mut report = reporter(file, found);
+    if !file.text.starts_with("//!") {
+        report(1, "the module does not begin with what it is for (`//!`)".into());
+    }
+    let lines = file.text.lines().count();
+    if lines > MAX_LINES {
+        report(0, format!("{lines} lines; split it, {MAX_LINES} is the most"));
+    }
+    let product = code(&file.text);
+    for (n, line) in product.lines().enumerate() {
+        for leftover in ["todo!(", "unimplemented!(", "dbg!("] {
+            if line.contains(leftover) {
+                report(n + 1, format!("`{leftover}…)` is left behind"));
+            }
+        }
+        if !file.is_test() && line.contains(".unwrap()") {
+            report(n + 1, "`.unwrap()` outside tests; return an error, or `expect` what holds".into());
+        }
+    }
+}
+
+fn check_readme(readme: &SourceFile, names: &Names, found: &mut Vec<Finding>) {
+    let rows: Vec<&str> = readme.text.lines().filter(|line| line.trim_start().starts_with('|')).collect();
+    let mut report = reporter(readme, found);
+    let mut ask = |kind: &str, name: &String| {
+        // A name may be a link: [`name`](name).
+        if !rows.iter().any(|row| row.contains(&format!("`{name}`"))) {
+            report(0, format!("no table lists the {kind} `{name}`"));
+        }
+    };
+    names.crates.iter().for_each(|name| ask("crate", name));
+    names.features.iter().for_each(|name| ask("feature", name));
+}
+
+fn reporter<'a>(file: &'a SourceFile, found: &'a mut Vec<Finding>) -> impl FnMut(usize, String) + 'a {
+    |line, what| found.push(Finding { path: file.path.clone(), line, what })
+}

@@ -1,0 +1,33 @@
+//! `cargo xtask vectors SUITE FILE`: replays recorded behaviour through the facade's `vectors` test program.
+//!
+//! How a case is judged is that program's business.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::process::{Cargo, Verdict};
+use crate::workspace::{FACADE, Workspace};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which suite the file belongs to, such as deepagents-render
+    suite: String,
+    /// The recorded cases, relative to the folder you are in
+    file: PathBuf,
+    /// Handed to the program: --verbose names the rule that judged each case
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<OsString>,
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
+    // Cargo runs a test in its crate's folder, so a relative path would be lost.
+    let file = std::path::absolute(&args.file).with_context(|| format!("{:?} is no path", args.file))?;
+    ensure!(file.is_file(), "there is no file {}", file.display());
+    Cargo::new(workspace.root(), "test")
+        .args(["--quiet", "--locked", "-p", FACADE, "--test", "vectors", "--"])
+        .args([args.suite.clone().into(), file.into_os_string()])
+        .args(&args.args)
+        .run()
+}

@@ -1,0 +1,73 @@
+//! What cargo knows of a workspace. Reads metadata only; builds nothing.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use cargo_metadata::{Metadata, MetadataCommand, Package};
+
+/// The facade's name.
+pub(crate) const FACADE: &str = "context-runtime";
+/// The conformance kit's name.
+pub(crate) const KIT: &str = "context-conformance";
+
+/// A workspace, as `cargo metadata` describes it.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    metadata: Metadata,
+}
+
+impl Workspace {
+    /// The workspace this program belongs to, wherever it is called from.
+    pub(crate) fn ours() -> Result<Self> {
+        let crate_folder = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let crate_folder = crate_folder.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        Self::at(&crate_folder.join("Cargo.toml"))
+    }
+
+    /// The workspace of a manifest.
+    pub(crate) fn at(manifest: &Path) -> Result<Self> {
+        let metadata = MetadataCommand::new()
+            .manifest_path(manifest)
+            .exec()
+            .with_context(|| format!("no metadata of {}", manifest.display()))?;
+        Ok(Self { metadata })
+    }
+
+    /// The root folder.
+    pub(crate) fn root(&self) -> &Path {
+        self.metadata.workspace_root.as_std_path()
+    }
+
+    /// The crates of the workspace, by name.
+    pub(crate) fn crates(&self) -> Vec<&Package> {
+        let mut crates = self.metadata.workspace_packages();
+        crates.sort_by(|a, b| a.name.cmp(&b.name));
+        crates
+    }
+
+    /// A crate of the workspace.
+    pub(crate) fn krate(&self, name: &str) -> Option<&Package> {
+        self.crates().into_iter().find(|package| *package.name == name)
+    }
+
+    /// Whether a crate has a target of this kind and name.
+    pub(crate) fn has_target(&self, krate: &str, kind: &str, name: &str) -> bool {
+        self.krate(krate).is_some_and(|package| targets(package, kind).contains(name))
+    }
+
+    /// The folder of test data nobody here wrote: `CONTEXT_TEST_DATA`, else `../shared`.
+    pub(crate) fn data_root(&self) -> PathBuf {
+        match env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty()) {
+            Some(folder) => folder.into(),
+            None => self.root().parent().unwrap_or(self.root()).join("shared"),
+        }
+    }
+}
+
+/// The names of a crate's targets of one kind: `test`, `bench`, …
+pub(crate) fn targets(package: &Package, kind: &str) -> BTreeSet<String> {
+    let of_kind = |target: &&cargo_metadata::Target| target.kind.iter().any(|k| k.to_string() == kind);
+    package.targets.iter().filter(of_kind).map(|target| target.name.clone()).collect()
+}

@@ -1,0 +1,160 @@
+//! Each layer rule finds the graph or source that breaks it, and nothing in those that do not.
+
+use xtask::layers::{Dependency, Graph, Kind, Package, check, check_sources};
+use xtask::source::SourceFile;
+
+fn dependency(name: &str) -> Dependency {
+    Dependency { name: name.into(), kind: Kind::Normal, optional: false }
+}
+
+fn package(name: &str, dependencies: &[&str]) -> Package {
+    let dependencies = dependencies.iter().map(|name| dependency(name)).collect();
+    Package { name: name.into(), dependencies, ..Package::default() }
+}
+
+/// A workspace that keeps every rule.
+fn sound() -> Graph {
+    let mut core = package("context-core", &["serde"]);
+    core.tree = ["context-core", "serde", "tracing-free"].map(String::from).into();
+    let mut store = package("context-store-x", &["context-core", "sqlx"]);
+    store.dependencies.push(Dependency { kind: Kind::Dev, ..dependency("context-conformance") });
+    let mut facade = package("context-runtime", &["context-core"]);
+    facade.dependencies.push(Dependency { optional: true, ..dependency("context-store-x") });
+    facade.features.insert("x".into(), vec!["dep:context-store-x".into()]);
+    let render = package("context-render", &["context-core"]);
+    let mut kit = package("context-conformance", &["context-core"]);
+    kit.dependencies.push(Dependency { kind: Kind::Dev, ..dependency("context-store-x") });
+    let command = package("context-cli", &["context-runtime", "clap"]);
+    Graph { packages: vec![core, store, facade, render, kit, command, package("xtask", &["clap"])] }
+}
+
+/// Breaks the sound workspace in one package and expects exactly this.
+#[track_caller]
+fn check_broken(name: &str, break_it: impl FnOnce(&mut Package), expect: &[&str]) {
+    let mut graph = sound();
+    break_it(
+        graph.packages.iter_mut().find(|package| package.name == name).expect("a package of the fixture"),
+    );
+    let found: Vec<_> = check(&graph).iter().map(ToString::to_string).collect();
+    assert_eq!(found, expect);
+}
+
+#[test]
+fn a_sound_workspace_breaks_no_rule() {
+    check_broken("context-core", |_| {}, &[]);
+}
+
+#[test]
+fn rule_1_core_reaches_no_runtime_however_deep() {
+    check_broken(
+        "context-core",
+        |core| core.tree.extend(["tokio-util", "tracing", "redis-like"].map(String::from)),
+        &["rule 1: context-core reaches tokio-util", "rule 1: context-core reaches tracing"],
+    );
+}
+
+#[test]
+fn rule_2_a_plug_in_depends_on_no_sibling() {
+    check_broken(
+        "context-render",
+        |render| render.dependencies.push(dependency("context-store-x")),
+        &["rule 2: context-render depends on context-store-x: only the facade names plug-ins"],
+    );
+    check_broken(
+        "context-render",
+        |render| render.dependencies.push(dependency("context-runtime")),
+        &["rule 2: context-render depends on context-runtime: it is a layer above"],
+    );
+}
+
+#[test]
+fn rule_2_a_sibling_may_be_used_by_tests() {
+    let dev = Dependency { kind: Kind::Dev, ..dependency("context-store-x") };
+    check_broken("context-render", |render| render.dependencies.push(dev), &[]);
+}
+
+#[test]
+fn rule_2_core_depends_on_none_of_ours() {
+    check_broken(
+        "context-core",
+        |core| core.dependencies.push(dependency("context-render")),
+        &["rule 2: context-core depends on context-render: core depends on none of our crates"],
+    );
+}
+
+#[test]
+fn rule_2_the_facade_takes_plug_ins_by_feature_only() {
+    check_broken(
+        "context-runtime",
+        |facade| facade.dependencies.push(dependency("context-render")),
+        &["rule 2: context-runtime depends on context-render: the facade's plug-ins are optional"],
+    );
+    check_broken(
+        "context-runtime",
+        |facade| facade.dependencies.push(Dependency { optional: true, ..dependency("context-render") }),
+        &["rule 2: context-runtime depends on context-render: no feature brings it"],
+    );
+}
+
+#[test]
+fn rule_2_the_command_sees_the_facade_alone() {
+    check_broken(
+        "context-cli",
+        |command| command.dependencies.push(dependency("context-core")),
+        &["rule 2: context-cli depends on context-core: the command depends on the facade alone"],
+    );
+}
+
+#[test]
+fn rule_2_tasks_build_while_the_crates_do_not() {
+    check_broken(
+        "xtask",
+        |tasks| tasks.dependencies.push(dependency("context-core")),
+        &["rule 2: xtask depends on context-core: tasks link none of our crates"],
+    );
+}
+
+#[test]
+fn rule_3_the_kit_is_for_tests_and_not_those_of_core() {
+    let why = "the conformance kit is for the tests of plug-ins and the facade";
+    check_broken(
+        "context-runtime",
+        |facade| facade.dependencies.push(dependency("context-conformance")),
+        &[&format!("rule 3: context-runtime depends on context-conformance: {why}")],
+    );
+    let dev = Dependency { kind: Kind::Dev, ..dependency("context-conformance") };
+    check_broken(
+        "context-core",
+        |core| core.dependencies.push(dev),
+        &[&format!("rule 3: context-core depends on context-conformance: {why}")],
+    );
+}
+
+#[track_caller]
+fn check_source(path: &str, text: &str, expect: &[&str]) {
+    let found = check_sources(&[SourceFile::new(path, text)]);
+    assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), expect);
+}
+
+#[test]
+fn rule_4_core_and_the_pure_plug_ins_touch_nothing() {
+    let text = "//! Uses `std::fs`.\nfn now() {\n    std::time::SystemTime::now();\n}\n";
+    check_source("context-core/src/a.rs", text, &["rule 4: context-core/src/a.rs:3 uses SystemTime"]);
+    check_source("context-store-x/src/a.rs", text, &[]);
+    check_source("context-core/tests/a.rs", text, &[]);
+    check_source("context-core/src/a.rs", &format!("#[cfg(test)]\nmod tests {{\n{text}\n}}\n"), &[]);
+
+    let text = "trait T {\n    async fn f();\n}\nfn operand::x() {}\n";
+    check_source("context-core/src/a.rs", text, &[]);
+    check_source("context-render/src/a.rs", text, &["rule 4: context-render/src/a.rs:2 uses async fn"]);
+    check_source("context-codec-x/src/a.rs", text, &["rule 4: context-codec-x/src/a.rs:2 uses async fn"]);
+}
+
+#[test]
+fn rule_5_a_feature_changes_no_public_enum() {
+    let gated = "pub enum E {\n    A,\n    #[cfg(all(unix, feature = \"b\"))]\n    B { x: u8 },\n}\n";
+    let broken = "rule 5: context-x/src/a.rs:3 puts a variant of a public enum behind a feature";
+    check_source("context-x/src/a.rs", gated, &[broken]);
+    check_source("context-x/src/a.rs", &gated.replace("pub enum", "enum"), &[]);
+    check_source("context-x/src/a.rs", "pub enum E { A }\n#[cfg(feature = \"b\")]\npub struct B;\n", &[]);
+}

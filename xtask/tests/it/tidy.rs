@@ -1,0 +1,77 @@
+//! Each tidiness rule finds what it is for, and our own files are tidy.
+
+use xtask::source::SourceFile;
+use xtask::tidy::{MAX_LINES, Names, check, check_ours};
+
+#[track_caller]
+fn check_file(path: &str, text: &str, expect: &[&str]) {
+    let names =
+        Names { crates: ["context-core".to_string()].into(), features: ["sqlite".to_string()].into() };
+    let found = check(&[SourceFile::new(path, text)], &names);
+    assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), expect);
+}
+
+#[test]
+fn our_own_workspace_is_tidy() {
+    assert_eq!(check_ours().unwrap(), []);
+}
+
+#[test]
+fn a_module_says_what_it_is_for() {
+    check_file("a/src/a.rs", "//! For this.\nfn f() {}\n", &[]);
+    check_file(
+        "a/src/a.rs",
+        "fn f() {}\n",
+        &["a/src/a.rs:1: the module does not begin with what it is for (`//!`)"],
+    );
+}
+
+#[test]
+fn nothing_unfinished_is_left_behind() {
+    for leftover in ["todo!(", "unimplemented!(", "dbg!("] {
+        let expect = format!("a/src/a.rs:2: `{leftover}…)` is left behind");
+        check_file("a/src/a.rs", &format!("//! A.\nfn f() {{ {leftover}) }}\n"), &[&expect]);
+        check_file("a/src/a.rs", &format!("//! A.\n// {leftover}) is not here\n"), &[]);
+    }
+}
+
+#[test]
+fn unwrap_is_for_tests() {
+    let text = "//! A.\nfn f() { x.unwrap() }\n";
+    let expect = "a/src/a.rs:2: `.unwrap()` outside tests; return an error, or `expect` what holds";
+    check_file("a/src/a.rs", text, &[expect]);
+    check_file("a/tests/it/a.rs", text, &[]);
+    check_file("a/src/a/tests.rs", text, &[]);
+    check_file("a/src/a.rs", "//! A.\n#[cfg(test)]\nmod tests {\n    fn f() { x.unwrap() }\n}\n", &[]);
+}
+
+#[test]
+fn a_file_has_one_idea() {
+    let lines = |n: usize| format!("//! A.\n{}", "fn f() {}\n".repeat(n - 1));
+    check_file("a/src/a.rs", &lines(MAX_LINES), &[]);
+    let expect = format!("a/src/a.rs: {} lines; split it, {MAX_LINES} is the most", MAX_LINES + 1);
+    check_file("a/src/a.rs", &lines(MAX_LINES + 1), &[&expect]);
+}
+
+#[test]
+fn no_path_of_a_machine_and_no_stray_whitespace() {
+    let home = ["", "home", "ada", "x"].join("/");
+    check_file("a.toml", &format!("a = \"{home}\"\n"), &["a.toml:1: a path on somebody's machine, /home/"]);
+    check_file("a.toml", &format!("a = \"https://example.org{home}\"\n"), &[]);
+    check_file("a.md", "two \n", &["a.md:1: whitespace at the end"]);
+    check_file("a.md", "end", &["a.md: no line break at the end"]);
+}
+
+#[test]
+fn the_readme_lists_every_crate_and_feature() {
+    let row = "| [`context-core`](context-core) | types |\n| `sqlite` | store |\n";
+    check_file("README.md", row, &[]);
+    check_file(
+        "README.md",
+        "`context-core` and `sqlite` in prose\n",
+        &[
+            "README.md: no table lists the crate `context-core`",
+            "README.md: no table lists the feature `sqlite`",
+        ],
+    );
+}
