@@ -40,6 +40,25 @@ impl Json {
         serde_json::from_str(self.as_str())
     }
 
+    /// The same value without white space between its tokens, so that it fits on one line.
+    #[must_use]
+    pub fn compact(&self) -> Self {
+        const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
+        let text = self.as_str();
+        if !text.contains(SPACE) {
+            return self.clone();
+        }
+        let (mut out, mut in_string, mut escaped) = (String::with_capacity(text.len()), false, false);
+        for c in text.chars() {
+            if in_string || !SPACE.contains(&c) {
+                out.push(c);
+            }
+            in_string ^= c == '"' && !escaped;
+            escaped = in_string && c == '\\' && !escaped;
+        }
+        Self::from_text(out).expect("white space between tokens says nothing")
+    }
+
     /// The text of a JSON string, or nothing for any other value.
     pub fn to_text(&self) -> Option<String> {
         self.parse().ok()
@@ -180,6 +199,15 @@ impl<'de> Deserialize<'de> for Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn compacting_touches_nothing_inside_strings() {
+        let text = "{ \"a b\" :\n [ 1.50 , \"\\\" \\\\\" , \"x y\" ]\t}";
+        let expected = r#"{"a b":[1.50,"\" \\","x y"]}"#;
+        assert_eq!(Json::from_text(text).unwrap().compact().as_str(), expected);
+        let compact = Json::from_text(expected).unwrap();
+        assert_eq!(compact.compact(), compact);
+    }
 
     #[test]
     fn keeps_order_and_digits() {

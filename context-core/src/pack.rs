@@ -80,6 +80,18 @@ pub fn count(bytes: &[u8]) -> Result<usize, UnpackError> {
     Ok(n)
 }
 
+/// Cuts a packed run before its `n`th node, without copying. Behind the end there is nothing to cut off.
+pub fn split_at(bytes: &Bytes, n: usize) -> Result<(Bytes, Bytes), UnpackError> {
+    let mut offset = 0;
+    for _ in 0..n {
+        if offset == bytes.len() {
+            break;
+        }
+        offset = Record::read(bytes, offset)?.end;
+    }
+    Ok((bytes.slice(..offset), bytes.slice(offset..)))
+}
+
 fn kind_code(kind: NodeKind) -> u8 {
     match kind {
         NodeKind::Message(Role::System) => 0,
@@ -172,6 +184,14 @@ mod tests {
             let bytes = Bytes::from(pack_all(&nodes));
             prop_assert_eq!(count(&bytes), Ok(nodes.len()));
             prop_assert_eq!(unpack(&bytes).unwrap(), nodes);
+        }
+
+        #[test]
+        fn both_sides_of_a_cut_are_runs(nodes in proptest::collection::vec(any_node(), 0..9), n in 0usize..12) {
+            let (front, back) = split_at(&pack_all(&nodes).into(), n).unwrap();
+            let n = n.min(nodes.len());
+            prop_assert_eq!(unpack(&front).unwrap(), &nodes[..n]);
+            prop_assert_eq!(unpack(&back).unwrap(), &nodes[n..]);
         }
 
         #[test]

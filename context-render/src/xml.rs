@@ -20,9 +20,17 @@ use crate::walk::{Scalar, Visitor, walk};
 /// them, or the indentation of a deep tree would grow with the square of its depth.
 const MAX_INDENTED_LEVELS: usize = 64;
 
-const INDENT: &str = match str::from_utf8(&[b' '; 2 * MAX_INDENTED_LEVELS]) {
-    Ok(spaces) => spaces,
-    Err(_) => unreachable!(),
+/// A line break and the deepest indentation.
+const NEW_LINE: &str = {
+    const BYTES: [u8; 1 + 2 * MAX_INDENTED_LEVELS] = {
+        let mut bytes = [b' '; 1 + 2 * MAX_INDENTED_LEVELS];
+        bytes[0] = b'\n';
+        bytes
+    };
+    match str::from_utf8(&BYTES) {
+        Ok(text) => text,
+        Err(_) => unreachable!(),
+    }
 };
 
 /// Renders fragments as XML elements.
@@ -185,11 +193,10 @@ impl Visitor for Writer {
 }
 
 impl Writer {
+    #[inline]
     fn new_line(&mut self, depth: usize) {
-        if !self.out.is_empty() {
-            self.out.push('\n');
-        }
-        self.out.push_str(&INDENT[..2 * depth.min(MAX_INDENTED_LEVELS)]);
+        let start = usize::from(self.out.is_empty());
+        self.out.push_str(&NEW_LINE[start..1 + 2 * depth.min(MAX_INDENTED_LEVELS)]);
     }
 
     /// Gives where the name stands in the output, so that the end tag need not be made anew.

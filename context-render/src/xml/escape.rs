@@ -59,6 +59,12 @@ fn push_escaped(out: &mut String, text: &str, attribute: bool) {
 fn find_special(bytes: &[u8]) -> Option<usize> {
     let (words, _) = bytes.as_chunks::<8>();
     let plain = 8 * words.iter().take_while(|word| !has_special(u64::from_ne_bytes(**word))).count();
+    // The end is looked at in one go as well, together with some of what is known to be plain.
+    if plain == 8 * words.len()
+        && bytes.last_chunk().is_some_and(|end| !has_special(u64::from_ne_bytes(*end)))
+    {
+        return None;
+    }
     let distance = bytes[plain..].iter().position(|&byte| is_special(byte))?;
     Some(plain + distance)
 }

@@ -17,11 +17,16 @@ impl Written {
 }
 
 /// Appends a valid XML 1.0 name for `name`, without colons.
+#[inline]
 pub(super) fn push_name(out: &mut String, name: &str) -> Written {
     if is_plain(name) {
         out.push_str(name);
         return Written::AsGiven;
     }
+    push_repaired(out, name)
+}
+
+fn push_repaired(out: &mut String, name: &str) -> Written {
     let mut written = Written::AsGiven;
     // An empty name, or a first character that may stand in a name but not begin it.
     if name.chars().next().is_none_or(|first| is_inner(first) && !is_start(first)) {

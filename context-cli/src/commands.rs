@@ -1,0 +1,180 @@
+//! One module per command, and what several of them need: finding a message, walking listings, going back.
+
+pub(crate) mod branches;
+pub(crate) mod chats;
+pub(crate) mod checkpoint;
+pub(crate) mod delete;
+pub(crate) mod export;
+pub(crate) mod fork;
+pub(crate) mod graph;
+pub(crate) mod import;
+pub(crate) mod log;
+pub(crate) mod prompt;
+pub(crate) mod render;
+pub(crate) mod restore;
+pub(crate) mod rewind;
+pub(crate) mod show;
+pub(crate) mod verify;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use context_runtime::{
+    Branch, BranchName, ChainEnd, Chat, ChatQuery, ChatRef, ChatSummary, Checkpoint, ContextEngine, Error,
+    HistoryStore, Json, MessageId, Node, Placed, Store, limits,
+};
+use serde::Serialize;
+
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::{Output, Style};
+use crate::text::{clean, short_id};
+
+/// The chat, which must exist.
+async fn existing_chat(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Chat, Failure> {
+    let found = history.chat(chat).await?;
+    Ok(found.ok_or_else(|| Error::not_found("find", "chat", &chat.chat).with("user", &chat.user))?)
+}
+
+/// Every message of a chat, parents first.
+async fn all_messages(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Vec<Placed>, Failure> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await?;
+        all.extend(page.items);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(all),
+        }
+    }
+}
+
+/// Every chat of the user, newest activity first.
+async fn all_chats(app: &App, history: &dyn HistoryStore) -> Result<Vec<ChatSummary>, Failure> {
+    let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(app.user.clone()) };
+    let mut all = Vec::new();
+    loop {
+        let page = history.list_chats(&query).await?;
+        all.extend(page.items);
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => return Ok(all),
+        }
+    }
+}
+
+/// The message of an id, or the only one whose id begins or ends like this.
+async fn find_message(history: &dyn HistoryStore, chat: &ChatRef, text: &str) -> Result<Placed, Failure> {
+    let exact = [MessageId::from(text)];
+    if let Some(Some(placed)) = history.messages(chat, &exact).await?.into_iter().next() {
+        return Ok(placed);
+    }
+    let part = text.trim_start_matches('…');
+    let fits = |id: &str| !part.is_empty() && (id.starts_with(part) || id.ends_with(part));
+    let mut found: Vec<_> = all_messages(history, chat).await?;
+    found.retain(|placed| fits(placed.node.id.as_str()));
+    if found.len() > 1 {
+        let matches = found.iter().take(5).map(|placed| placed.node.id.to_string()).collect();
+        return Err(Failure::Ambiguous { text: text.to_owned(), matches });
+    }
+    let found = found.pop();
+    Ok(found.ok_or_else(|| Error::not_found("find", "message", text).with("in chat", &chat.chat))?)
+}
+
+/// The branch that was asked for, else the active one.
+async fn branch_end(
+    history: &dyn HistoryStore,
+    chat: &ChatRef,
+    branch: Option<&str>,
+) -> Result<ChainEnd, Failure> {
+    let branch = match branch {
+        Some(branch) => branch.into(),
+        None => existing_chat(history, chat).await?.active,
+    };
+    Ok(ChainEnd::Branch(branch))
+}
+
+/// An engine on a chat that exists.
+async fn engine(app: &App, store: Arc<dyn Store>, chat: &str) -> Result<ContextEngine, Failure> {
+    let builder = ContextEngine::builder(store).user(app.user.clone()).chat(chat);
+    Ok(builder.existing().open().await?)
+}
+
+/// Which branches end and which checkpoints stand at each message.
+struct Marks<'a> {
+    branches: HashMap<&'a MessageId, Vec<&'a Branch>>,
+    checkpoints: HashMap<&'a MessageId, Vec<&'a Checkpoint>>,
+}
+
+impl<'a> Marks<'a> {
+    fn new(branches: &'a [Branch], checkpoints: &'a [Checkpoint]) -> Self {
+        let mut marks = Self { branches: HashMap::new(), checkpoints: HashMap::new() };
+        for branch in branches {
+            if let Some(head) = &branch.head {
+                marks.branches.entry(head).or_default().push(branch);
+            }
+        }
+        for checkpoint in checkpoints {
+            marks.checkpoints.entry(&checkpoint.message).or_default().push(checkpoint);
+        }
+        marks
+    }
+
+    fn branches_at(&self, id: &MessageId) -> Vec<String> {
+        self.branches.get(id).into_iter().flatten().map(|branch| branch.name.to_string()).collect()
+    }
+
+    fn checkpoints_at(&self, id: &MessageId) -> Vec<String> {
+        self.checkpoints.get(id).into_iter().flatten().map(|checkpoint| checkpoint.name.to_string()).collect()
+    }
+
+    /// All of them in words, such as `[main*] [checkpoint: paid]`; the star is the active branch.
+    fn words(&self, id: &MessageId) -> String {
+        let branches = self.branches.get(id).into_iter().flatten().map(|branch| {
+            let star = if branch.active { "*" } else { "" };
+            format!("[{}{star}]", branch.name)
+        });
+        let checkpoints = self.checkpoints_at(id).into_iter().map(|name| format!("[checkpoint: {name}]"));
+        branches.chain(checkpoints).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The stored form of a node as JSON; nothing if it is none.
+fn body(node: &Node) -> Option<Json> {
+    let text = std::str::from_utf8(node.body().bytes()).ok()?;
+    Json::from_text(text).ok()
+}
+
+/// JSON record of `fork`, `rewind`, `restore` and `branches --switch`: where the chat is now.
+#[derive(Serialize)]
+struct MovedRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    /// The branch that was made or gone to.
+    branch: &'a str,
+    /// Its newest message.
+    head: Option<&'a str>,
+    /// Whether it is the one that is worked on now.
+    active: bool,
+}
+
+/// Says where a move has led.
+fn moved(
+    out: &mut Output,
+    chat: &str,
+    branch: &BranchName,
+    head: Option<&MessageId>,
+    active: bool,
+) -> Result<Done, Failure> {
+    let branch = branch.as_str();
+    if out.is_json() {
+        let head = head.map(MessageId::as_str);
+        out.record(&MovedRecord { v: 1, chat, branch, head, active })?;
+    } else {
+        let now = if active { "now on" } else { "new branch" };
+        let at = head.map_or_else(|| "without messages".to_owned(), |head| format!("at {}", short_id(head)));
+        let branch = out.paint(Style::Bold, clean(branch)).to_string();
+        out.line(format_args!("{}: {now} {branch}, {at}", clean(chat)))?;
+    }
+    Ok(Done::Fine)
+}

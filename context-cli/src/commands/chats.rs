@@ -1,0 +1,76 @@
+//! `chats`: lists the chats of the user, newest activity first.
+
+use serde::Serialize;
+
+use super::all_chats;
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count, preview, short_time, time};
+use crate::transcript::Source;
+
+/// List the chats.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  context chats\n  context chats -n 5 --json")]
+pub(crate) struct Args {
+    /// At most this many
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+/// JSON record of `chats`: one chat.
+#[derive(Serialize)]
+struct ChatRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    title: Option<&'a str>,
+    /// The active branch.
+    active: &'a str,
+    messages: u64,
+    branches: u64,
+    created_at: String,
+    updated_at: String,
+    /// The file it was imported from.
+    file: Option<String>,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let mut chats = all_chats(app, store.history()).await?;
+    chats.truncate(args.limit.unwrap_or(usize::MAX));
+    let width =
+        chats.iter().map(|chat| clean(chat.chat.chat.chat.as_str()).chars().count()).max().unwrap_or(0);
+    for summary in &chats {
+        let chat = &summary.chat;
+        let id = chat.chat.chat.as_str();
+        if app.out.is_json() {
+            // A source of a newer program is no reason not to list the chat.
+            let file = Source::of(id, &chat.metadata).ok().flatten().map(|source| source.file);
+            app.out.record(&ChatRecord {
+                v: 1,
+                chat: id,
+                title: chat.title.as_deref(),
+                active: chat.active.as_str(),
+                messages: summary.messages,
+                branches: summary.branches,
+                created_at: time(chat.created_at),
+                updated_at: time(chat.updated_at),
+                file,
+            })?;
+            continue;
+        }
+        let branches = match summary.branches {
+            1 => String::new(),
+            n => format!(", {}", count(n as usize, "branch")),
+        };
+        let id = app.out.paint(Style::Bold, format!("{:width$}", clean(id))).to_string();
+        let when = app.out.paint(Style::Dim, short_time(chat.updated_at)).to_string();
+        let title = preview(chat.title.as_deref().unwrap_or_default(), 60);
+        let size = format!("{}{branches}", count(summary.messages as usize, "message"));
+        app.out.line(format!("{id}  {when}  {size:24}  {title}").trim_end())?;
+    }
+    if chats.is_empty() {
+        app.out.note(format_args!("user {} has no chats here", app.user));
+    }
+    Ok(Done::Fine)
+}

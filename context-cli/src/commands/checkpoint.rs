@@ -1,0 +1,92 @@
+//! `checkpoint`: named pointers to messages: set one, list them, delete one.
+
+use context_runtime::{Checkpoint, CheckpointName, Error};
+use serde::Serialize;
+
+use super::{engine, existing_chat, find_message};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, short_id, short_time, time};
+
+/// Set, list and delete checkpoints.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context checkpoint support-7                       list them
+  context checkpoint support-7 before-payment        at the newest message of the active branch
+  context checkpoint support-7 before-payment --at m4
+  context checkpoint support-7 before-payment --delete")]
+pub(crate) struct Args {
+    /// The chat
+    chat: String,
+    /// The checkpoint to set or delete
+    name: Option<String>,
+    /// The message it points at
+    #[arg(long, value_name = "MESSAGE", requires = "name")]
+    at: Option<String>,
+    /// Delete it
+    #[arg(long, requires = "name", conflicts_with = "at")]
+    delete: bool,
+}
+
+/// JSON record of `checkpoint`: one checkpoint.
+#[derive(Serialize)]
+struct CheckpointRecord<'a> {
+    v: u32,
+    checkpoint: &'a str,
+    message: Option<&'a str>,
+    created_at: Option<String>,
+    /// `there`, `set` or `deleted`.
+    status: &'static str,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let chat = app.chat(&args.chat);
+    let Some(name) = args.name.map(CheckpointName::from) else {
+        existing_chat(store.history(), &chat).await?;
+        for checkpoint in store.history().checkpoints(&chat).await? {
+            write(app, &checkpoint, "there")?;
+        }
+        return Ok(Done::Fine);
+    };
+    if args.delete {
+        if !store.history().delete_checkpoint(&chat, &name).await? {
+            return Err(Error::not_found("delete_checkpoint", "checkpoint", &name).into());
+        }
+        if app.out.is_json() {
+            let checkpoint = name.as_str();
+            let (message, created_at, status) = (None, None, "deleted");
+            app.out.record(&CheckpointRecord { v: 1, checkpoint, message, created_at, status })?;
+        } else {
+            app.out.line(format_args!("deleted {}", clean(name.as_str())))?;
+        }
+        return Ok(Done::Fine);
+    }
+    let checkpoint = match &args.at {
+        Some(text) => {
+            let message = find_message(store.history(), &chat, text).await?;
+            store.history().set_checkpoint(&chat, &name, &message.node.id, app.now()).await?
+        }
+        None => engine(app, store, &args.chat).await?.checkpoint(name).await?,
+    };
+    write(app, &checkpoint, "set")?;
+    Ok(Done::Fine)
+}
+
+fn write(app: &mut App, checkpoint: &Checkpoint, status: &'static str) -> Result<(), Failure> {
+    let name = checkpoint.name.as_str();
+    if app.out.is_json() {
+        return app.out.record(&CheckpointRecord {
+            v: 1,
+            checkpoint: name,
+            message: Some(checkpoint.message.as_str()),
+            created_at: Some(time(checkpoint.created_at)),
+            status,
+        });
+    }
+    let name = app.out.paint(Style::Bold, clean(name)).to_string();
+    let when = app.out.paint(Style::Dim, short_time(checkpoint.created_at)).to_string();
+    app.out.line(format_args!("{name}  {when}  at {}", short_id(&checkpoint.message)))
+}

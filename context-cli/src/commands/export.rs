@@ -1,0 +1,186 @@
+//! `export`: chats as transcripts, in the form they came in or as a provider wants them.
+
+use clap::ValueEnum;
+use context_runtime::openai::chat as openai;
+use context_runtime::{ChatRef, Error, HistoryStore, Json, NodeKind, Window};
+use serde::Serialize;
+
+use super::{all_chats, branch_end, existing_chat};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::transcript::{self, Source};
+
+/// Write chats as transcripts.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context export support-7                   the conversation as it stood in its file
+  context export --all --file support.json   the whole file again
+  context export support-7 --to openai       messages as Chat Completions takes them
+
+`source` gives back equal JSON values for what was imported; what was added since follows. A chat
+that was not imported is a list of messages. `openai` leaves out what that provider does not know.")]
+pub(crate) struct Args {
+    /// The chats
+    #[arg(value_name = "CHAT", required_unless_present = "all", conflicts_with = "all")]
+    chats: Vec<String>,
+    /// All chats of the user
+    #[arg(long)]
+    all: bool,
+    /// Only chats that came from the file of this name
+    #[arg(long, value_name = "NAME", requires = "all")]
+    file: Option<String>,
+    /// In which form
+    #[arg(long, value_enum, default_value_t = Form::Source)]
+    to: Form,
+    /// The branch [default: the active one of each chat]
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+}
+
+/// In which form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// As it came in
+    Source,
+    /// OpenAI Chat Completions
+    Openai,
+}
+
+/// JSON record of `export`: one chat.
+#[derive(Serialize)]
+struct ExportRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    /// The file it came from.
+    file: Option<&'a str>,
+    /// `source` or `openai`.
+    to: &'static str,
+    /// The conversation as it stood in its file, or a list of messages.
+    conversation: Json,
+}
+
+/// A chat on its way out.
+struct Exported {
+    chat: String,
+    source: Option<Source>,
+    messages: Vec<Json>,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let history = store.history();
+    let mut chats = Vec::new();
+    if args.all {
+        for summary in all_chats(app, history).await? {
+            let id = summary.chat.chat.chat.as_str();
+            let source = Source::of(id, &summary.chat.metadata)?;
+            let file = source.as_ref().map(|source| source.file.as_str());
+            if args.file.is_none() || args.file.as_deref() == file {
+                chats.push((id.to_owned(), source));
+            }
+        }
+        let file =
+            |source: &Option<Source>| source.as_ref().map(|source| (source.file.clone(), source.index));
+        chats.sort_by_cached_key(|(id, source)| (file(source), id.clone()));
+        if chats.is_empty() {
+            return Err(nothing(app, args.file.as_deref()).into());
+        }
+    } else {
+        for id in args.chats {
+            let chat = existing_chat(history, &app.chat(&id)).await?;
+            let source = Source::of(&id, &chat.metadata)?;
+            chats.push((id, source));
+        }
+    }
+    if args.to == Form::Source && !app.out.is_json() {
+        check_same_source(&chats)?;
+    }
+    let mut all = Vec::with_capacity(chats.len());
+    for (id, source) in chats {
+        let messages = messages(app, history, &app.chat(&id), args.branch.as_deref(), args.to).await?;
+        let source = source.filter(|_| args.to == Form::Source);
+        all.push(Exported { chat: id, source, messages });
+    }
+    write(app, &all, args.all, args.to)?;
+    Ok(Done::Fine)
+}
+
+fn nothing(app: &App, file: Option<&str>) -> Error {
+    let error = Error::not_found("export", "chat", "any").with("user", &app.user);
+    match file {
+        Some(file) => error.with("file", file),
+        None => error,
+    }
+}
+
+/// Several chats make one file only if they came from one.
+fn check_same_source(chats: &[(String, Option<Source>)]) -> Result<(), Failure> {
+    let mut sources: Vec<_> = chats
+        .iter()
+        .map(|(id, source)| match source {
+            Some(source) => (source.file.clone(), Some((source.form, source.of))),
+            None => (format!("chat {id}, which was not imported"), None),
+        })
+        .collect();
+    sources.sort();
+    sources.dedup();
+    if sources.len() > 1 {
+        return Err(Failure::Mixed { sources: sources.into_iter().map(|(name, _)| name).collect() });
+    }
+    Ok(())
+}
+
+async fn messages(
+    app: &App,
+    history: &dyn HistoryStore,
+    chat: &ChatRef,
+    branch: Option<&str>,
+    to: Form,
+) -> Result<Vec<Json>, Failure> {
+    let end = branch_end(history, chat, branch).await?;
+    let chain = history.chain(chat, &end, &Window::Whole).await?;
+    let mut out = Vec::with_capacity(chain.len());
+    for node in chain.iter().filter(|node| node.kind != NodeKind::Boundary) {
+        let message = node.message().map_err(Error::from)?;
+        let lowered = match to {
+            Form::Source => openai::lower_source(message),
+            Form::Openai => openai::lower(message),
+        };
+        app.out.diagnostics(&format!("{} {}", chat.chat, node.id), &lowered.diagnostics);
+        out.extend(lowered.messages);
+    }
+    Ok(out)
+}
+
+fn write(app: &mut App, all: &[Exported], as_file: bool, to: Form) -> Result<(), Failure> {
+    if app.out.is_json() {
+        for Exported { chat, source, messages } in all {
+            let to = if to == Form::Source { "source" } else { "openai" };
+            let file = source.as_ref().map(|source| source.file.as_str());
+            let conversation = transcript::value(source.as_ref(), messages);
+            app.out.record(&ExportRecord { v: 1, chat, file, to, conversation })?;
+        }
+        return Ok(());
+    }
+    let text = match all {
+        [Exported { source, messages, .. }] if !as_file => transcript::single(source.as_ref(), messages),
+        _ => {
+            let parts: Vec<_> =
+                all.iter().map(|chat| (chat.source.as_ref(), chat.messages.as_slice())).collect();
+            transcript::file(&parts)
+        }
+    };
+    if let [Exported { source: Some(source), .. }, ..] = all
+        && as_file
+        && all.len() < source.of
+    {
+        app.out.note(format_args!(
+            "{} of {} conversations of {} are here",
+            all.len(),
+            source.of,
+            source.file
+        ));
+    }
+    app.out.line(text.trim_end_matches('\n'))
+}

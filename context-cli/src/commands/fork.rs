@@ -1,0 +1,58 @@
+//! `fork`: a new branch at any message, to be worked on now or later.
+
+use context_runtime::{Commit, CommitOutcome, Error, ErrorKind, ForkName, IdGenerator, Target, Uuid7Ids};
+
+use super::{existing_chat, find_message, moved};
+use crate::app::{App, Done};
+use crate::error::Failure;
+
+/// Start a new branch.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context fork support-7                     at the newest message; the active branch stays
+  context fork support-7 --at m4 --name cheaper --switch")]
+pub(crate) struct Args {
+    /// The chat
+    chat: String,
+    /// The message it begins behind [default: the newest of the active branch]
+    #[arg(long, value_name = "MESSAGE")]
+    at: Option<String>,
+    /// Its name [default: the active branch's with the next free version]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Make it the active branch
+    #[arg(long)]
+    switch: bool,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let history = store.history();
+    let chat = app.chat(&args.chat);
+    let active = existing_chat(history, &chat).await?.active;
+    let at = match &args.at {
+        Some(text) => Some(find_message(history, &chat, text).await?.node.id.clone()),
+        None => {
+            let branches = history.branches(&chat).await?;
+            branches.into_iter().find(|branch| branch.name == active).and_then(|branch| branch.head)
+        }
+    };
+    let name = match args.name {
+        Some(name) => ForkName::Exact(name.into()),
+        None => ForkName::NextVersionOf(active),
+    };
+    let wanted = name.base().clone();
+    let target = Target::Fork { name, at, activate: args.switch };
+    let mut commit = Commit::new(chat, target, app.now());
+    commit.key = Some(Uuid7Ids.next_id().into());
+    match history.commit(commit).await? {
+        CommitOutcome::Applied(done) | CommitOutcome::Replayed(done) => {
+            let branch = done.branch.unwrap_or(wanted);
+            moved(&mut app.out, &args.chat, &branch, done.head.as_ref(), args.switch)
+        }
+        _ => Err(Error::new(ErrorKind::Conflict, "fork", "a branch of this name exists")
+            .with("branch", wanted)
+            .into()),
+    }
+}

@@ -1,0 +1,93 @@
+//! `log`: one line per message of a branch, oldest first.
+
+use context_runtime::Window;
+use serde::Serialize;
+
+use super::{Marks, branch_end};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{count, node_preview, role, short_id, short_time, time};
+
+/// List the messages of a branch.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context log support-7
+  context log support-7 --branch main-v2 -n 20
+
+The star marks the active branch. `context show CHAT MESSAGE` shows a message in full; an id may be
+cut short at either end.")]
+pub(crate) struct Args {
+    /// The chat
+    chat: String,
+    /// The branch [default: the active one]
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+    /// Only the newest messages
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+/// JSON record of `log`: one message.
+#[derive(Serialize)]
+struct LogRecord<'a> {
+    v: u32,
+    id: &'a str,
+    /// `system`, `user`, `assistant`, `tool` or `boundary`.
+    role: &'static str,
+    /// The beginning of what it says.
+    preview: String,
+    created_at: String,
+    /// How often it was amended.
+    revision: u32,
+    /// Branches that end here.
+    branches: Vec<String>,
+    checkpoints: Vec<String>,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let history = store.history();
+    let chat = app.chat(&args.chat);
+    let end = branch_end(history, &chat, args.branch.as_deref()).await?;
+    let window = args.limit.map_or(Window::Whole, Window::Last);
+    let chain = history.chain(&chat, &end, &window).await?;
+    let (branches, checkpoints) = (history.branches(&chat).await?, history.checkpoints(&chat).await?);
+    let marks = Marks::new(&branches, &checkpoints);
+    if app.out.is_json() {
+        for node in chain.iter() {
+            app.out.record(&LogRecord {
+                v: 1,
+                id: node.id.as_str(),
+                role: role(node),
+                preview: node_preview(node),
+                created_at: time(node.created_at),
+                revision: node.revision,
+                branches: marks.branches_at(&node.id),
+                checkpoints: marks.checkpoints_at(&node.id),
+            })?;
+        }
+        return Ok(Done::Fine);
+    }
+    if !chain.is_whole() {
+        let before = format!("({} before)", count(chain.skipped() as usize, "message"));
+        let before = app.out.paint(Style::Dim, before).to_string();
+        app.out.line(before)?;
+    }
+    let width = chain.iter().map(|node| short_id(&node.id).chars().count()).max().unwrap_or(0);
+    for node in chain.iter() {
+        let id = app.out.paint(Style::Yellow, format!("{:width$}", short_id(&node.id))).to_string();
+        let when = app.out.paint(Style::Dim, short_time(node.created_at)).to_string();
+        let edits = if node.revision > 0 { format!(" (revision {})", node.revision) } else { String::new() };
+        let words = marks.words(&node.id);
+        let words =
+            if words.is_empty() { words } else { format!("  {}", app.out.paint(Style::Green, words)) };
+        let line = format!("{id}  {when}  {:9}  {}{edits}{words}", role(node), node_preview(node));
+        app.out.line(line.trim_end())?;
+    }
+    if chain.is_empty() {
+        app.out.note("no messages on this branch yet");
+    }
+    Ok(Done::Fine)
+}

@@ -1,0 +1,82 @@
+//! `prompt`: what a model would get: the resolved system prompt and the messages. Writes nothing.
+
+use context_runtime::{ContextEngine, Json};
+use serde::Serialize;
+
+use super::body;
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, part, role, short_id};
+
+/// Show what a model would get: system prompt and messages.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Examples:\n  context prompt support-7\n  context prompt support-7 --branch main-v2 --json"
+)]
+pub(crate) struct Args {
+    /// The chat
+    chat: String,
+    /// The branch [default: the active one]
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+}
+
+/// JSON record of `prompt`: everything at once.
+#[derive(Serialize)]
+struct PromptRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    branch: &'a str,
+    /// The context fragments, rendered; empty if there are none.
+    system_prompt: &'a str,
+    messages: Vec<PromptMessage<'a>>,
+}
+
+/// A message of a [`PromptRecord`].
+#[derive(Serialize)]
+struct PromptMessage<'a> {
+    id: &'a str,
+    /// The message: `role`, `parts`, `metadata`.
+    message: Option<Json>,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let mut builder =
+        ContextEngine::builder(store).user(app.user.clone()).chat(args.chat.as_str()).existing();
+    if let Some(branch) = args.branch {
+        builder = builder.branch(branch);
+    }
+    let mut engine = builder.open().await?;
+    let resolved = engine.resolve().await?;
+    app.out.diagnostics(&args.chat, &resolved.diagnostics);
+    if app.out.is_json() {
+        let messages = resolved.messages.iter();
+        app.out.record(&PromptRecord {
+            v: 1,
+            chat: &args.chat,
+            branch: engine.branch().as_str(),
+            system_prompt: &resolved.system_prompt,
+            messages: messages
+                .map(|node| PromptMessage { id: node.id.as_str(), message: body(node) })
+                .collect(),
+        })?;
+        return Ok(Done::Fine);
+    }
+    if !resolved.system_prompt.is_empty() {
+        app.out.line(clean(&resolved.system_prompt))?;
+        app.out.line("")?;
+    }
+    for node in resolved.messages.iter() {
+        let Ok(message) = node.message() else { continue };
+        let head = format!("{} ({})", role(node), short_id(&node.id));
+        let head = app.out.paint(Style::Bold, head).to_string();
+        app.out.line(head)?;
+        for each in &message.parts {
+            app.out.line(clean(&part(each)).trim_end())?;
+        }
+        app.out.line("")?;
+    }
+    Ok(Done::Fine)
+}

@@ -1,0 +1,96 @@
+//! `show`: one message in full, with its place and its earlier revisions.
+
+use context_runtime::{Json, Node, Part};
+use serde::Serialize;
+
+use super::{body, find_message};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, part, role, time};
+
+/// Show one message in full.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context show support-7 m4
+  context show support-7 m4 --json
+
+An id may be cut short at either end, as long as only one message fits.")]
+pub(crate) struct Args {
+    /// The chat
+    chat: String,
+    /// The message
+    message: String,
+}
+
+/// JSON record of `show`: one message.
+#[derive(Serialize)]
+struct ShowRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    id: &'a str,
+    /// The message it follows.
+    parent: Option<&'a str>,
+    /// How many messages lie before it.
+    depth: u64,
+    role: &'static str,
+    created_at: String,
+    /// How often it was amended.
+    revision: u32,
+    /// The message: `role`, `parts`, `metadata`. Null if this program cannot read it.
+    message: Option<Json>,
+    /// What it was before it was amended, oldest first.
+    revisions: Vec<Option<Json>>,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let history = store.history();
+    let chat = app.chat(&args.chat);
+    let placed = find_message(history, &chat, &args.message).await?;
+    let node = &placed.node;
+    let revisions = history.revisions(&chat, &node.id).await?;
+    if app.out.is_json() {
+        app.out.record(&ShowRecord {
+            v: 1,
+            chat: &args.chat,
+            id: node.id.as_str(),
+            parent: placed.parent.as_ref().map(AsRef::as_ref),
+            depth: placed.depth,
+            role: role(node),
+            created_at: time(node.created_at),
+            revision: node.revision,
+            message: body(node),
+            revisions: revisions.iter().map(|revision| body(&revision.node)).collect(),
+        })?;
+        return Ok(Done::Fine);
+    }
+    let id = app.out.paint(Style::Yellow, clean(node.id.as_str())).to_string();
+    let behind = placed.parent.map_or_else(|| "a root".to_owned(), |parent| format!("behind {parent}"));
+    let edits = match node.revision {
+        0 => String::new(),
+        n => format!(" · revision {n}"),
+    };
+    app.out.line(format_args!("{id} · {} · {} · {behind}{edits}", role(node), time(node.created_at)))?;
+    write_parts(app, node)?;
+    for revision in &revisions {
+        let head =
+            app.out.paint(Style::Dim, format!("\nrevision {} was:", revision.node.revision)).to_string();
+        app.out.line(head)?;
+        write_parts(app, &revision.node)?;
+    }
+    Ok(Done::Fine)
+}
+
+fn write_parts(app: &mut App, node: &Node) -> Result<(), Failure> {
+    let Ok(message) = node.message() else {
+        let (kind, version) = (node.body().kind(), node.body().version());
+        return app.out.line(format_args!("\n({kind} version {version}: this program cannot read it)"));
+    };
+    for each in &message.parts {
+        let mark = if matches!(each, Part::Text(_)) { "" } else { "  " };
+        app.out.line(format_args!("\n{mark}{}", clean(&part(each)).trim_end()))?;
+    }
+    Ok(())
+}

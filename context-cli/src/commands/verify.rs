@@ -1,0 +1,54 @@
+//! `verify`: checks every invariant of the store, of all users.
+
+use context_runtime::{Error, ErrorKind, Finding};
+use serde::Serialize;
+
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count};
+
+/// Check every invariant of the store.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Example:
+  context verify --store sqlite:chats.db && echo sound
+
+Changes nothing. Exit status 1 if something is broken.")]
+pub(crate) struct Args {}
+
+/// JSON record of `verify`: the whole report.
+#[derive(Serialize)]
+struct VerifyRecord<'a> {
+    v: u32,
+    chats: u64,
+    messages: u64,
+    /// What is broken; empty if all is well.
+    findings: &'a [Finding],
+}
+
+pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let maintenance = store.maintenance().ok_or_else(|| {
+        Error::new(ErrorKind::Unsupported, "verify", "this store cannot check itself")
+            .with("store", store.info().name)
+    })?;
+    let report = maintenance.check(&app.interrupt()).await?;
+    let (chats, messages) = (report.chats, report.messages);
+    if app.out.is_json() {
+        app.out.record(&VerifyRecord { v: 1, chats, messages, findings: &report.findings })?;
+    } else {
+        for finding in &report.findings {
+            let head = app.out.paint(Style::Red, "broken").to_string();
+            app.out.line(format_args!("{head}  {}", clean(&finding.to_string())))?;
+        }
+        let (style, word) = match report.findings.len() {
+            0 => (Style::Green, "sound".to_owned()),
+            n => (Style::Red, count(n, "problem")),
+        };
+        let word = app.out.paint(style, word).to_string();
+        let looked = format!("{}, {}", count(chats as usize, "chat"), count(messages as usize, "message"));
+        app.out.line(format_args!("{word}: {looked}"))?;
+    }
+    Ok(if report.findings.is_empty() { Done::Fine } else { Done::Found })
+}

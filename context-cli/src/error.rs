@@ -1,0 +1,164 @@
+//! What can go wrong in a command: what happened, to what, and what to do about it.
+
+use std::io;
+use std::process::ExitCode;
+
+use context_runtime::openai::WireError;
+use context_runtime::{Error, ErrorKind, RenderError};
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// From a store or the engine.
+    #[error("{}", .0.message())]
+    Store(#[from] Error),
+    /// A store that would have to be made.
+    #[error("there is no store at {url}")]
+    NoStore { url: String },
+    /// A file that cannot be opened or read.
+    #[error("cannot read {file}")]
+    Read { file: String, source: io::Error },
+    /// A file that is no text.
+    #[error("{file} is not UTF-8 text: line {line} has other bytes")]
+    NotText { file: String, line: usize },
+    /// A file, or a line of it, that is no JSON.
+    #[error("{file} is not JSON: {}", reason(.source))]
+    Syntax { file: String, line: usize, column: usize, source: serde_json::Error },
+    /// JSON that is no transcript.
+    #[error("{file} is not a transcript we know: {problem}")]
+    Form { file: String, line: usize, problem: &'static str },
+    /// A message that is none.
+    #[error("message {message} of conversation {conversation} in {file}: {source}")]
+    Message { file: String, line: usize, conversation: usize, message: usize, source: WireError },
+    /// A fragment that is none.
+    #[error("fragment {index} in {file} cannot be read: {}", reason(.source))]
+    Fragment { file: String, line: usize, index: usize, source: serde_json::Error },
+    /// A fragment that cannot be rendered.
+    #[error(transparent)]
+    Render(#[from] RenderError),
+    /// A chat whose id is used for something else.
+    #[error("chat {chat} exists and does not hold what {file} does")]
+    Taken { chat: String, file: String },
+    /// The beginning or end of several ids.
+    #[error("{text:?} means more than one message: {}", .matches.join(", "))]
+    Ambiguous { text: String, matches: Vec<String> },
+    /// Chats that are not of one file.
+    #[error("the chats come from different sources: {}", .sources.join(", "))]
+    Mixed { sources: Vec<String> },
+    /// Kept facts about the source that this program cannot read.
+    #[error("what chat {chat} says about its source cannot be read")]
+    Source { chat: String, source: serde_json::Error },
+    /// The command line asks for something that makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// Standard output is closed or full.
+    #[error("cannot write the output")]
+    Write(#[source] io::Error),
+    /// A record that has no JSON form.
+    #[error("cannot write the output as JSON")]
+    Record(#[source] serde_json::Error),
+    /// The async runtime does not start.
+    #[error("cannot start")]
+    Runtime(#[source] io::Error),
+}
+
+/// The reason without the position, which is told apart.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+impl Failure {
+    /// The stable name, as JSON shows it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.kind().as_str(),
+            Self::NoStore { .. } => ErrorKind::NotFound.as_str(),
+            Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                ErrorKind::NotFound.as_str()
+            }
+            Self::Taken { .. } => ErrorKind::Conflict.as_str(),
+            Self::Usage(_) => "usage",
+            Self::Read { .. } | Self::Write(_) | Self::Runtime(_) => "io",
+            Self::Source { .. } => ErrorKind::Corrupt.as_str(),
+            Self::Record(_) => ErrorKind::Bug.as_str(),
+            _ => ErrorKind::Invalid.as_str(),
+        }
+    }
+
+    /// The facts: which thing, where, which limit.
+    pub(crate) fn context(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Store(error) => {
+                let operation = ("operation", error.operation().to_owned());
+                let facts = error.context().map(|(key, value)| (key, value.to_owned()));
+                [operation].into_iter().chain(facts).collect()
+            }
+            Self::NoStore { url } => vec![("store", url.clone())],
+            Self::Read { file, .. } => vec![("file", file.clone())],
+            Self::NotText { file, line } | Self::Form { file, line, .. } => {
+                vec![("file", file.clone()), ("line", line.to_string())]
+            }
+            Self::Syntax { file, line, column, .. } => {
+                vec![("file", file.clone()), ("line", line.to_string()), ("column", column.to_string())]
+            }
+            Self::Message { file, line, conversation, message, source } => vec![
+                ("file", file.clone()),
+                ("line", line.to_string()),
+                ("conversation", conversation.to_string()),
+                ("message", message.to_string()),
+                ("path", source.path().to_owned()),
+            ],
+            Self::Fragment { file, line, index, .. } => {
+                vec![("file", file.clone()), ("line", line.to_string()), ("fragment", index.to_string())]
+            }
+            Self::Taken { chat, file } => vec![("chat", chat.clone()), ("file", file.clone())],
+            Self::Ambiguous { text, .. } => vec![("message", text.clone())],
+            Self::Source { chat, .. } => vec![("chat", chat.clone())],
+            _ => Vec::new(),
+        }
+    }
+
+    /// What to do, where there is something.
+    pub(crate) fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::Store(error) => match (error.kind(), error.get("chat")) {
+                (ErrorKind::NotFound, Some(_)) => Some("`context chats` lists the chats of this user"),
+                (ErrorKind::NotFound, None) => {
+                    Some("`context log`, `branches` and `checkpoint` list what there is")
+                }
+                (ErrorKind::Conflict, _) => Some("somebody else was faster: look again, then repeat"),
+                (ErrorKind::Unavailable | ErrorKind::Timeout, _) => Some("nothing was changed; try again"),
+                (ErrorKind::Corrupt, _) => Some("`context verify` says what else is broken"),
+                (ErrorKind::Cancelled, _) => Some("what was written is whole; run it again to go on"),
+                _ => None,
+            },
+            Self::NoStore { .. } => {
+                Some("name another one with --store or CONTEXT_STORE; `context import` makes one")
+            }
+            Self::Form { .. } => Some(
+                "expected a list of messages, an object with `messages`, `history` or `traj`, a list of such \
+                 objects, or JSON Lines of either",
+            ),
+            Self::Syntax { .. } | Self::NotText { .. } | Self::Message { .. } => {
+                Some("nothing of this file was imported")
+            }
+            Self::Taken { .. } => Some("give the import another name with --chat, or delete that chat first"),
+            Self::Ambiguous { .. } => Some("write more of the id"),
+            Self::Mixed { .. } => Some("choose one with --file NAME, or export one chat at a time"),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(if matches!(self, Self::Usage(_)) { 2 } else { 1 })
+    }
+
+    /// Whether nobody reads the output any more.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}

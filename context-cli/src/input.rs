@@ -1,0 +1,68 @@
+//! Reading files and standard input as text.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::error::Failure;
+
+/// A text and what it is called.
+pub(crate) struct Input {
+    /// The file as it was named, for people.
+    pub(crate) shown: String,
+    /// The file's name without its folders; `-` for standard input.
+    pub(crate) name: String,
+    /// What it holds.
+    pub(crate) text: String,
+}
+
+impl Input {
+    /// Reads a file; `-` is standard input.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let stdin = path.as_os_str() == "-";
+        let shown = if stdin { "standard input".to_owned() } else { path.display().to_string() };
+        let failed = |source| Failure::Read { file: shown.clone(), source };
+        let bytes = match stdin {
+            true => {
+                let mut bytes = Vec::new();
+                io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+                bytes
+            }
+            false => fs::read(path).map_err(failed)?,
+        };
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            Failure::NotText { file: shown.clone(), line: line_behind(good) }
+        })?;
+        let text = match text.strip_prefix('\u{feff}') {
+            Some(rest) => rest.to_owned(),
+            None => text,
+        };
+        let name = path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
+        Ok(Self { shown, name, text })
+    }
+
+    /// The file's name without its extension, as a name for what is in it.
+    pub(crate) fn stem(&self) -> String {
+        match Path::new(&self.name).file_stem() {
+            Some(stem) if self.name != "-" => stem.to_string_lossy().into_owned(),
+            _ => "stdin".to_owned(),
+        }
+    }
+
+    /// The line, from 1, on which a part of the text begins.
+    pub(crate) fn line_of(&self, part: &str) -> usize {
+        let offset = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        line_behind(&self.text.as_bytes()[..offset.min(self.text.len())])
+    }
+
+    /// The error of a part of the text that is no JSON.
+    pub(crate) fn syntax(&self, part: &str, source: serde_json::Error) -> Failure {
+        let line = self.line_of(part) + source.line().saturating_sub(1);
+        Failure::Syntax { file: self.shown.clone(), line, column: source.column(), source }
+    }
+}
+
+fn line_behind(text: &[u8]) -> usize {
+    1 + text.iter().filter(|byte| **byte == b'\n').count()
+}

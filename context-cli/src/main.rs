@@ -1,0 +1,7 @@
+//! The `context` command. Everything is in the library, so that it can be tested.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    context_cli::run()
+}

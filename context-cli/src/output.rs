@@ -1,0 +1,163 @@
+//! Writing: JSON Lines or text to standard output, errors and notes to standard error, colour on a terminal only.
+
+use std::error::Error as _;
+use std::fmt::{self, Display, Write as _};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+
+use context_runtime::{Diagnostic, Json, JsonMap};
+use serde::Serialize;
+
+use crate::error::Failure;
+use crate::text::clean;
+
+/// How text is set off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Style {
+    Bold,
+    Dim,
+    Red,
+    Green,
+    Yellow,
+}
+
+/// Standard output.
+pub(crate) struct Output {
+    json: bool,
+    colour: bool,
+    to: BufWriter<Stdout>,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool) -> Self {
+        let stdout = io::stdout();
+        let colour = !json && is_coloured(&stdout);
+        Self { json, colour, to: BufWriter::new(stdout) }
+    }
+
+    /// Whether records are wanted and not text.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Writes a record as one line of JSON.
+    pub(crate) fn record(&mut self, record: &impl Serialize) -> Result<(), Failure> {
+        // Messages keep the line breaks they were written with; a record is one line.
+        let line = Json::from_serialize(record).map_err(Failure::Record)?.compact();
+        self.line(line)
+    }
+
+    /// Writes a line.
+    pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Failure> {
+        writeln!(self.to, "{line}").map_err(Failure::Write)
+    }
+
+    /// Sets text off, if colours are wanted.
+    pub(crate) fn paint<T: Display>(&self, style: Style, text: T) -> Painted<T> {
+        Painted { style: self.colour.then_some(style), text }
+    }
+
+    /// Says something beside the output.
+    pub(crate) fn note(&self, text: impl Display) {
+        if !self.json {
+            // A note nobody can read is no reason to fail.
+            let _ = writeln!(io::stderr(), "note: {text}");
+        }
+    }
+
+    /// Says what should be known.
+    pub(crate) fn diagnostics<'a>(&self, about: &str, diagnostics: impl IntoIterator<Item = &'a Diagnostic>) {
+        diagnostics.into_iter().for_each(|diagnostic| self.note(format_args!("{about}: {diagnostic}")));
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        self.to.flush().map_err(Failure::Write)
+    }
+}
+
+fn is_coloured(to: &impl IsTerminal) -> bool {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    to.is_terminal() && set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Text that is set off when it is shown.
+pub(crate) struct Painted<T> {
+    style: Option<Style>,
+    text: T,
+}
+
+impl<T: Display> Display for Painted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let code = match self.style {
+            None => return self.text.fmt(f),
+            Some(Style::Bold) => 1,
+            Some(Style::Dim) => 2,
+            Some(Style::Red) => 31,
+            Some(Style::Green) => 32,
+            Some(Style::Yellow) => 33,
+        };
+        write!(f, "\x1b[{code}m")?;
+        self.text.fmt(f)?;
+        f.write_str("\x1b[0m")
+    }
+}
+
+#[derive(Serialize)]
+struct ErrorRecord {
+    error: ErrorBody,
+}
+
+#[derive(Serialize)]
+struct ErrorBody {
+    kind: &'static str,
+    message: String,
+    context: JsonMap,
+}
+
+/// Tells why a command failed.
+pub(crate) fn report(failure: &Failure, json: bool) {
+    let mut stderr = io::stderr();
+    let text = if json { as_json(failure) } else { as_text(failure, is_coloured(&stderr)) };
+    // There is nowhere else to say it.
+    let _ = writeln!(stderr, "{text}");
+}
+
+fn as_json(failure: &Failure) -> String {
+    let context =
+        failure.context().into_iter().map(|(key, value)| (key.to_owned(), Json::from(value.as_str())));
+    let body = ErrorBody { kind: failure.kind(), message: full_message(failure), context: context.collect() };
+    serde_json::to_string(&ErrorRecord { error: body }).unwrap_or_else(|_| failure.kind().to_owned())
+}
+
+/// The message and its causes, which say what the message does not.
+fn full_message(failure: &Failure) -> String {
+    let mut text = failure.to_string();
+    let mut cause = failure.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        let is_new = !text.contains(said.split(" at line ").next().unwrap_or(&said));
+        if is_new && !matches!(failure, Failure::Store(_) if error.is::<context_runtime::Error>()) {
+            let _ = write!(text, ": {said}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+fn as_text(failure: &Failure, colour: bool) -> String {
+    let head = Painted { style: colour.then_some(Style::Red), text: "error" };
+    let message = full_message(failure);
+    let mut text = format!("{head}: {}", clean(&message));
+    let facts: Vec<_> = failure
+        .context()
+        .into_iter()
+        .filter(|(key, value)| *key != "operation" && !value.is_empty())
+        .map(|(key, value)| format!("{key} {}", clean(&value)))
+        .collect();
+    if !facts.is_empty() {
+        let _ = write!(text, "\n  {}", facts.join(" · "));
+    }
+    if let Some(advice) = failure.advice() {
+        let _ = write!(text, "\n  {advice}");
+    }
+    text
+}

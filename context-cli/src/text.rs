@@ -1,0 +1,152 @@
+//! Words for people: one-line previews, short ids, times, and text that cannot take over a terminal.
+
+use std::borrow::Cow;
+
+use context_runtime::{Message, MessageId, Node, NodeKind, Part, Timestamp};
+
+/// How many characters of a message are shown on one line.
+const PREVIEW: usize = 72;
+
+/// Text without control characters other than line feeds and tabs, which a terminal would obey.
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+    let is_bad = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(is_bad) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace(is_bad, "\u{fffd}"))
+}
+
+/// The beginning of a text on one line.
+pub(crate) fn preview(text: &str, length: usize) -> String {
+    let mut line = String::new();
+    let mut count = 0;
+    for word in text.split_whitespace() {
+        if count > 0 {
+            line.push(' ');
+            count += 1;
+        }
+        for c in clean(word).chars() {
+            if count == length {
+                line.push('…');
+                return line;
+            }
+            line.push(c);
+            count += 1;
+        }
+    }
+    line
+}
+
+/// What a node is: the role of a message, or `boundary`.
+pub(crate) fn role(node: &Node) -> &'static str {
+    match node.kind {
+        NodeKind::Message(role) => role.as_str(),
+        NodeKind::Boundary => "boundary",
+        _ => "unknown",
+    }
+}
+
+/// A node on one line.
+pub(crate) fn node_preview(node: &Node) -> String {
+    match (node.kind, node.message()) {
+        (NodeKind::Boundary, _) => String::new(),
+        (_, Err(_)) => format!("({} version {})", node.body().kind(), node.body().version()),
+        (_, Ok(message)) => preview(&summary(message), PREVIEW),
+    }
+}
+
+/// The parts of a message in words.
+fn summary(message: &Message) -> String {
+    message.parts.iter().map(part).collect::<Vec<_>>().join(" ")
+}
+
+/// A part in words; text is itself.
+pub(crate) fn part(part: &Part) -> Cow<'_, str> {
+    match part {
+        Part::Text(text) => Cow::Borrowed(&text.text),
+        Part::Reasoning(thought) => Cow::Owned(format!("(thought) {}", thought.text)),
+        Part::ToolCall(call) => Cow::Owned(format!("→ {} {}", call.name, call.input.as_written())),
+        Part::ToolResult(result) => {
+            let name = result.name.as_deref().unwrap_or(&result.call_id);
+            let failed = if result.is_error { " failed:" } else { "" };
+            let output: Vec<_> = result.output.iter().map(self::part).collect();
+            Cow::Owned(format!("← {name}{failed} {}", output.join(" ")))
+        }
+        Part::Image(_) => Cow::Borrowed("[image]"),
+        Part::Document(_) => Cow::Borrowed("[document]"),
+        Part::Audio(_) => Cow::Borrowed("[audio]"),
+        Part::Data(data) => Cow::Owned(format!("[data {}]", data.name)),
+        Part::Opaque(block) => Cow::Owned(format!("[block of {}]", block.provider)),
+        _ => Cow::Borrowed("[unknown part]"),
+    }
+}
+
+/// An id that fits into a column: a long one by its end, which is what tells UUIDs apart.
+pub(crate) fn short_id(id: &MessageId) -> String {
+    const LONGEST: usize = 12;
+    let id = clean(id.as_str());
+    let count = id.chars().count();
+    if count <= LONGEST {
+        return id.into_owned();
+    }
+    std::iter::once('…').chain(id.chars().skip(count - 8)).collect()
+}
+
+/// A time in full, RFC 3339.
+pub(crate) fn time(at: Timestamp) -> String {
+    match jiff::Timestamp::from_microsecond(at.as_micros()) {
+        Ok(time) => time.to_string(),
+        Err(_) => format!("{} µs", at.as_micros()),
+    }
+}
+
+/// A time as far as people care, UTC.
+pub(crate) fn short_time(at: Timestamp) -> String {
+    match jiff::Timestamp::from_microsecond(at.as_micros()) {
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M").to_string(),
+        Err(_) => time(at),
+    }
+}
+
+/// A number and what it counts.
+pub(crate) fn count(n: usize, one: &str) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    let plural = match one.strip_suffix("ch") {
+        _ if n == 1 => one.to_owned(),
+        Some(stem) => format!("{stem}ches"),
+        None => format!("{one}s"),
+    };
+    format!("{text} {plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn previews_are_one_line_and_harmless() {
+        assert_eq!(preview("  a\n\tb  \u{1b}[31mred ", 20), "a b \u{fffd}[31mred");
+        assert_eq!(preview("abcdef", 3), "abc…");
+        assert_eq!(preview("abc", 3), "abc");
+        assert_eq!(clean("a\tb\nc\u{7}"), "a\tb\nc\u{fffd}");
+    }
+
+    #[test]
+    fn ids_times_and_counts() {
+        assert_eq!(short_id(&"m12".into()), "m12");
+        assert_eq!(short_id(&"0198c1d2-7b1e-7c00-8000-00000000abcd".into()), "…0000abcd");
+        assert_eq!(time(Timestamp::from_micros(1_500_000)), "1970-01-01T00:00:01.5Z");
+        assert_eq!(time(Timestamp::from_micros(i64::MAX)), format!("{} µs", i64::MAX));
+        assert_eq!(
+            (count(1, "chat"), count(1_234_567, "branch")),
+            ("1 chat".into(), "1,234,567 branches".into())
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! What goes wrong: says what happened, to what, and what to do; writes nothing.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::harness::{Bench, values};
+
+#[test]
+fn errors_say_what_to_do() {
+    let bench = Bench::with_sample();
+    bench.file("broken.json", "[\n  {\"role\": \"user\",}\n]");
+    bench.file(
+        "odd.json",
+        "[{\"messages\": [{\"role\": \"user\", \"content\": \"x\"},\n{\"role\": \"robot\"}]}]",
+    );
+    bench.file("other.json", "{\"answer\": 42}");
+    bench.file("bytes.json", b"[\n\xff]");
+    bench.file("fragments.json", "[{\"name\": \"a\"},\n{\"data\": 1}]");
+    assert_snapshot!(
+        "errors",
+        bench.show(&[
+            "import broken.json",
+            "import odd.json",
+            "import other.json",
+            "import bytes.json",
+            "import nowhere.json",
+            "render fragments.json",
+            "log nothing",
+            "log notes --branch nothing",
+            "show notes m99",
+            "show notes 1",
+            "restore notes nothing",
+            "branches notes --switch nothing",
+            "delete notes nothing",
+            "export nothing",
+            "--store nothing chats",
+            "--store elsewhere.db:x chats",
+            "--store sqlite:nothing.db chats",
+        ])
+    );
+    assert_eq!(bench.records("chats").len(), 1);
+    assert!(!bench.path().join("nothing.db").exists());
+}
+
+#[test]
+fn errors_are_json_where_json_is_asked_for() {
+    let bench = Bench::with_sample();
+    let error = |line: &str| {
+        let ran = bench.run(&format!("{line} --json"));
+        assert_eq!(ran.out, "");
+        (ran.status, values(&ran.err).remove(0))
+    };
+    let expected = json!({"error": {"kind": "not_found", "message": "no such chat",
+        "context": {"operation": "find", "chat": "nothing", "user": "local"}}});
+    assert_eq!(error("log nothing"), (1, expected));
+    let (status, record) = error("log");
+    assert_eq!((status, &record["error"]["kind"]), (2, &json!("usage")));
+    assert_eq!(error("import a.json b.json --chat c").0, 2);
+}
+
+#[test]
+fn a_file_that_cannot_be_imported_makes_no_store() {
+    let bench = Bench::new();
+    bench.file("broken.json", "[");
+    assert_eq!(bench.run("import broken.json").status, 1);
+    assert_eq!(bench.run("chats").status, 1);
+    assert!(!bench.path().join("context.db").exists());
+}
+
+/// Half a file is worse than none: the second conversation is bad, so the first is not imported either.
+#[test]
+fn a_bad_conversation_keeps_its_whole_file_out() {
+    let bench = Bench::with_sample();
+    bench.file("two.json", "[{\"messages\": []}, {\"messages\": [{\"role\": 7}]}]");
+    let ran = bench.run("import two.json");
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""));
+    assert_eq!(bench.records("chats").len(), 1);
+}
+
+#[test]
+fn limits_are_named_before_anything_is_written() {
+    let bench = Bench::with_sample();
+    let large = "x".repeat(2 << 20);
+    bench.file("large.json", format!("{{\"extra\": \"{large}\", \"messages\": []}}"));
+    let ran = bench.run("--json import large.json");
+    assert_eq!(ran.status, 1);
+    let error = &values(&ran.err)[0]["error"];
+    assert_eq!((&error["kind"], &error["context"]["limit"]), (&json!("invalid"), &json!("1048576")));
+    assert_eq!(bench.records("chats").len(), 1);
+}

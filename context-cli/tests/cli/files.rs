@@ -1,0 +1,133 @@
+//! Transcripts in and out: every form of file comes back with equal values.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Bench, sample, values};
+
+/// The values of a file: one, or one per line.
+fn read(text: &str) -> Vec<Value> {
+    serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().expect("JSON")
+}
+
+#[track_caller]
+fn comes_back(name: &str, text: &str, chats: usize) {
+    let bench = Bench::new();
+    bench.file(name, text);
+    let imported = bench.records(&format!("import {name}"));
+    assert_eq!(imported.len(), chats);
+    assert_eq!(read(&bench.ok("export --all --to source")), read(text));
+    assert_eq!(bench.ok("--json verify").matches("\"findings\":[]").count(), 1);
+}
+
+const CALL: &str = r#"{"role": "assistant", "content": null, "function_call": null, "tool_calls":
+    [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1.50}\n"}}]}"#;
+
+#[test]
+fn every_form_of_file_comes_back() {
+    let m = r#"{"role": "user", "content": "x", "n": 12345678901234567890123}"#;
+    comes_back("notes.json", &sample(), 1);
+    comes_back("list.json", &format!("[{m}, {CALL}]"), 1);
+    comes_back("empty.json", "[]", 1);
+    comes_back("object.json", &format!(r#"{{"id": 7, "history": [{m}, {CALL}], "b": {{"a": null}}}}"#), 1);
+    comes_back("objects.json", &format!(r#"[{{"traj": [{m}], "r": 0.0}}, {{"r": 1, "traj": [{CALL}]}}]"#), 2);
+    comes_back("lists.json", &format!("[[{m}], [], [{CALL}]]"), 3);
+    comes_back("lines.jsonl", &format!("{m}\n{m}\n"), 1);
+    comes_back("objects.jsonl", &format!("{{\"messages\": [{m}]}}\n\n{{\"messages\": []}}\n"), 2);
+}
+
+/// Long numbers keep every digit, which comparing as floats would not show.
+#[test]
+fn digits_are_kept() {
+    let bench = Bench::new();
+    let number = "0.1000000000000000055511151231257827021181583404541015625";
+    bench.file(
+        "a.json",
+        format!(r#"{{"cost": {number}, "messages": [{{"role": "user", "content": "x", "p": {number}}}]}}"#),
+    );
+    bench.ok("import a.json");
+    assert_eq!(bench.ok("export a").matches(number).count(), 2);
+}
+
+#[test]
+fn one_chat_of_a_list_comes_back_alone() {
+    let bench = Bench::new();
+    bench.file("two.json", r#"[{"traj": [], "n": 1}, {"traj": [], "n": 2}]"#);
+    bench.ok("import two.json");
+    assert_eq!(values(&bench.ok("export two-0002")), [json!({"traj": [], "n": 2})]);
+    bench.ok("delete two-0001");
+    let ran = bench.run("export --all");
+    assert_eq!(read(&ran.out), [json!([{"traj": [], "n": 2}])]);
+    assert_eq!(ran.err, "note: 1 of 2 conversations of two.json are here\n");
+}
+
+#[test]
+fn chats_of_different_files_do_not_pass_for_one() {
+    let bench = Bench::new();
+    for name in ["a.json", "b.json"] {
+        bench.file(name, r#"[{"messages": [{"role": "user", "content": "x"}]}, {"messages": []}]"#);
+        bench.ok(&format!("import {name}"));
+    }
+    let ran = bench.run("export --all");
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""));
+    assert!(ran.err.contains("a.json, b.json") && ran.err.contains("--file"), "{}", ran.err);
+    assert_eq!(read(&bench.ok("export --all --file b.json"))[0].as_array().map(Vec::len), Some(2));
+    assert_eq!(bench.records("export --all").len(), 4);
+}
+
+#[test]
+fn reading_a_file_again_changes_nothing_and_another_one_is_refused() {
+    let bench = Bench::with_sample();
+    let before = bench.ok("export notes");
+    assert!(bench.ok("import notes.json").starts_with("unchanged: 1 chat of notes.json"));
+    assert_eq!(bench.records("import notes.json")[0]["status"], "unchanged");
+    bench.file("notes.json", sample().replace("Lindenhof", "Hafenhalle"));
+    let ran = bench.run("import notes.json");
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""));
+    assert!(ran.err.contains("chat notes exists") && ran.err.contains("--chat"), "{}", ran.err);
+    assert_eq!(bench.ok("export notes"), before);
+    bench.ok("import notes.json --chat other");
+    assert!(bench.ok("export other").contains("Hafenhalle"));
+}
+
+/// What went on in the store meanwhile is no reason to refuse the file it began with.
+#[test]
+fn a_chat_that_has_branched_since_is_still_unchanged() {
+    let bench = Bench::with_sample();
+    bench.ok("rewind notes m4");
+    assert!(bench.ok("import notes.json").starts_with("unchanged"));
+    assert_eq!(bench.records("log notes").len(), 4);
+    assert_eq!(read(&bench.ok("export notes --branch main")), read(&sample()));
+}
+
+#[test]
+fn a_chat_of_more_messages_than_one_commit_takes() {
+    let bench = Bench::new();
+    let text: String = (0..10_050).map(|i| format!("{{\"role\":\"user\",\"content\":\"{i}\"}}\n")).collect();
+    bench.file("long.jsonl", &text);
+    assert_eq!(bench.records("import long.jsonl")[0]["messages"], 10_050);
+    assert_eq!(bench.records("import long.jsonl")[0]["status"], "unchanged");
+    assert_eq!(bench.ok("export long"), text);
+}
+
+#[test]
+fn standard_input_and_what_a_provider_gets() {
+    let bench = Bench::new();
+    let ran = bench.run_with("import - --chat day", &format!("[{CALL}]"));
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+    let sent = json!([{"role": "assistant", "content": null, "tool_calls": [
+        {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1.50}"}}]}]);
+    assert_eq!(values(&bench.ok("export day --to openai")), [sent]);
+}
+
+#[test]
+fn fragments_become_a_prompt() {
+    let bench = Bench::new();
+    let rules = r#"[{"name": "role", "data": "You book trips."},
+        {"$fragment": {"name": "rules", "data": [{"$fragment": {"name": "hint", "data": "a\nb"}}]}}]"#;
+    bench.file("rules.json", rules);
+    insta::assert_snapshot!(bench.show(&["render rules.json", "render rules.json --group --indent-text"]), @r"");
+    assert_eq!(bench.run_with("render", r#"{"name": "hint", "data": "x"}"#).out, "<hint>x</hint>\n");
+    let text = &bench.records("render rules.json")[0]["text"];
+    assert_eq!(format!("{}\n", text.as_str().unwrap()), bench.ok("render rules.json"));
+    assert!(!bench.path().join("context.db").exists());
+}

@@ -1,0 +1,147 @@
+//! A folder with a store of its own, and the executable run in it.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The executable, away from whatever the machine has set.
+pub fn context(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_context"));
+    for name in ["CONTEXT_STORE", "CONTEXT_USER", "COLUMNS", "LINES"] {
+        command.env_remove(name);
+    }
+    command.current_dir(folder).args(args);
+    command
+}
+
+/// The sample transcript of the repository.
+pub fn sample() -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/notes-agent.json");
+    fs::read_to_string(file).expect("the sample is in the repository")
+}
+
+/// A temporary folder; the store in it is the one that is used when none is named.
+pub struct Bench(TempDir);
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub status: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    /// A folder with a store that holds the sample, as chat `notes`.
+    pub fn with_sample() -> Self {
+        let bench = Self::new();
+        bench.file("notes.json", &sample());
+        bench.ok("import notes.json");
+        bench
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes a file into the folder.
+    pub fn file(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::write(&path, text).expect("the folder can be written to");
+        path
+    }
+
+    /// Runs a command line, split at spaces.
+    pub fn run(&self, line: &str) -> Ran {
+        self.run_with(line, "")
+    }
+
+    /// Runs a command line with this on standard input.
+    pub fn run_with(&self, line: &str, input: &str) -> Ran {
+        let args: Vec<_> = line.split_whitespace().collect();
+        let mut child = context(self.path(), &args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the executable runs");
+        let mut stdin = child.stdin.take().expect("piped");
+        let input = input.to_owned();
+        let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+        let output = child.wait_with_output().expect("the executable ends");
+        // One that does not read its input is not at fault.
+        let _ = writer.join().expect("the writer does not panic");
+        let text = |bytes| String::from_utf8(bytes).expect("output is text");
+        let status = output.status.code().expect("no signal ended it");
+        Ran { status, out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Runs a command that must succeed and gives its output.
+    #[track_caller]
+    pub fn ok(&self, line: &str) -> String {
+        let ran = self.run(line);
+        assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{line}");
+        ran.out
+    }
+
+    /// Runs a command that must succeed and gives its records.
+    #[track_caller]
+    pub fn records(&self, line: &str) -> Vec<Value> {
+        values(&self.ok(&format!("--json {line}")))
+    }
+
+    /// Runs command lines and shows what a person would see.
+    pub fn show(&self, lines: &[&str]) -> String {
+        let mut shown = String::new();
+        for line in lines {
+            let Ran { status, out, err } = self.run(line);
+            shown += &format!("$ context {line}\n{out}{err}");
+            if status != 0 {
+                shown += &format!("(exit status {status})\n");
+            }
+            shown += "\n";
+        }
+        without_times(&shown)
+    }
+}
+
+/// The values on the lines of a text.
+#[track_caller]
+pub fn values(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
+}
+
+/// The text with every `2026-11-21 02:02` and `2026-11-21T02:02:41.5Z` replaced.
+pub fn without_times(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(c) = rest.chars().next() {
+        let length = time_length(rest.as_bytes());
+        if length > 0 {
+            out += "(time)";
+            rest = &rest[length..];
+        } else {
+            out.push(c);
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    out
+}
+
+fn time_length(text: &[u8]) -> usize {
+    let fits = |pattern: &[u8]| {
+        let same = |(p, c): (&u8, &u8)| if *p == b'0' { c.is_ascii_digit() } else { p == c };
+        text.len() >= pattern.len() && pattern.iter().zip(text).all(same)
+    };
+    if fits(b"0000-00-00T00:00:00") {
+        return text.iter().position(|c| *c == b'Z').map_or(0, |end| end + 1);
+    }
+    if fits(b"0000-00-00 00:00") { 16 } else { 0 }
+}

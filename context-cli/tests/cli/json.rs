@@ -1,0 +1,91 @@
+//! JSON output: one record per line, each with a version and the documented keys.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Bench, without_times};
+
+#[track_caller]
+fn check(bench: &Bench, line: &str, expected: Value) {
+    let records = bench.records(line);
+    let text = without_times(&records.first().expect("a record").to_string());
+    assert_eq!(serde_json::from_str::<Value>(&text).expect("still JSON"), expected, "{line}");
+    assert!(records.iter().all(|record| record["v"] == 1));
+}
+
+#[test]
+fn every_command_has_a_record() {
+    let bench = Bench::new();
+    bench.file("a.json", "{\"id\": 1,\n \"messages\": [{\"role\": \"user\",\n \"content\": \"hi\"}]}");
+    let message = json!({"role": "user", "parts": [{"type": "text", "text": "hi"}]});
+    check(
+        &bench,
+        "import a.json",
+        json!({"v": 1, "chat": "a", "file": "a.json", "messages": 1, "status": "imported"}),
+    );
+    check(
+        &bench,
+        "chats",
+        json!({"v": 1, "chat": "a", "title": "hi", "active": "main", "messages": 1, "branches": 1,
+        "created_at": "(time)", "updated_at": "(time)", "file": "a.json"}),
+    );
+    check(
+        &bench,
+        "checkpoint a start",
+        json!({"v": 1, "checkpoint": "start", "message": "m1",
+        "created_at": "(time)", "status": "set"}),
+    );
+    check(
+        &bench,
+        "log a",
+        json!({"v": 1, "id": "m1", "role": "user", "preview": "hi", "created_at": "(time)",
+        "revision": 0, "branches": ["main"], "checkpoints": ["start"]}),
+    );
+    check(
+        &bench,
+        "show a m1",
+        json!({"v": 1, "chat": "a", "id": "m1", "parent": null, "depth": 0, "role": "user",
+        "created_at": "(time)", "revision": 0, "message": message, "revisions": []}),
+    );
+    check(
+        &bench,
+        "prompt a",
+        json!({"v": 1, "chat": "a", "branch": "main", "system_prompt": "",
+        "messages": [{"id": "m1", "message": message}]}),
+    );
+    check(
+        &bench,
+        "export a",
+        json!({"v": 1, "chat": "a", "file": "a.json", "to": "source",
+        "conversation": {"id": 1, "messages": [{"role": "user", "content": "hi"}]}}),
+    );
+    check(
+        &bench,
+        "rewind a m1",
+        json!({"v": 1, "chat": "a", "branch": "main-v2", "head": "m1", "active": true}),
+    );
+    check(
+        &bench,
+        "fork a",
+        json!({"v": 1, "chat": "a", "branch": "main-v2-v2", "head": "m1", "active": false}),
+    );
+    check(
+        &bench,
+        "branches a",
+        json!({"v": 1, "branch": "main", "head": "m1", "messages": 1, "active": false,
+        "created_at": "(time)"}),
+    );
+    check(
+        &bench,
+        "graph a",
+        json!({"v": 1, "id": "m1", "parent": null, "depth": 0, "role": "user", "preview": "hi",
+        "created_at": "(time)", "branches": ["main", "main-v2", "main-v2-v2"], "checkpoints": ["start"]}),
+    );
+    check(
+        &bench,
+        "checkpoint a start --delete",
+        json!({"v": 1, "checkpoint": "start", "message": null,
+        "created_at": null, "status": "deleted"}),
+    );
+    check(&bench, "verify", json!({"v": 1, "chats": 1, "messages": 1, "findings": []}));
+    check(&bench, "delete a", json!({"v": 1, "chat": "a", "deleted": true}));
+}

@@ -1,0 +1,8 @@
+//! The real executable on real files: what an operator sees, and what a script reads.
+
+mod data;
+mod errors;
+mod files;
+mod harness;
+mod json;
+mod session;

@@ -1,0 +1,60 @@
+//! Why a wire form could not be read.
+
+use context_core::{Error, ErrorKind};
+
+/// Why a wire form could not be read. `path` says where in the message, such as `tool_calls[0].function`; it
+/// is empty for the message itself.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// Something is of another type than the form allows.
+    #[error("{} must be {expected}, found {found}", place(.path))]
+    WrongType {
+        /// Where.
+        path: String,
+        /// What the form allows.
+        expected: &'static str,
+        /// What is there.
+        found: &'static str,
+    },
+    /// Something the form needs is not there.
+    #[error("{} is missing", place(.path))]
+    Missing {
+        /// Where.
+        path: String,
+    },
+    /// A role the form does not have.
+    #[error("role {role:?} is none of system, developer, user, assistant, tool, function")]
+    UnknownRole {
+        /// The role.
+        role: String,
+    },
+    /// An object or list whose keys or items cannot be read, such as a key that is no Unicode text.
+    #[error("{} cannot be read", place(.path))]
+    Unreadable {
+        /// Where.
+        path: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+}
+
+fn place(path: &str) -> &str {
+    if path.is_empty() { "a message" } else { path }
+}
+
+impl WireError {
+    /// Where in the message; empty for the message itself.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::WrongType { path, .. } | Self::Missing { path } | Self::Unreadable { path, .. } => path,
+            Self::UnknownRole { .. } => "role",
+        }
+    }
+}
+
+impl From<WireError> for Error {
+    fn from(error: WireError) -> Self {
+        Error::new(ErrorKind::Invalid, "openai", error.to_string()).with_source(error)
+    }
+}

@@ -1,0 +1,28 @@
+//! Messages in OpenAI's wire forms, both directions.
+//!
+//! [`chat`] is the form of Chat Completions. Everything here is pure and synchronous: the same message gives
+//! the same bytes. No request is sent from here, and no conversation is repaired; a codec translates one
+//! message at a time.
+//!
+//! ```
+//! use context_codec_openai::chat;
+//! use context_core::Json;
+//!
+//! let written = Json::from_text(r#"{"role": "user", "content": "Two tickets to Lisbon.", "seen": true}"#)?;
+//! let lifted = chat::lift(&written)?;
+//! assert_eq!(lifted.message.plain_text(), "Two tickets to Lisbon.");
+//!
+//! // For sending: what the provider knows, and no more.
+//! let sent = chat::lower(&lifted.message).messages;
+//! assert_eq!(sent[0].as_str(), r#"{"role":"user","content":"Two tickets to Lisbon."}"#);
+//! // Back to where it came from: everything.
+//! let back = chat::lower_source(&lifted.message).messages;
+//! assert_eq!(back[0].parse::<serde_json::Value>()?, written.parse::<serde_json::Value>()?);
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod chat;
+mod error;
+mod wire;
+
+pub use error::WireError;

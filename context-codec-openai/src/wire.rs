@@ -1,0 +1,131 @@
+//! Reading and building JSON objects whose values stay as they were written.
+//!
+//! Values are read one level at a time and never through a tree: numbers keep their digits, and a hostile depth
+//! costs nothing because nobody walks it.
+
+use std::fmt;
+
+use context_core::{Json, JsonMap};
+use serde::de::{Deserializer, Visitor};
+use serde_json::Value;
+
+use crate::WireError;
+
+/// An object and where it stands.
+pub(crate) struct Object {
+    pub(crate) map: JsonMap,
+    path: String,
+}
+
+impl Object {
+    pub(crate) fn read(json: &Json, path: &str) -> Result<Self, WireError> {
+        if kind(json) != "an object" {
+            return Err(wrong_type(json, path, "an object"));
+        }
+        let map = json.parse().map_err(|source| unreadable(path, source))?;
+        Ok(Self { map, path: path.to_owned() })
+    }
+
+    /// Where a key of this object stands.
+    pub(crate) fn at(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// A value that is there and not null.
+    pub(crate) fn get(&self, key: &str) -> Option<&Json> {
+        self.map.get(key).filter(|json| json.as_str() != "null")
+    }
+
+    /// A text, if there is one.
+    pub(crate) fn text(&self, key: &str) -> Result<Option<String>, WireError> {
+        let read = |json| text(json).ok_or_else(|| wrong_type(json, &self.at(key), "a string"));
+        self.get(key).map(read).transpose()
+    }
+
+    /// A text that must be there.
+    pub(crate) fn need_text(&self, key: &str) -> Result<String, WireError> {
+        self.text(key)?.ok_or_else(|| WireError::Missing { path: self.at(key) })
+    }
+
+    /// An object that must be there.
+    pub(crate) fn need_object(&self, key: &str) -> Result<Object, WireError> {
+        let path = self.at(key);
+        let json = self.get(key).ok_or_else(|| WireError::Missing { path: path.clone() })?;
+        Object::read(json, &path)
+    }
+}
+
+/// The items of a list.
+pub(crate) fn list(json: &Json, path: &str) -> Result<Vec<Json>, WireError> {
+    if kind(json) != "a list" {
+        return Err(wrong_type(json, path, "a list"));
+    }
+    json.parse().map_err(|source| unreadable(path, source))
+}
+
+pub(crate) fn wrong_type(json: &Json, path: &str, expected: &'static str) -> WireError {
+    WireError::WrongType { path: path.to_owned(), expected, found: kind(json) }
+}
+
+fn unreadable(path: &str, source: serde_json::Error) -> WireError {
+    WireError::Unreadable { path: path.to_owned(), source }
+}
+
+/// What a value is, for people.
+pub(crate) fn kind(json: &Json) -> &'static str {
+    match json.as_str().trim_start().as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "a list",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
+}
+
+/// The text of a string. Half a surrogate pair, which JSON can write and text cannot hold, becomes U+FFFD.
+pub(crate) fn text(json: &Json) -> Option<String> {
+    if kind(json) != "a string" {
+        return None;
+    }
+    json.to_text().or_else(|| {
+        let bytes = serde_json::Deserializer::from_str(json.as_str()).deserialize_bytes(Lossy).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    })
+}
+
+struct Lossy;
+
+impl Visitor<'_> for Lossy {
+    type Value = Vec<u8>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+        Ok(bytes.to_vec())
+    }
+}
+
+/// An object of these entries, in this order.
+pub(crate) fn object<'a>(entries: impl IntoIterator<Item = (&'a str, Json)>) -> Json {
+    let map: JsonMap = entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    from_map(&map)
+}
+
+pub(crate) fn from_map(map: &JsonMap) -> Json {
+    Json::from_serialize(map).expect("text keys and JSON values")
+}
+
+pub(crate) fn array(items: &[Json]) -> Json {
+    Json::from_serialize(items).expect("JSON values")
+}
+
+pub(crate) fn null() -> Json {
+    Value::Null.into()
+}
+
+pub(crate) fn truth() -> Json {
+    Value::Bool(true).into()
+}

@@ -1,0 +1,50 @@
+//! The table of cases, one module per group. Every table must be listed here, and a test sees to it.
+
+mod amend;
+mod branches;
+mod cancel;
+mod chats;
+mod checkpoints;
+mod commit;
+mod concurrency;
+mod durability;
+mod fidelity;
+mod fragments;
+mod hygiene;
+mod info;
+mod isolation;
+mod limits;
+mod listing;
+mod maintenance;
+mod model;
+mod read;
+mod windows;
+
+use crate::case::Case;
+
+const GROUPS: &[&[Case]] = &[
+    info::CASES,
+    chats::CASES,
+    listing::CASES,
+    commit::CASES,
+    branches::CASES,
+    checkpoints::CASES,
+    read::CASES,
+    windows::CASES,
+    amend::CASES,
+    fragments::CASES,
+    fidelity::CASES,
+    isolation::CASES,
+    limits::CASES,
+    hygiene::CASES,
+    concurrency::CASES,
+    cancel::CASES,
+    durability::CASES,
+    maintenance::CASES,
+    model::CASES,
+];
+
+/// Every case of the suite for stores, in order.
+pub fn all() -> impl Iterator<Item = &'static Case> {
+    GROUPS.iter().copied().flatten()
+}

@@ -1,0 +1,228 @@
+//! Chats: creating, reading, changing and deleting them, and whose they are.
+
+use context_core::{
+    BranchName, Chat, ChatPatch, CommitOutcome, Created, Error, ErrorKind, Metadata, NewChat, Result, Window,
+};
+use serde_json::json;
+
+use crate::case::{Checked, cases};
+use crate::desk::{Desk, message, owned, stored};
+use crate::expect::{ensure, fail, refused, same, shown};
+use crate::lab::Lab;
+use crate::visible::Visible;
+
+cases!("chats":
+    created_with_one_empty_active_branch,
+    created_again_is_unchanged,
+    absent_is_none,
+    two_users_may_use_the_same_id,
+    patches_merge_and_count,
+    patching_an_absent_chat_is_refused,
+    deleting_takes_everything,
+    of_another_user_is_like_absent,
+    another_user_changes_nothing,
+);
+
+async fn created_with_one_empty_active_branch(lab: &Lab) -> Checked {
+    let desk = Desk::new(lab.open("new").await?, "ada", "chat");
+    let new = NewChat {
+        title: Some("Travel".into()),
+        metadata: Metadata::default().with("z", 1).with("a", json!({"k": [1, null]})),
+        ..NewChat::new(desk.chat.clone(), desk.at())
+    };
+    let expected = Chat::new(new.clone());
+    let created = desk.history().create_chat(new).await?;
+    same("creating a chat", &created, &Created::New(expected.clone()))?;
+    same("reading it", &desk.history().chat(&desk.chat).await?, &Some(expected))?;
+    let seen = Visible::of(&desk).await?;
+    let Some(seen) = seen else { return fail("a chat that was just created is not listed") };
+    let branches: Vec<_> =
+        seen.branches.iter().map(|b| (b.name.as_str(), b.head.clone(), b.length, b.active)).collect();
+    same("its branches", &branches, &vec![("main", None, 0, true)])?;
+    let rest = (seen.messages.len(), seen.checkpoints.len(), seen.fragments.len());
+    same("its messages, checkpoints and fragments", &rest, &(0, 0, 0))
+}
+
+async fn created_again_is_unchanged(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    desk.applied(desk.extend("", ["a"])).await?;
+    let before = desk.history().chat(&desk.chat).await?;
+    let again = NewChat { title: Some("other".into()), ..NewChat::new(desk.chat.clone(), desk.at()) };
+    let outcome = desk.history().create_chat(again).await?;
+    same("creating a chat that exists", &Some(outcome), &before.clone().map(Created::Existing))?;
+    same("reading it afterwards", &desk.history().chat(&desk.chat).await?, &before)?;
+    desk.expect_chain("main", &["a"]).await
+}
+
+async fn absent_is_none(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?.other("ada", "absent");
+    same("reading an absent chat", &desk.history().chat(&desk.chat).await?, &None)?;
+    same("deleting an absent chat", &desk.history().delete_chat(&desk.chat).await?, &false)
+}
+
+async fn two_users_may_use_the_same_id(lab: &Lab) -> Checked {
+    let ada = lab.desk().await?;
+    let bob = ada.other("bob", "chat");
+    bob.create().await?;
+    ada.applied(ada.extend("", ["a", "b"])).await?;
+    bob.applied(bob.extend("", ["b"])).await?;
+    ada.expect_chain("main", &["a", "b"]).await?;
+    bob.expect_chain("main", &["b"]).await?;
+    same("deleting bob's", &bob.history().delete_chat(&bob.chat).await?, &true)?;
+    ada.expect_chain("main", &["a", "b"]).await
+}
+
+async fn patches_merge_and_count(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let mut expected = desk.create().await?;
+    let patches = [
+        ChatPatch {
+            title: Some(Some("T".into())),
+            set: Metadata::default().with("a", 1).with("b.c", "dot"),
+            add: Metadata::default().with("usage", json!({"in": 10, "deep": {"n": 1}})),
+            ..ChatPatch::default()
+        },
+        ChatPatch {
+            add: Metadata::default().with("usage", json!({"in": 5, "deep": {"n": 2, "m": 3}})),
+            remove: vec!["a".into(), "absent".into()],
+            ..ChatPatch::default()
+        },
+        ChatPatch { title: Some(None), ..ChatPatch::default() },
+    ];
+    for patch in patches {
+        let at = desk.at();
+        patch.apply(&mut expected)?;
+        expected.updated_at = at;
+        let changed = desk.history().update_chat(&desk.chat, &patch, at).await?;
+        same(format!("update_chat({patch:?})"), &changed, &expected)?;
+        let read = desk.history().chat(&desk.chat).await?;
+        same("reading the chat after it", &read.as_ref(), &Some(&expected))?;
+    }
+    Ok(())
+}
+
+async fn patching_an_absent_chat_is_refused(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?.other("ada", "absent");
+    let result = desk.history().update_chat(&desk.chat, &ChatPatch::default(), desk.at()).await;
+    refused("update_chat of an absent chat", result, ErrorKind::NotFound)?;
+    same("and it was not created", &desk.history().chat(&desk.chat).await?, &None)
+}
+
+async fn deleting_takes_everything(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let mut first = desk.extend("", ["a", "b"]);
+    first.key = Some("key".into());
+    first.fragments = vec![stored("f", "x")];
+    desk.applied(first).await?;
+    desk.applied(desk.fork("side", "a", ["c"])).await?;
+    let mut amend = desk.stay();
+    amend.amendments = vec![message("a")];
+    desk.applied(amend).await?;
+    desk.history().set_checkpoint(&desk.chat, &"here".into(), &"b".into(), desk.at()).await?;
+
+    same("deleting a chat", &desk.history().delete_chat(&desk.chat).await?, &true)?;
+    same("everything of it", &Visible::of(&desk).await?, &None)?;
+    same("deleting it again", &desk.history().delete_chat(&desk.chat).await?, &false)?;
+    desk.create().await?;
+    let Some(seen) = Visible::of(&desk).await? else { return fail("created again, but not there") };
+    let left = (seen.branches.len(), seen.messages.len(), seen.checkpoints.len(), seen.fragments.len());
+    same("branches, messages, checkpoints, fragments of a chat created anew", &left, &(1, 0, 0, 0))?;
+    let slots = desk.history().messages(&desk.chat, &["a".into()]).await?;
+    same("a message of the deleted chat", &slots, &vec![None])?;
+    let mut again = desk.extend("", ["b", "a"]);
+    again.key = Some("key".into());
+    desk.applied(again).await?;
+    let revisions = desk.history().revisions(&desk.chat, &"a".into()).await?;
+    same("revisions of a message whose id the deleted chat had", &revisions, &Vec::new())?;
+    desk.expect_chain("main", &["b", "a"]).await
+}
+
+/// Every call that names a chat, with what it said.
+async fn every_call(desk: &Desk) -> Vec<(&'static str, Result<String>)> {
+    let (history, fragments, chat) = (desk.history(), desk.fragments(), &desk.chat);
+    let main = BranchName::main();
+    let mut calls = Vec::new();
+    macro_rules! call {
+        ($name:literal, $future:expr) => {
+            calls.push(($name, $future.await.map(|value| shown(&value))))
+        };
+    }
+    call!("chat", history.chat(chat));
+    call!("update_chat", history.update_chat(chat, &ChatPatch::default(), desk.at()));
+    call!("commit: extend", history.commit(desk.extend("", ["x"])));
+    call!("commit: extend behind a stored message", history.commit(desk.extend("a", ["x"])));
+    call!("commit: stored message", history.commit(desk.extend("", ["a"])));
+    call!("commit: fork", history.commit(desk.fork("side", "a", ["x"])));
+    let mut amend = desk.stay();
+    amend.amendments = vec![message("a")];
+    call!("commit: amend", history.commit(amend));
+    call!("branches", history.branches(chat));
+    call!("activate_branch", history.activate_branch(chat, &main, desk.at()));
+    call!("set_checkpoint", history.set_checkpoint(chat, &"cp".into(), &"a".into(), desk.at()));
+    call!("checkpoints", history.checkpoints(chat));
+    call!("delete_checkpoint", history.delete_checkpoint(chat, &"cp".into()));
+    call!("chain of a branch", history.chain(chat, &context_core::ChainEnd::Branch(main), &Window::Whole));
+    let to_a = context_core::ChainEnd::Message("a".into());
+    call!("chain to a message", history.chain(chat, &to_a, &Window::Last(1)));
+    call!("messages", history.messages(chat, &["a".into()]));
+    call!("messages without ids", history.messages(chat, &[]));
+    call!("all_messages", history.all_messages(chat, 10, None));
+    call!("revisions", history.revisions(chat, &"a".into()));
+    call!("fragments", fragments.fragments(chat));
+    call!("put_fragments", fragments.put_fragments(chat, &[stored("f", "x")], desk.at()));
+    call!("put_fragments without any", fragments.put_fragments(chat, &[], desk.at()));
+    call!("remove_fragment", fragments.remove_fragment(chat, &"f".into()));
+    call!("delete_chat", history.delete_chat(chat));
+    calls
+}
+
+async fn of_another_user_is_like_absent(lab: &Lab) -> Checked {
+    let ada = lab.desk().await?;
+    let mut first = ada.extend("", ["a"]);
+    first.fragments = vec![stored("f", "x")];
+    ada.applied(first).await?;
+    ada.history().set_checkpoint(&ada.chat, &"cp".into(), &"a".into(), ada.at()).await?;
+    let foreign = every_call(&ada.other("mallory", "chat")).await;
+    let absent = every_call(&Desk::new(lab.open("empty").await?, "mallory", "chat")).await;
+    for ((name, foreign), (_, absent)) in foreign.into_iter().zip(absent) {
+        let said = |result: &Result<String>| result.as_ref().map_err(Error::to_string).cloned();
+        same(
+            format!("{name} of a chat of another user, against an absent one"),
+            &said(&foreign),
+            &said(&absent),
+        )?;
+        match (name, foreign) {
+            ("chat", Ok(none)) => same("chat()", &none, &"None".to_owned())?,
+            ("delete_chat", Ok(none)) => same("delete_chat()", &none, &"false".to_owned())?,
+            (name, result) => refused(name, result, ErrorKind::NotFound).map(drop)?,
+        }
+    }
+    Ok(())
+}
+
+async fn another_user_changes_nothing(lab: &Lab) -> Checked {
+    let ada = lab.desk().await?;
+    let mut first = ada.extend("", ["a"]);
+    first.fragments = vec![stored("f", "x")];
+    ada.applied(first).await?;
+    let before = Visible::of(&ada).await?;
+    every_call(&ada.other("mallory", "chat")).await;
+    same("a chat after all calls of another user", &Visible::of(&ada).await?, &before)?;
+
+    // With a chat of the same id of their own, they still reach only that.
+    let mallory = ada.other("mallory", "chat");
+    mallory.create().await?;
+    let slots = mallory.history().messages(&mallory.chat, &["a".into()]).await?;
+    same("a message of another user's chat of the same id", &slots, &vec![None])?;
+    let mut amend = mallory.stay();
+    amend.amendments = vec![message("a")];
+    refused("amending it", mallory.history().commit(amend).await, ErrorKind::NotFound)?;
+    let outcome = mallory.commit(mallory.extend("", ["a"])).await?;
+    ensure(matches!(outcome, CommitOutcome::Applied(_)), || {
+        format!("an id that another user's chat has: expected it to be free, saw {outcome:?}")
+    })?;
+    same("fragments", &mallory.fragments().fragments(&mallory.chat).await?, &Vec::new())?;
+    every_call(&mallory).await;
+    same("the chat after all calls on the other one", &Visible::of(&ada).await?, &before)?;
+    same("its messages", &crate::desk::ids(&ada.whole("main").await?), &owned(&["a"]))
+}

@@ -1,0 +1,277 @@
+//! Many tasks at once: nothing is lost, nothing is written twice, one of many wins.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use context_core::{CommitOutcome, ErrorKind, Retry};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use crate::case::{Checked, Stop, cases};
+use crate::desk::{Desk, ids};
+use crate::expect::{ensure, fail, same};
+use crate::lab::Lab;
+
+cases!("concurrency":
+    one_of_sixteen_racers_is_applied,
+    retrying_writers_lose_nothing,
+    writers_on_their_own_branches,
+    racing_forks_get_different_names,
+    one_of_many_replays_is_applied,
+    counting_loses_nothing,
+    readers_see_whole_commits,
+    racers_through_two_handles if SecondHandle,
+    retrying_writers_through_two_handles if SecondHandle,
+    two_handles_see_each_other if SecondHandle,
+);
+
+const RACERS: usize = 16;
+
+/// Runs a task per number, all let go at once, and collects what they return.
+async fn race<T, F>(count: usize, task: impl Fn(usize) -> F) -> Checked<Vec<T>>
+where
+    T: Send + 'static,
+    F: Future<Output = Checked<T>> + Send + 'static,
+{
+    let barrier = Arc::new(Barrier::new(count));
+    let mut tasks = JoinSet::new();
+    for i in 0..count {
+        let (barrier, task) = (Arc::clone(&barrier), task(i));
+        tasks.spawn(async move {
+            barrier.wait().await;
+            task.await
+        });
+    }
+    let mut results = Vec::new();
+    while let Some(joined) = tasks.join_next().await {
+        results.push(joined.map_err(|error| Stop::Fail(format!("a racer: {error}")))??);
+    }
+    Ok(results)
+}
+
+/// Commits, again while the store is too busy.
+async fn commit(desk: &Desk, commit: context_core::Commit) -> Checked<CommitOutcome> {
+    for _ in 0..100 {
+        match desk.history().commit(commit.clone()).await {
+            Err(error) if error.kind() == ErrorKind::Unavailable && error.retry() == Retry::Safe => {
+                tokio::task::yield_now().await;
+            }
+            result => return Ok(result?),
+        }
+    }
+    fail("a commit: still unavailable after 100 tries")
+}
+
+async fn race_for_the_head(desks: &[Desk]) -> Checked {
+    let mut head = String::new();
+    for round in 0..8 {
+        let outcomes = race(RACERS, |i| {
+            let (desk, id) = (desks[i % desks.len()].clone(), format!("r{round}-{i}"));
+            let attempt = desk.extend(&head, [id.as_str()]);
+            async move { Ok((commit(&desk, attempt).await?, id)) }
+        })
+        .await?;
+        let (won, lost): (Vec<_>, Vec<_>) =
+            outcomes.into_iter().partition(|(outcome, _)| matches!(outcome, CommitOutcome::Applied(_)));
+        same(format!("how many of {RACERS} racers were applied in round {round}"), &won.len(), &1)?;
+        head.clone_from(&won[0].1);
+        for (outcome, id) in lost {
+            let expected = CommitOutcome::Conflict { actual: Some(head.as_str().into()) };
+            same(format!("what racer {id} was told"), &outcome, &expected)?;
+        }
+        let chain = desks[0].whole("main").await?;
+        same(
+            "length and head",
+            &(chain.len(), chain.head().map(ToString::to_string)),
+            &(round + 1, Some(head.clone())),
+        )?;
+    }
+    Ok(())
+}
+
+async fn one_of_sixteen_racers_is_applied(lab: &Lab) -> Checked {
+    race_for_the_head(&[lab.desk().await?]).await
+}
+
+async fn racers_through_two_handles(lab: &Lab) -> Checked {
+    let desk = lab.desk_in("two").await?;
+    let second = desk.through(lab.second_handle("two").await?);
+    race_for_the_head(&[desk, second]).await
+}
+
+async fn retry_until_applied(desks: &[Desk], writers: usize, each: usize) -> Checked {
+    race(writers, |w| {
+        let desk = desks[w % desks.len()].clone();
+        async move {
+            let mut head = String::new();
+            for i in 0..each {
+                let id = format!("w{w}-{i}");
+                loop {
+                    match commit(&desk, desk.extend(&head, [id.as_str()])).await? {
+                        CommitOutcome::Applied(_) => break head.clone_from(&id),
+                        CommitOutcome::Conflict { actual } => {
+                            head = actual.map(|id| id.to_string()).unwrap_or_default();
+                        }
+                        other => {
+                            return fail(format!("commit of {id}, retried after conflicts: saw {other:?}"));
+                        }
+                    }
+                }
+            }
+            Ok(())
+        }
+    })
+    .await?;
+    let chain = ids(&desks[0].whole("main").await?);
+    for w in 0..writers {
+        let prefix = format!("w{w}-");
+        let own: Vec<_> = chain.iter().filter(|id| id.starts_with(&prefix)).cloned().collect();
+        let expected: Vec<_> = (0..each).map(|i| format!("w{w}-{i}")).collect();
+        same(format!("the messages of writer {w} on main"), &own, &expected)?;
+    }
+    same("how many messages main has", &chain.len(), &(writers * each))
+}
+
+async fn retrying_writers_lose_nothing(lab: &Lab) -> Checked {
+    retry_until_applied(&[lab.desk().await?], 8, 12).await
+}
+
+async fn retrying_writers_through_two_handles(lab: &Lab) -> Checked {
+    let desk = lab.desk_in("two").await?;
+    let second = desk.through(lab.second_handle("two").await?);
+    retry_until_applied(&[desk, second], 8, 12).await
+}
+
+async fn writers_on_their_own_branches(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    desk.applied(desk.extend("", ["root"])).await?;
+    for w in 0..RACERS {
+        desk.applied(desk.fork(&format!("b{w}"), "root", [])).await?;
+    }
+    race(RACERS, |w| {
+        let (desk, branch) = (desk.clone(), format!("b{w}"));
+        async move {
+            let mut head = "root".to_owned();
+            for i in 0..10 {
+                let id = format!("w{w}-{i}");
+                let outcome = commit(&desk, desk.extend_on(&branch, &head, [id.as_str()])).await?;
+                crate::expect::applied("a commit to a branch of one's own", outcome)?;
+                head = id;
+            }
+            Ok(())
+        }
+    })
+    .await?;
+    for w in 0..RACERS {
+        let mut expected = vec!["root".to_owned()];
+        expected.extend((0..10).map(|i| format!("w{w}-{i}")));
+        same(format!("branch {w}"), &ids(&desk.whole(&format!("b{w}")).await?), &expected)?;
+    }
+    Ok(())
+}
+
+async fn racing_forks_get_different_names(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    desk.applied(desk.extend("", ["a"])).await?;
+    let mut names = race(RACERS, |_| {
+        let desk = desk.clone();
+        async move {
+            let committed =
+                crate::expect::applied("a fork", commit(&desk, desk.next_version("main", "a")).await?)?;
+            Ok(committed.branch)
+        }
+    })
+    .await?;
+    names.sort_by_key(|name| name.as_ref().map(|name| (name.as_str().len(), name.clone())));
+    let expected: Vec<_> = (2..).take(RACERS).map(|k| Some(format!("main-v{k}").as_str().into())).collect();
+    same("the names of 16 forks at once", &names, &expected)
+}
+
+/// A fork of a chosen name, which only its key makes safe to repeat.
+async fn one_of_many_replays_is_applied(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    desk.applied(desk.extend("", ["a"])).await?;
+    let mut keyed = desk.next_version("main", "a");
+    keyed.key = Some("k".into());
+    let outcomes = race(RACERS, |_| {
+        let (desk, keyed) = (desk.clone(), keyed.clone());
+        async move { commit(&desk, keyed).await }
+    })
+    .await?;
+    let count =
+        |wanted: fn(&CommitOutcome) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count();
+    let seen = (
+        count(|outcome| matches!(outcome, CommitOutcome::Applied(_))),
+        count(|outcome| matches!(outcome, CommitOutcome::Replayed(_))),
+    );
+    same("16 times the same commit at once: applied, replayed", &seen, &(1, RACERS - 1))?;
+    same("how many branches there are", &desk.heads().await?.len(), &2)
+}
+
+async fn counting_loses_nothing(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    race(8, |_| {
+        let desk = desk.clone();
+        async move {
+            for _ in 0..10 {
+                let mut count = desk.stay();
+                let add = context_core::Metadata::default().with("n", 1);
+                count.patch = Some(context_core::ChatPatch { add, ..Default::default() });
+                crate::expect::applied("counting", commit(&desk, count).await?)?;
+            }
+            Ok(())
+        }
+    })
+    .await?;
+    let chat = desk.history().chat(&desk.chat).await?;
+    let n = chat.and_then(|chat| chat.metadata.get("n").map(ToString::to_string));
+    same("80 times one", &n, &Some("80".to_owned()))
+}
+
+/// Every commit is three messages, so a reader must always see a multiple of three, and the head as its last.
+async fn readers_see_whole_commits(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    race(5, |task| {
+        let desk = desk.clone();
+        async move {
+            let mut head = String::new();
+            for i in 0..25 {
+                if task == 0 {
+                    let new = [format!("{i}-a"), format!("{i}-b"), format!("{i}-c")];
+                    let outcome = commit(&desk, desk.extend(&head, new.iter().map(String::as_str))).await?;
+                    crate::expect::applied("the writer's commit", outcome)?;
+                    head.clone_from(&new[2]);
+                } else {
+                    let chain = desk.whole("main").await?;
+                    ensure(chain.len() % 3 == 0, || {
+                        format!("reading beside a writer of three at a time: saw {} messages", chain.len())
+                    })?;
+                    tokio::task::yield_now().await;
+                }
+            }
+            Ok(())
+        }
+    })
+    .await?;
+    same("the length in the end", &desk.whole("main").await?.len(), &75)
+}
+
+async fn two_handles_see_each_other(lab: &Lab) -> Checked {
+    let one = lab.desk_in("two").await?;
+    let two = one.through(lab.second_handle("two").await?);
+    let mut head = String::new();
+    for i in 0..20 {
+        let (writer, reader) = if i % 2 == 0 { (&one, &two) } else { (&two, &one) };
+        let next = format!("m{i}");
+        writer.applied(writer.extend(&head, [next.as_str()])).await?;
+        let seen = reader.whole("main").await?;
+        let expected = (i + 1, Some(next.clone()));
+        same(
+            "the other handle's view right after a commit",
+            &(seen.len(), seen.head().map(ToString::to_string)),
+            &expected,
+        )?;
+        head = next;
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+//! What goes in comes out, byte for byte, whatever it is.
+
+use std::sync::Arc;
+
+use context_core::{
+    Commit, Encoded, ForkName, Json, Message, Metadata, NewChat, Node, NodeKind, Role, Target, Timestamp,
+};
+
+use crate::case::{Checked, Stop, cases};
+use crate::desk::{Desk, ids, message, raw};
+use crate::expect::same;
+use crate::lab::Lab;
+use crate::visible::summary;
+
+cases!("fidelity":
+    bodies_of_any_bytes,
+    large_bodies,
+    unknown_kinds_and_versions,
+    every_field_of_a_message,
+    odd_ids,
+    odd_names_and_titles,
+    metadata_order_and_digits,
+);
+
+/// Writes the messages in one commit, again one by one, and reads them in all ways.
+async fn round_trip(lab: &Lab, nodes: Vec<Arc<Node>>) -> Checked {
+    for per_commit in [nodes.len(), 1] {
+        let desk = lab.desk().await?;
+        let mut expected = None;
+        for part in nodes.chunks(per_commit) {
+            let target = Target::Extend { branch: "main".into(), expected };
+            expected = part.last().map(|node| node.id.clone());
+            desk.applied(Commit { target, nodes: part.to_vec(), ..desk.stay() }).await?;
+        }
+        let chain = desk.whole("main").await?;
+        let asked: Vec<_> = nodes.iter().map(|node| node.id.clone()).collect();
+        let slots = desk.history().messages(&desk.chat, &asked).await?;
+        same("how many messages came back", &(chain.len(), slots.len()), &(nodes.len(), nodes.len()))?;
+        for ((node, read), slot) in nodes.iter().zip(chain.iter()).zip(&slots) {
+            same(format!("the bytes of {:?}", node.id), read.body().bytes(), node.body().bytes())?;
+            same(format!("{:?} in the chain", node.id), read, node)?;
+            let slot = slot.as_ref().map(|placed| &placed.node);
+            same(format!("{:?} by its id", node.id), &slot, &Some(node))?;
+        }
+    }
+    Ok(())
+}
+
+async fn bodies_of_any_bytes(lab: &Lab) -> Checked {
+    let every_byte: Vec<u8> = (0..=255).collect();
+    let bodies: [&[u8]; 12] = [
+        b"",
+        b"\0",
+        b"\0\0a\0",
+        b"\xff\xfe",
+        b"\xc3(",
+        &every_byte,
+        "👩‍👩‍👧 🏳️‍🌈".as_bytes(),
+        "שלום עולם \u{202e}abc".as_bytes(),
+        "e\u{301} é \u{feff}".as_bytes(),
+        b"'; DROP TABLE message; --",
+        b"{\"role\": broken",
+        b"\r\n\t\x1b[31m",
+    ];
+    round_trip(lab, bodies.iter().enumerate().map(|(i, body)| raw(&format!("b{i}"), *body)).collect()).await
+}
+
+async fn large_bodies(lab: &Lab) -> Checked {
+    let body = |size: usize| (0..size).map(|i| (i % 251) as u8).collect::<Vec<_>>();
+    let sizes = [65_535, 65_536, 1 << 20, (1 << 20) + 1, 8 << 20];
+    round_trip(lab, sizes.iter().map(|size| raw(&format!("b{size}"), body(*size))).collect()).await
+}
+
+async fn unknown_kinds_and_versions(lab: &Lab) -> Checked {
+    let node = |id: &str, kind: NodeKind, name: &str, version| {
+        let body = Encoded::new(name, version, &b"\x01\x02"[..]);
+        Arc::new(Node::from_encoded(id.into(), kind, Timestamp::default(), body))
+    };
+    let long = "k".repeat(255);
+    round_trip(
+        lab,
+        vec![
+            node("a", NodeKind::Message(Role::System), "from-the-future", u16::MAX),
+            node("b", NodeKind::Message(Role::Tool), "message", 0),
+            node("c", NodeKind::Boundary, "🦀", 1),
+            node("d", NodeKind::Message(Role::Assistant), &long, 300),
+        ],
+    )
+    .await
+}
+
+async fn every_field_of_a_message(lab: &Lab) -> Checked {
+    let times = [0, -1, 1, i64::MAX, i64::MIN, 1_700_000_000_123_456];
+    let tokens = [None, Some(0), Some(1), Some(u32::MAX), Some(65_536), None];
+    let roles = [Role::System, Role::User, Role::Assistant, Role::Tool, Role::User, Role::User];
+    let nodes = times.into_iter().zip(tokens).zip(roles).enumerate().map(|(i, ((at, tokens), role))| {
+        let node = Node::new(format!("m{i}"), Message::text(role, "text"), Timestamp::from_micros(at));
+        Arc::new(tokens.map_or(node.clone(), |tokens| node.with_tokens(tokens)))
+    });
+    round_trip(lab, nodes.collect()).await
+}
+
+/// Ids that a careless query, path or key would stumble over.
+fn odd() -> Vec<String> {
+    let long = "é".repeat(256);
+    let odd = [
+        "'",
+        "\"",
+        "`",
+        "a'b\"c",
+        "%",
+        "_",
+        "\\",
+        "/",
+        "..",
+        "a/b",
+        "a:b",
+        "a b",
+        " ",
+        "\n",
+        "\r\n",
+        "\t",
+        "\u{0}",
+        "a\u{0}b",
+        "👩‍👩‍👧",
+        "é",
+        "e\u{301}",
+        "A",
+        "a",
+        "null",
+        "0",
+        "00",
+        "-1",
+        "1e3",
+        "{}",
+        "*",
+        "?",
+        "$1",
+        ":1",
+        "--",
+        "\u{202e}x",
+        "\u{feff}",
+        &long,
+    ];
+    odd.iter().map(|id| (*id).to_owned()).collect()
+}
+
+async fn odd_ids(lab: &Lab) -> Checked {
+    let odd = odd();
+    round_trip(lab, odd.iter().map(|id| message(id)).collect()).await?;
+    // As users and chats: all beside each other, none taken for another.
+    let desk = Desk::new(lab.open("odd").await?, "ada", "chat");
+    for (i, id) in odd.iter().enumerate() {
+        let theirs = desk.other(id, &odd[odd.len() - 1 - i]);
+        theirs.create().await?;
+        theirs.applied(theirs.extend("", [format!("m{i}").as_str()])).await?;
+    }
+    for (i, id) in odd.iter().enumerate() {
+        let theirs = desk.other(id, &odd[odd.len() - 1 - i]);
+        theirs.expect_chain("main", &[&format!("m{i}")]).await?;
+        let listed = summary(&theirs).await?.map(|item| (item.chat.chat, item.messages));
+        same(format!("the chat of user {id:?} in the listing"), &listed, &Some((theirs.chat.clone(), 1)))?;
+    }
+    Ok(())
+}
+
+async fn odd_names_and_titles(lab: &Lab) -> Checked {
+    let odd = odd();
+    let desk = lab.desk().await?;
+    desk.applied(desk.extend("", ["a"])).await?;
+    let mut expected = vec!["main".to_owned()];
+    for (i, name) in odd.iter().enumerate() {
+        let new = format!("on-{i}");
+        desk.applied(desk.fork(name, "a", [new.as_str()])).await?;
+        desk.expect_chain(name, &["a", &new]).await?;
+        desk.history().set_checkpoint(&desk.chat, &name.as_str().into(), &new.into(), desk.at()).await?;
+        let mut keyed = desk.stay();
+        keyed.key = Some(name.as_str().into());
+        desk.applied(keyed).await?;
+        let mut fragment = crate::desk::stored("", name);
+        fragment.id = Some(name.as_str().into());
+        desk.fragments().put_fragments(&desk.chat, &[fragment], desk.at()).await?;
+        expected.push(name.clone());
+    }
+    let names: Vec<_> = desk.heads().await?.into_iter().map(|(name, _)| name.to_string()).collect();
+    same("the branches", &names, &expected)?;
+    let mut sorted = odd.clone();
+    sorted.sort();
+    let checkpoints = desk.history().checkpoints(&desk.chat).await?;
+    let checkpoints: Vec<_> = checkpoints.iter().map(|checkpoint| checkpoint.name.to_string()).collect();
+    same("the checkpoints", &checkpoints, &sorted)?;
+    let fragments = desk.fragments().fragments(&desk.chat).await?;
+    let fragments: Vec<_> = fragments.iter().flat_map(|f| &f.id).map(ToString::to_string).collect();
+    same("the fragments", &fragments, &odd)?;
+
+    let name = ForkName::NextVersionOf("it's\n".into());
+    let fork = Commit { target: Target::Fork { name, at: None, activate: false }, ..desk.stay() };
+    same("a version of an odd name", &desk.applied(fork).await?.branch, &Some("it's\n-v2".into()))?;
+    for title in ["", "\u{0}", "Ünï 👩‍👩‍👧 \n\"'", &"é".repeat(2048)] {
+        let chat = desk.other("titles", &format!("{title:.10}.")).chat;
+        let new = NewChat { title: Some(title.to_owned()), ..NewChat::new(chat.clone(), desk.at()) };
+        let _ = desk.history().create_chat(new).await?;
+        let read = desk.history().chat(&chat).await?.and_then(|chat| chat.title);
+        same("a title", &read, &Some(title.to_owned()))?;
+    }
+    same("the chain of main", &ids(&desk.whole("main").await?), &vec!["a".to_owned()])
+}
+
+async fn metadata_order_and_digits(lab: &Lab) -> Checked {
+    let desk = Desk::new(lab.open("metadata").await?, "ada", "chat");
+    let texts = [
+        r#"{"z":1,"a":{"y":2,"b":3}}"#,
+        "12345678901234567890123",
+        "1.50",
+        "1E400",
+        r#""\u0000 \ud83e\udd80""#,
+        r#""🦀""#,
+        "null",
+        "[ 1 ,  2 ]",
+    ];
+    let mut metadata = Metadata::default();
+    for (i, text) in texts.iter().enumerate() {
+        let json = Json::from_text(*text).map_err(|error| Stop::Fail(error.to_string()))?;
+        metadata.insert(format!("{} key.{i}", texts.len() - i), json);
+    }
+    let new = NewChat { metadata: metadata.clone(), ..NewChat::new(desk.chat.clone(), desk.at()) };
+    let _ = desk.history().create_chat(new).await?;
+    let entries = |metadata: &Metadata| -> Vec<String> {
+        metadata.iter().map(|(key, value)| format!("{key} = {value}")).collect()
+    };
+    let read = desk.history().chat(&desk.chat).await?.map(|chat| entries(&chat.metadata));
+    same("metadata, in order and as it was written", &read, &Some(entries(&metadata)))
+}

@@ -1,0 +1,91 @@
+//! Errors that can be acted on, and no content or secret where it does not belong.
+
+use context_core::{ChatPatch, Commit, ErrorKind, Metadata, NewChat, Retry};
+
+use crate::case::{Checked, cases};
+use crate::desk::{Desk, says, stored};
+use crate::expect::{ensure, refused, same};
+use crate::lab::Lab;
+
+cases!("hygiene": errors_say_what_was_tried, debug_shows_no_content, works_on_after_errors);
+
+const SECRET: &str = "hunter2-do-not-show";
+
+async fn errors_say_what_was_tried(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let absent = desk.other("ada", "absent");
+    let history = desk.history();
+    let errors = [
+        ("branches", refused("branches", history.branches(&absent.chat).await, ErrorKind::NotFound)?),
+        ("commit", refused("commit", history.commit(absent.extend("", ["a"])).await, ErrorKind::NotFound)?),
+        (
+            "set_checkpoint",
+            refused(
+                "set_checkpoint",
+                history.set_checkpoint(&desk.chat, &"c".into(), &"ghost".into(), desk.at()).await,
+                ErrorKind::NotFound,
+            )?,
+        ),
+        ("create_chat", {
+            let new = NewChat::new(desk.other("", "c").chat, desk.at());
+            refused("create_chat", history.create_chat(new).await, ErrorKind::Invalid)?
+        }),
+    ];
+    for (operation, error) in errors {
+        same("the operation an error names", &error.operation(), &operation)?;
+        same(format!("whether to retry {operation}"), &error.retry(), &Retry::Never)?;
+        let message = error.message();
+        let proper =
+            !message.is_empty() && !message.ends_with('.') && !message.starts_with(char::is_uppercase);
+        ensure(proper, || {
+            format!("the message of {operation}: expected lowercase without a full stop, saw {message:?}")
+        })?;
+        ensure(error.context().next().is_some(), || {
+            format!("an error of {operation}: expected it to name the thing, saw {error}")
+        })?;
+    }
+    Ok(())
+}
+
+async fn debug_shows_no_content(lab: &Lab) -> Checked {
+    let desk = Desk::new(lab.open("debug").await?, "ada", "chat");
+    let metadata = Metadata::default().with("token", SECRET);
+    let new = NewChat {
+        title: Some(SECRET.into()),
+        metadata: metadata.clone(),
+        ..NewChat::new(desk.chat.clone(), desk.at())
+    };
+    let _ = desk.history().create_chat(new).await?;
+    let mut commit = Commit { nodes: vec![says("a", SECRET)], ..desk.extend("", []) };
+    commit.fragments = vec![stored("f", SECRET)];
+    commit.key = Some("k".into());
+    desk.applied(commit.clone()).await?;
+    let mut texts = vec![("Debug of the store", format!("{:?} {:#?}", desk.store, desk.store))];
+    let mut too_long = commit.clone();
+    too_long.nodes = vec![says(&"x".repeat(600), SECRET)];
+    too_long.patch = Some(ChatPatch { set: metadata, ..ChatPatch::default() });
+    let mut same_key = commit;
+    same_key.nodes = vec![says("b", SECRET)];
+    for (what, commit) in [("a refused id", too_long), ("a used key", same_key)] {
+        let error = refused(what, desk.history().commit(commit).await, ErrorKind::Invalid)?;
+        texts.push((what, format!("{error} {error:?}")));
+    }
+    for (what, text) in texts {
+        ensure(!text.contains(SECRET), || format!("{what} shows content: {text}"))?;
+    }
+    Ok(())
+}
+
+async fn works_on_after_errors(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let mut head = String::new();
+    for i in 0..30 {
+        let ghost = desk.history().commit(desk.fork("side", "ghost", ["x"])).await;
+        refused("a fork behind nothing", ghost, ErrorKind::NotFound)?;
+        let _ = desk.commit(desk.extend("ghost", ["x"])).await?;
+        let next = format!("m{i}");
+        desk.applied(desk.extend(&head, [next.as_str()])).await?;
+        head = next;
+    }
+    same("the length after 30 commits between 60 refusals", &desk.whole("main").await?.len(), &30)
+}

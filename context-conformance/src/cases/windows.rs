@@ -1,0 +1,154 @@
+//! Windows: the end of a chain, and how much comes before it.
+
+use std::sync::Arc;
+
+use context_core::{Chain, Commit, Window};
+
+use crate::case::{Checked, cases};
+use crate::desk::{Desk, boundary, id, ids, message, owned};
+use crate::expect::same;
+use crate::lab::Lab;
+
+cases!("windows":
+    cut_where_they_say,
+    cut_on_forks,
+    cut_on_chains_to_a_message,
+    newest_boundary_counts,
+    tokens_take_at_least_one,
+    after_tells_what_is_new,
+);
+
+/// Every kind of window, with edges.
+fn windows() -> Vec<Window> {
+    let mut windows = vec![Window::Whole, Window::Boundary];
+    windows.extend([0, 1, 2, 15, 16, 17, 49, 50, 51, 99, 100, 101, usize::MAX].map(Window::Last));
+    windows.extend([0, 1, 9, 10, 11, 39, 40, 155, 400, 5000, u64::MAX].map(Window::Tokens));
+    windows.extend(
+        ["m0", "m1", "m40", "m50", "m51", "m98", "m99", "x", "y", "cut", "ghost"]
+            .map(|id| Window::After(id.into())),
+    );
+    windows
+}
+
+/// 100 messages, every third counted, with boundaries among them, in commits of mixed sizes; and a fork.
+async fn filled(lab: &Lab) -> Checked<Desk> {
+    let desk = lab.desk().await?;
+    let mut head = String::new();
+    let mut next = 0;
+    for size in [1, 1, 1, 20, 1, 30, 1, 1, 14, 30] {
+        let nodes = (next..next + size).map(|i| match i {
+            10 | 50 => boundary(&format!("m{i}")),
+            i if i % 3 == 0 => Arc::new((*message(&format!("m{i}"))).clone().with_tokens(10 + i % 7)),
+            i => message(&format!("m{i}")),
+        });
+        let commit = Commit { nodes: nodes.collect(), ..desk.extend(&head, []) };
+        desk.applied(commit).await?;
+        next += size;
+        head = format!("m{}", next - 1);
+    }
+    desk.applied(desk.fork("side", "m40", ["x", "y"])).await?;
+    Ok(desk)
+}
+
+/// The window that is read must be the window of the whole chain.
+fn check(what: &str, window: &Window, whole: &Chain, seen: &Chain) -> Checked {
+    let expected = window.of(whole);
+    let did = format!("{what} through {window:?}");
+    same(
+        format!("{did}: how many are left out, and the rest"),
+        &(seen.skipped(), ids(seen)),
+        &(expected.skipped(), ids(&expected)),
+    )?;
+    same(did, seen, &expected)
+}
+
+async fn cut_where_they_say(lab: &Lab) -> Checked {
+    let desk = filled(lab).await?;
+    let whole = desk.whole("main").await?;
+    same("the length of main", &whole.len(), &100)?;
+    for window in windows() {
+        check("main", &window, &whole, &desk.read("main", window.clone()).await?)?;
+    }
+    Ok(())
+}
+
+async fn cut_on_forks(lab: &Lab) -> Checked {
+    let desk = filled(lab).await?;
+    let whole = desk.whole("side").await?;
+    same("the length of side", &whole.len(), &43)?;
+    for window in windows() {
+        check("side", &window, &whole, &desk.read("side", window.clone()).await?)?;
+    }
+    Ok(())
+}
+
+async fn cut_on_chains_to_a_message(lab: &Lab) -> Checked {
+    let desk = filled(lab).await?;
+    for end in ["m0", "m30", "m50", "m64", "x"] {
+        let whole = desk.read_to(end, Window::Whole).await?;
+        for window in windows() {
+            let seen = desk.read_to(end, window.clone()).await?;
+            check(&format!("the chain to {end:?}"), &window, &whole, &seen)?;
+        }
+    }
+    Ok(())
+}
+
+async fn newest_boundary_counts(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let expect = async |did: &str, skipped: u64, rest: &[&str]| {
+        let seen = desk.read("main", Window::Boundary).await?;
+        same(
+            format!("from the newest boundary on, {did}"),
+            &(seen.skipped(), ids(&seen)),
+            &(skipped, owned(rest)),
+        )
+    };
+    desk.applied(desk.extend("", ["a", "b"])).await?;
+    expect("without one", 0, &["a", "b"]).await?;
+    for (expected, name) in [("b", "cut1"), ("c", "cut2")] {
+        let commit = Commit { nodes: vec![boundary(name)], ..desk.extend(expected, []) };
+        desk.applied(commit).await?;
+        expect("which is the head", if name == "cut1" { 2 } else { 4 }, &[name]).await?;
+        if name == "cut1" {
+            desk.applied(desk.extend("cut1", ["c"])).await?;
+            expect("with a message behind it", 2, &["cut1", "c"]).await?;
+        }
+    }
+    // A branch that leaves before a boundary does not see it.
+    desk.applied(desk.fork("side", "c", ["d"])).await?;
+    let seen = desk.read("side", Window::Boundary).await?;
+    same("on a branch that left between two", &ids(&seen), &owned(&["cut1", "c", "d"]))?;
+    desk.applied(desk.fork("early", "a", ["e"])).await?;
+    let seen = desk.read("early", Window::Boundary).await?;
+    same("on a branch that left before the first", &(seen.skipped(), ids(&seen)), &(0, owned(&["a", "e"])))
+}
+
+async fn tokens_take_at_least_one(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let counted = |name: &str, tokens| Arc::new((*message(name)).clone().with_tokens(tokens));
+    let nodes = vec![counted("a", 5), counted("zero", 0), counted("big", u32::MAX), counted("z", 3)];
+    desk.applied(Commit { nodes, ..desk.extend("", []) }).await?;
+    for (budget, rest) in [(0, &["z"][..]), (3, &["z"]), (u64::from(u32::MAX) + 3, &["zero", "big", "z"])] {
+        let seen = desk.read("main", Window::Tokens(budget)).await?;
+        same(format!("at most {budget} tokens"), &ids(&seen), &owned(rest))?;
+    }
+    Ok(())
+}
+
+async fn after_tells_what_is_new(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    desk.fill(20, 3).await?;
+    desk.applied(desk.fork("side", "m4", ["x"])).await?;
+    let read = async |after: &str| {
+        let seen = desk.read("main", Window::After(after.into())).await?;
+        Checked::Ok((seen.skipped(), seen.len(), seen.head().cloned()))
+    };
+    same("after the head", &read("m19").await?, &(20, 0, None))?;
+    same("after the one before the head", &read("m18").await?, &(19, 1, id("m19")))?;
+    same("after the root", &read("m0").await?, &(1, 19, id("m19")))?;
+    same("after a message of another branch", &read("x").await?, &(0, 20, id("m19")))?;
+    same("after a message that is nowhere", &read("ghost").await?, &(0, 20, id("m19")))?;
+    let seen = desk.read("side", Window::After("m19".into())).await?;
+    same("on a fork, after a message behind its place", &(seen.skipped(), seen.len()), &(0, 6))
+}

@@ -1,0 +1,184 @@
+//! Terse ways to write to and read from one chat, so that a case is a few readable lines.
+
+use std::sync::Arc;
+
+use context_core::{
+    Branch, BranchName, Chain, ChainEnd, Chat, ChatRef, Commit, CommitOutcome, Committed, Encoded, ForkName,
+    FragmentStore, HistoryStore, Message, MessageId, Metadata, NewChat, Node, NodeKind, Role, Store,
+    StoredFragment, Target, Timestamp, Window,
+};
+
+use crate::case::Checked;
+use crate::expect::{applied, same};
+use crate::fixed::FixedClock;
+
+/// A chat of a user in a store, and a clock that ticks with every write.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) chat: ChatRef,
+    clock: Arc<FixedClock>,
+}
+
+impl Desk {
+    pub(crate) fn new(store: Arc<dyn Store>, user: &str, chat: &str) -> Self {
+        let clock = Arc::new(FixedClock::at(1_700_000_000_000_000));
+        Self { store, chat: ChatRef::new(user, chat), clock }
+    }
+
+    /// Another chat of the same store and clock.
+    pub(crate) fn other(&self, user: &str, chat: &str) -> Self {
+        Self { chat: ChatRef::new(user, chat), ..self.clone() }
+    }
+
+    /// The same chat through another handle.
+    pub(crate) fn through(&self, store: Arc<dyn Store>) -> Self {
+        Self { store, ..self.clone() }
+    }
+
+    pub(crate) fn history(&self) -> &dyn HistoryStore {
+        self.store.history()
+    }
+
+    pub(crate) fn fragments(&self) -> &dyn FragmentStore {
+        self.store.fragments()
+    }
+
+    /// A new time.
+    pub(crate) fn at(&self) -> Timestamp {
+        self.clock.tick()
+    }
+
+    pub(crate) async fn create(&self) -> Checked<Chat> {
+        Ok(self.history().create_chat(NewChat::new(self.chat.clone(), self.at())).await?.into_chat())
+    }
+
+    pub(crate) fn stay(&self) -> Commit {
+        Commit::new(self.chat.clone(), Target::Stay, self.at())
+    }
+
+    /// New messages on `main`, behind `expected` (nothing: `""`).
+    pub(crate) fn extend<'a>(&self, expected: &str, ids: impl IntoIterator<Item = &'a str>) -> Commit {
+        self.extend_on("main", expected, ids)
+    }
+
+    pub(crate) fn extend_on<'a>(
+        &self,
+        branch: &str,
+        expected: &str,
+        ids: impl IntoIterator<Item = &'a str>,
+    ) -> Commit {
+        let target = Target::Extend { branch: branch.into(), expected: id(expected) };
+        self.with(target, ids)
+    }
+
+    /// A new branch behind `at` (nothing: `""`), not activated.
+    pub(crate) fn fork<'a>(&self, name: &str, at: &str, ids: impl IntoIterator<Item = &'a str>) -> Commit {
+        let name = ForkName::Exact(name.into());
+        self.with(Target::Fork { name, at: id(at), activate: false }, ids)
+    }
+
+    /// The next version of a branch behind `at`.
+    pub(crate) fn next_version(&self, base: &str, at: &str) -> Commit {
+        let name = ForkName::NextVersionOf(base.into());
+        self.with(Target::Fork { name, at: id(at), activate: false }, [])
+    }
+
+    fn with<'a>(&self, target: Target, ids: impl IntoIterator<Item = &'a str>) -> Commit {
+        let nodes = ids.into_iter().map(message).collect();
+        Commit { nodes, ..Commit::new(self.chat.clone(), target, self.at()) }
+    }
+
+    pub(crate) async fn commit(&self, commit: Commit) -> Checked<CommitOutcome> {
+        Ok(self.history().commit(commit).await?)
+    }
+
+    /// Commits, and it must be written.
+    pub(crate) async fn applied(&self, commit: Commit) -> Checked<Committed> {
+        let did = format!("a commit to {:?} of {} messages", commit.target, commit.nodes.len());
+        applied(did, self.commit(commit).await?)
+    }
+
+    /// Messages `m0`, `m1`, … on `main`, in commits of at most `per_commit`.
+    pub(crate) async fn fill(&self, count: usize, per_commit: usize) -> Checked<Vec<String>> {
+        let ids: Vec<_> = (0..count).map(|i| format!("m{i}")).collect();
+        let mut head = String::new();
+        for part in ids.chunks(per_commit) {
+            self.applied(self.extend(&head, part.iter().map(String::as_str))).await?;
+            head = part.last().cloned().unwrap_or_default();
+        }
+        Ok(ids)
+    }
+
+    pub(crate) async fn read(&self, branch: &str, window: Window) -> Checked<Chain> {
+        Ok(self.history().chain(&self.chat, &ChainEnd::Branch(branch.into()), &window).await?)
+    }
+
+    pub(crate) async fn read_to(&self, message: &str, window: Window) -> Checked<Chain> {
+        Ok(self.history().chain(&self.chat, &ChainEnd::Message(message.into()), &window).await?)
+    }
+
+    pub(crate) async fn whole(&self, branch: &str) -> Checked<Chain> {
+        self.read(branch, Window::Whole).await
+    }
+
+    /// The branch must have exactly these messages.
+    pub(crate) async fn expect_chain(&self, branch: &str, expected: &[&str]) -> Checked {
+        let chain = self.whole(branch).await?;
+        same(format!("reading all of {branch:?}"), &ids(&chain), &owned(expected))
+    }
+
+    pub(crate) async fn branch(&self, name: &str) -> Checked<Option<Branch>> {
+        let branches = self.history().branches(&self.chat).await?;
+        Ok(branches.into_iter().find(|branch| branch.name == *name))
+    }
+
+    /// The branches and where they are.
+    pub(crate) async fn heads(&self) -> Checked<Vec<(BranchName, Option<MessageId>)>> {
+        let branches = self.history().branches(&self.chat).await?;
+        Ok(branches.into_iter().map(|branch| (branch.name, branch.head)).collect())
+    }
+}
+
+/// An id, or nothing for the empty text.
+pub(crate) fn id(text: &str) -> Option<MessageId> {
+    (!text.is_empty()).then(|| text.into())
+}
+
+pub(crate) fn owned(ids: &[&str]) -> Vec<String> {
+    ids.iter().map(|id| (*id).to_owned()).collect()
+}
+
+pub(crate) fn ids(chain: &Chain) -> Vec<String> {
+    chain.iter().map(|node| node.id.to_string()).collect()
+}
+
+/// A user message that says which one it is.
+pub(crate) fn message(id: &str) -> Arc<Node> {
+    says(id, &format!("this is {id}"))
+}
+
+pub(crate) fn says(id: &str, text: &str) -> Arc<Node> {
+    Arc::new(Node::new(id, Message::text(Role::User, text), Timestamp::from_micros(7)))
+}
+
+/// A message with a body of these bytes, which are of a kind that nobody knows.
+pub(crate) fn raw(id: &str, bytes: impl Into<Vec<u8>>) -> Arc<Node> {
+    let body = Encoded::new("x-raw", 3, bytes.into());
+    Arc::new(Node::from_encoded(id.into(), NodeKind::Message(Role::User), Timestamp::from_micros(7), body))
+}
+
+/// A cut.
+pub(crate) fn boundary(id: &str) -> Arc<Node> {
+    let body = Encoded::new("boundary", 1, &b"{}"[..]);
+    Arc::new(Node::from_encoded(id.into(), NodeKind::Boundary, Timestamp::from_micros(7), body))
+}
+
+/// A fragment with an id (or none: `""`).
+pub(crate) fn stored(id: &str, text: &str) -> StoredFragment {
+    StoredFragment {
+        id: (!id.is_empty()).then(|| id.into()),
+        metadata: Metadata::default(),
+        body: Encoded::new("x-note", 1, text.as_bytes().to_vec()),
+    }
+}

@@ -1,0 +1,90 @@
+//! The suite as a test program: one test per case, with names, filters and skips as `cargo test` and nextest
+//! know them.
+
+use std::fs::OpenOptions;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::case::{Case, Verdict};
+use crate::cases;
+use crate::report::Line;
+use crate::run::run_case;
+use crate::settings::{Settings, report_file};
+use crate::subject::Subject;
+
+/// What [`conformance_main!`](crate::conformance_main) runs: reads the arguments of the process, runs the cases
+/// they pick and gives the exit code.
+pub fn main(subject: impl Subject) -> ExitCode {
+    let arguments = Arguments::from_args();
+    let program = match Program::new(subject) {
+        Ok(program) => Arc::new(program),
+        Err(error) => {
+            let trial = Trial::test("runtime", move || Err(Failed::from(error)));
+            return libtest_mimic::run(&arguments, vec![trial]).exit_code();
+        }
+    };
+    let trials = cases::all().map(|case| {
+        let program = Arc::clone(&program);
+        Trial::ignorable_test(case.to_string(), move || program.run(case))
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}
+
+struct Program {
+    subject: Arc<dyn Subject>,
+    settings: Settings,
+    runtime: Runtime,
+}
+
+impl Program {
+    fn new(subject: impl Subject) -> std::io::Result<Self> {
+        let runtime = Builder::new_multi_thread().worker_threads(4).enable_all().build()?;
+        Ok(Self { subject: Arc::new(subject), settings: Settings::from_env(), runtime })
+    }
+
+    fn run(&self, case: &'static Case) -> Result<Completion, Failed> {
+        let subject = Arc::clone(&self.subject);
+        let verdict = self.runtime.block_on(run_case(subject, &self.settings, case));
+        self.report(case, &verdict)?;
+        match verdict {
+            Verdict::Pass => Ok(Completion::Completed),
+            Verdict::Skip(reason) => Ok(Completion::ignored_with(reason)),
+            Verdict::Fail(text) => Err(format!("{text}\nseed {:#x}", self.settings.seed).into()),
+        }
+    }
+
+    fn report(&self, case: &'static Case, verdict: &Verdict) -> std::io::Result<()> {
+        let Some(path) = report_file() else { return Ok(()) };
+        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+        Line::new(self.subject.name(), self.settings.seed, case, verdict).write(&mut file)
+    }
+}
+
+/// Makes a test program of the suite, for a target with `harness = false`. The argument is an expression that
+/// makes the [`Subject`](crate::Subject).
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use context_conformance::Subject;
+/// # use context_core::{Result, Store};
+/// # struct MyStore;
+/// # #[async_trait::async_trait]
+/// # impl Subject for MyStore {
+/// #     fn name(&self) -> &str { "mine" }
+/// #     async fn open(&self, _: &str) -> Result<Arc<dyn Store>> { Ok(Arc::new(context_store_inmem::InMemoryStore::default())) }
+/// #     async fn reopen(&self, _: &str) -> Result<Option<Arc<dyn Store>>> { Ok(None) }
+/// #     async fn second_handle(&self, _: &str) -> Result<Option<Arc<dyn Store>>> { Ok(None) }
+/// # }
+/// context_conformance::conformance_main!(MyStore);
+/// ```
+#[macro_export]
+macro_rules! conformance_main {
+    ($subject:expr) => {
+        fn main() -> ::std::process::ExitCode {
+            $crate::main($subject)
+        }
+    };
+}

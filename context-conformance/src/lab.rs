@@ -1,0 +1,67 @@
+//! What a case works with: the subject, names that are its own, and a first chat.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use context_core::{Store, StoreInfo};
+
+use crate::case::{Case, Checked, Stop};
+use crate::desk::Desk;
+use crate::settings::Settings;
+use crate::subject::Subject;
+
+pub(crate) struct Lab {
+    subject: Arc<dyn Subject>,
+    pub(crate) settings: Settings,
+    /// In front of every namespace, so that no two cases share one.
+    prefix: String,
+    desks: AtomicU32,
+}
+
+impl Lab {
+    pub(crate) fn new(subject: Arc<dyn Subject>, settings: Settings, case: &Case) -> Self {
+        let prefix = format!("{}-{}", case.group, case.name);
+        Self { subject, settings, prefix, desks: AtomicU32::new(0) }
+    }
+
+    pub(crate) fn subject(&self) -> &dyn Subject {
+        &*self.subject
+    }
+
+    /// The full name of one of this case's namespaces.
+    pub(crate) fn namespace(&self, name: &str) -> String {
+        format!("{}-{name}", self.prefix)
+    }
+
+    pub(crate) async fn open(&self, name: &str) -> Checked<Arc<dyn Store>> {
+        Ok(self.subject.open(&self.namespace(name)).await?)
+    }
+
+    /// The same store after everything in memory is gone.
+    pub(crate) async fn reopen(&self, name: &str) -> Checked<Arc<dyn Store>> {
+        let store = self.subject.reopen(&self.namespace(name)).await?;
+        store.ok_or_else(|| Stop::Fail("claims durability, but cannot be reopened".to_owned()))
+    }
+
+    pub(crate) async fn second_handle(&self, name: &str) -> Checked<Arc<dyn Store>> {
+        let store = self.subject.second_handle(&self.namespace(name)).await?;
+        store.ok_or_else(|| Stop::Skip("offers no second handle".to_owned()))
+    }
+
+    /// A fresh store with one empty chat in it.
+    pub(crate) async fn desk(&self) -> Checked<Desk> {
+        let n = self.desks.fetch_add(1, Ordering::Relaxed);
+        self.desk_in(&format!("desk-{n}")).await
+    }
+
+    /// A fresh store of this name with one empty chat in it.
+    pub(crate) async fn desk_in(&self, name: &str) -> Checked<Desk> {
+        let desk = Desk::new(self.open(name).await?, "ada", "chat");
+        desk.create().await?;
+        Ok(desk)
+    }
+
+    pub(crate) async fn info(&self) -> Checked<StoreInfo> {
+        Ok(self.open("info").await?.info())
+    }
+}

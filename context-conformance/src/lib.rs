@@ -1,0 +1,84 @@
+//! Proves that a store keeps the contract of [`context_core::Store`]. A dev-dependency, never more.
+//!
+//! # Prove your store
+//!
+//! Say how to open it, in an integration test `tests/conformance.rs` with `harness = false`:
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use async_trait::async_trait;
+//! use context_conformance::Subject;
+//! use context_core::{Result, Store};
+//! use context_store_inmem::InMemoryStore;
+//!
+//! struct InMemory;
+//!
+//! #[async_trait]
+//! impl Subject for InMemory {
+//!     fn name(&self) -> &str {
+//!         "inmem"
+//!     }
+//!
+//!     async fn open(&self, _namespace: &str) -> Result<Arc<dyn Store>> {
+//!         Ok(Arc::new(InMemoryStore::default()))
+//!     }
+//!
+//!     async fn reopen(&self, _namespace: &str) -> Result<Option<Arc<dyn Store>>> {
+//!         Ok(None) // right, since it says `Durability::Process`
+//!     }
+//!
+//!     async fn second_handle(&self, _namespace: &str) -> Result<Option<Arc<dyn Store>>> {
+//!         Ok(None) // right, since it says that it is not shared
+//!     }
+//! }
+//!
+//! context_conformance::conformance_main!(InMemory);
+//! ```
+//!
+//! `cargo test --test conformance` then runs one test per case; filters, `--list` and nextest work as usual. A
+//! new case reaches every store with an upgrade of this crate.
+//!
+//! In a test of your own, [`assert_conforms`] does the same in one call, and [`run`] gives a [`Report`].
+//!
+//! # Skips are honest
+//!
+//! A case is only skipped if the store does not claim the ability ([`Requires`]); it is shown as ignored, with
+//! the reason. A store that claims durability and whose subject cannot reopen it fails.
+//!
+//! # Repeating a failure
+//!
+//! Random cases begin at a fixed seed, which a failure prints. The environment sets it and more:
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `CONTEXT_CONFORMANCE_SEED` | where random cases begin |
+//! | `CONTEXT_CONFORMANCE_CASES` | how many random sequences are tried |
+//! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case appends a line of JSON |
+//!
+//! The kit reads no clock and draws no randomness. What it does not do: provision servers, measure speed, kill
+//! processes.
+
+mod case;
+mod cases;
+mod desk;
+mod expect;
+mod fixed;
+mod harness;
+mod lab;
+mod model;
+mod random;
+mod report;
+mod run;
+mod settings;
+mod subject;
+mod visible;
+
+pub use case::{Case, Requires, Verdict};
+pub use cases::all as cases;
+pub use fixed::{FixedClock, SequenceIds};
+pub use harness::main;
+pub use report::{CaseResult, Report, SUITE_VERSION};
+pub use run::{assert_conforms, run, run_with};
+pub use settings::Settings;
+pub use subject::Subject;

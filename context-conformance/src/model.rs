@@ -1,0 +1,196 @@
+//! What a store must look like after any sequence of writes: a small pure model to compare with.
+//!
+//! It is written for being obviously right: lists that are searched, everything cloned. It knows nothing of
+//! limits, times of listings or users; the cases for those are elsewhere.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use context_core::{
+    Branch, BranchName, Chain, Chat, ChatSummary, Checkpoint, CheckpointName, Commit, CommitKey,
+    CommitOutcome, Committed, MessageId, Node, Placed, Revision, StoredFragment, Target, Timestamp,
+};
+
+use crate::visible::Visible;
+
+/// One chat.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    pub(crate) chat: Chat,
+    pub(crate) branches: Vec<Branch>,
+    pub(crate) messages: BTreeMap<MessageId, Placed>,
+    revisions: BTreeMap<MessageId, Vec<Revision>>,
+    checkpoints: BTreeMap<CheckpointName, Checkpoint>,
+    pub(crate) fragments: Vec<StoredFragment>,
+    keys: BTreeMap<CommitKey, ([u8; 32], Committed)>,
+}
+
+/// What a commit comes to: an outcome, or a refusal of some kind.
+pub(crate) type Expected = Result<CommitOutcome, context_core::ErrorKind>;
+
+impl Model {
+    pub(crate) fn new(chat: Chat) -> Self {
+        let main = Branch::new(chat.active.clone(), None, 0, true, chat.created_at);
+        Self {
+            chat,
+            branches: vec![main],
+            messages: BTreeMap::new(),
+            revisions: BTreeMap::new(),
+            checkpoints: BTreeMap::new(),
+            fragments: Vec::new(),
+            keys: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn head(&self, name: &BranchName) -> Option<Option<MessageId>> {
+        self.branches.iter().find(|branch| branch.name == *name).map(|branch| branch.head.clone())
+    }
+
+    /// The messages from the root to this one.
+    fn path(&self, end: Option<&MessageId>) -> Vec<Arc<Node>> {
+        let mut path = Vec::new();
+        let mut next = end.and_then(|id| self.messages.get(id));
+        while let Some(placed) = next {
+            path.insert(0, Arc::clone(&placed.node));
+            next = placed.parent.as_ref().and_then(|id| self.messages.get(id));
+        }
+        path
+    }
+
+    pub(crate) fn visible(&self) -> Visible {
+        let mut branches = self.branches.clone();
+        branches.iter_mut().for_each(|branch| branch.active = branch.name == self.chat.active);
+        let chain =
+            |branch: &Branch| (branch.name.clone(), Chain::from_nodes(0, self.path(branch.head.as_ref())));
+        Visible {
+            summary: ChatSummary::new(self.chat.clone(), self.messages.len() as u64, branches.len() as u64),
+            chains: branches.iter().map(chain).collect(),
+            branches,
+            messages: self.messages.values().cloned().collect(),
+            revisions: self.revisions.clone().into_iter().collect(),
+            checkpoints: self.checkpoints.values().cloned().collect(),
+            fragments: self.fragments.clone(),
+        }
+    }
+
+    pub(crate) fn set_checkpoint(&mut self, checkpoint: Checkpoint) -> bool {
+        let known = self.messages.contains_key(&checkpoint.message);
+        if known {
+            self.chat.updated_at = checkpoint.created_at;
+            self.checkpoints.insert(checkpoint.name.clone(), checkpoint);
+        }
+        known
+    }
+
+    pub(crate) fn delete_checkpoint(&mut self, name: &CheckpointName) -> bool {
+        self.checkpoints.remove(name).is_some()
+    }
+
+    pub(crate) fn activate(&mut self, name: &BranchName, at: Timestamp) -> bool {
+        let known = self.head(name).is_some();
+        if known {
+            self.chat.active = name.clone();
+            self.chat.updated_at = at;
+        }
+        known
+    }
+
+    pub(crate) fn put_fragments(&mut self, new: &[StoredFragment]) {
+        for new in new {
+            match self.fragments.iter_mut().find(|old| old.is_replaced_by(new)) {
+                Some(old) => *old = new.clone(),
+                None => self.fragments.push(new.clone()),
+            }
+        }
+    }
+
+    pub(crate) fn commit(&mut self, commit: &Commit) -> Expected {
+        use context_core::ErrorKind::{Invalid, NotFound};
+
+        if let Some((digest, committed)) = commit.key.as_ref().and_then(|key| self.keys.get(key)) {
+            let same = *digest == commit.digest();
+            return if same { Ok(CommitOutcome::Replayed(committed.clone())) } else { Err(Invalid) };
+        }
+        if let Some(outcome) = self.stored_before(commit) {
+            return Ok(outcome);
+        }
+        let conflict = |actual| Ok(CommitOutcome::Conflict { actual });
+        let (name, base) = match &commit.target {
+            Target::Stay => (None, None),
+            Target::Extend { branch, expected } => match self.head(branch) {
+                None => return Err(NotFound),
+                Some(head) if head != *expected => return conflict(head),
+                Some(head) => (Some(branch.clone()), head),
+            },
+            Target::Fork { name, at, .. } => {
+                if at.as_ref().is_some_and(|at| !self.messages.contains_key(at)) {
+                    return Err(NotFound);
+                }
+                match name.choose(|name| self.head(name).is_some()) {
+                    None => return conflict(self.head(name.base()).flatten()),
+                    Some(name) => (Some(name), at.clone()),
+                }
+            }
+        };
+        if commit.amendments.iter().any(|node| !self.messages.contains_key(&node.id)) {
+            return Err(NotFound);
+        }
+        if let Some(patch) = &commit.patch {
+            patch.apply(&mut self.chat).map_err(|error| error.kind())?;
+        }
+        self.chat.updated_at = commit.at;
+        let mut head = base;
+        for node in &commit.nodes {
+            let depth = self.path(head.as_ref()).len() as u64;
+            self.messages.insert(node.id.clone(), Placed::new(Arc::clone(node), head, depth));
+            head = Some(node.id.clone());
+        }
+        for by in &commit.amendments {
+            if let Some(placed) = self.messages.get_mut(&by.id) {
+                let was = Revision::new(Arc::clone(&placed.node), commit.at);
+                self.revisions.entry(by.id.clone()).or_default().push(was);
+                placed.node = Arc::new(placed.node.amended(by));
+            }
+        }
+        self.put_fragments(&commit.fragments);
+        if let Some(name) = &name {
+            if self.head(name).is_none() {
+                self.branches.push(Branch::new(name.clone(), None, 0, false, commit.at));
+            }
+            let length = self.path(head.as_ref()).len() as u64;
+            for branch in self.branches.iter_mut().filter(|branch| branch.name == *name) {
+                (branch.head, branch.length) = (head.clone(), length);
+            }
+            if matches!(commit.target, Target::Fork { activate: true, .. }) {
+                self.chat.active = name.clone();
+            }
+        }
+        let committed = Committed::new(name.clone(), name.and(head));
+        if let Some(key) = &commit.key {
+            self.keys.insert(key.clone(), (commit.digest(), committed.clone()));
+        }
+        Ok(CommitOutcome::Applied(committed))
+    }
+
+    fn stored_before(&self, commit: &Commit) -> Option<CommitOutcome> {
+        let stored = commit.nodes.iter().filter(|node| self.messages.contains_key(&node.id));
+        let ids: Vec<_> = stored.map(|node| node.id.clone()).collect();
+        let last = ids.last()?;
+        let branch = match &commit.target {
+            Target::Extend { branch, .. } => Some(branch),
+            Target::Fork { name: context_core::ForkName::Exact(name), .. } => Some(name),
+            _ => None,
+        };
+        let head = branch.and_then(|name| self.head(name)).flatten();
+        let path = self.path(head.as_ref());
+        let from = path.iter().position(|node| commit.nodes.first().is_some_and(|first| first.id == node.id));
+        let behind = from.and_then(|from| from.checked_sub(1)).map(|i| &path[i].id);
+        let run = from.and_then(|from| path.get(from..from + commit.nodes.len()));
+        let same = run
+            .is_some_and(|run| run.iter().zip(&commit.nodes).all(|(a, b)| a.id == b.id && a.same_content(b)));
+        if same && behind == commit.base() {
+            return Some(CommitOutcome::Replayed(Committed::new(branch.cloned(), Some(last.clone()))));
+        }
+        Some(CommitOutcome::Exists { ids })
+    }
+}

@@ -1,0 +1,107 @@
+//! Runs cases: one, all as data, or all as an assertion.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use context_core::Durability;
+
+use crate::case::{Case, Requires, Verdict};
+use crate::cases;
+use crate::lab::Lab;
+use crate::report::{CaseResult, Report};
+use crate::settings::Settings;
+use crate::subject::Subject;
+
+/// How long a case may take. A store that hangs is a failure, not a hanging test.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Runs the whole suite. Failures, also panics of the store, are in the report.
+///
+/// Needs a tokio runtime; one of several threads lets racers race.
+pub async fn run(subject: impl Subject) -> Report {
+    run_with(Arc::new(subject), &Settings::from_env(), |_| true).await
+}
+
+/// Runs the cases that `wanted` picks, with settings of the caller's own.
+pub async fn run_with(
+    subject: Arc<dyn Subject>,
+    settings: &Settings,
+    wanted: impl Fn(&Case) -> bool + Send,
+) -> Report {
+    let mut results = Vec::new();
+    for case in cases::all().filter(|case| wanted(case)) {
+        let verdict = run_case(Arc::clone(&subject), settings, case).await;
+        results.push(CaseResult { case, verdict });
+    }
+    Report { subject: subject.name().to_owned(), seed: settings.seed, results }
+}
+
+/// Runs the whole suite and panics with the report unless everything holds that the store claims.
+pub async fn assert_conforms(subject: impl Subject) {
+    let report = run(subject).await;
+    assert!(report.conforms(), "{report}");
+}
+
+/// Runs one case in a task of its own, so that a panic stays there.
+pub(crate) async fn run_case(subject: Arc<dyn Subject>, settings: &Settings, case: &'static Case) -> Verdict {
+    let lab = Lab::new(subject, settings.clone(), case);
+    let task = tokio::spawn(async move {
+        match lacks(&lab, case.requires).await {
+            Some(verdict) => verdict,
+            None => (case.run)(&lab).await,
+        }
+    });
+    let abort = task.abort_handle();
+    match tokio::time::timeout(PATIENCE, task).await {
+        Ok(Ok(verdict)) => verdict,
+        Ok(Err(error)) if error.is_panic() => {
+            Verdict::Fail(format!("panicked: {}", panic_text(&*error.into_panic())))
+        }
+        Ok(Err(_)) => Verdict::Fail("the runtime went away".to_owned()),
+        Err(_) => {
+            abort.abort();
+            Verdict::Fail(format!("did not end within {} s", PATIENCE.as_secs()))
+        }
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a text")
+}
+
+/// Why a case is not asked: an ability that is honestly absent is a skip, one that is claimed is a failure.
+async fn lacks(lab: &Lab, requires: Requires) -> Option<Verdict> {
+    if requires == Requires::Nothing {
+        return None;
+    }
+    let store = match lab.open("ability").await {
+        Ok(store) => store,
+        Err(stop) => return Some(Err(stop).into()),
+    };
+    let info = store.info();
+    let (absent, claimed, what) = match requires {
+        Requires::Nothing => (false, false, ""),
+        Requires::Durable if info.durability == Durability::Process => {
+            return Some(Verdict::Skip("not durable: it ends with the process".to_owned()));
+        }
+        Requires::Durable => {
+            drop(store);
+            match lab.subject().reopen(&lab.namespace("ability")).await {
+                Ok(reopened) => (reopened.is_none(), true, "durability"),
+                Err(error) => return Some(Err(error.into()).into()),
+            }
+        }
+        Requires::SecondHandle => match lab.subject().second_handle(&lab.namespace("ability")).await {
+            Ok(second) => (second.is_none(), info.shared, "to be shared"),
+            Err(error) => return Some(Err(error.into()).into()),
+        },
+        Requires::Maintenance => (store.maintenance().is_none(), false, "maintenance"),
+    };
+    match (absent, claimed) {
+        (false, _) => None,
+        (true, true) => Some(Verdict::Fail(format!("claims {what}, but the subject gives no way to see it"))),
+        (true, false) => Some(Verdict::Skip(format!("does not claim {what}"))),
+    }
+}

@@ -1,0 +1,62 @@
+//! What a run can be told from outside: by the caller, or for whole test programs by the environment.
+
+use std::env;
+use std::path::PathBuf;
+
+/// How random cases are run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Where random cases begin. Fixed unless set, so that a run can be repeated.
+    pub seed: u64,
+    /// How many random sequences a random case tries.
+    pub sequences: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { seed: 0x5eed, sequences: 60 }
+    }
+}
+
+impl Settings {
+    /// The settings of the environment: `CONTEXT_CONFORMANCE_SEED` (decimal, or hexadecimal behind `0x`) and
+    /// `CONTEXT_CONFORMANCE_CASES`. What is not set or not a number is as by default.
+    pub fn from_env() -> Self {
+        let default = Self::default();
+        let text = |name| env::var(name).ok();
+        Self {
+            seed: text("CONTEXT_CONFORMANCE_SEED").and_then(|seed| number(&seed)).unwrap_or(default.seed),
+            sequences: text("CONTEXT_CONFORMANCE_CASES")
+                .and_then(|count| count.parse().ok())
+                .unwrap_or(default.sequences),
+        }
+    }
+}
+
+/// Where the harness appends its report, if it is to.
+pub(crate) fn report_file() -> Option<PathBuf> {
+    env::var_os("CONTEXT_CONFORMANCE_REPORT").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_read_as_they_are_printed() {
+        let cases = [("0x5eed", Some(0x5eed)), ("12", Some(12)), ("", None), ("0x", None), ("twelve", None)];
+        for (text, expected) in cases {
+            assert_eq!(number(text), expected, "{text:?}");
+        }
+        let seed = u64::MAX;
+        assert_eq!(number(&format!("{seed:#x}")), Some(seed));
+    }
+}

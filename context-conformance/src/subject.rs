@@ -1,0 +1,31 @@
+//! What is proved: a store and the ways to come to it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use context_core::{Result, Store};
+
+/// A store under test. The implementor supplies isolation, the kit does the rest.
+///
+/// A namespace is a store of its own: a file, a schema, a key prefix. The kit makes up the names, odd ones
+/// included; map them to what the backend likes. Whatever is left behind, the subject cleans up.
+#[async_trait]
+pub trait Subject: Send + Sync + 'static {
+    /// What reports call it.
+    fn name(&self) -> &str;
+
+    /// An empty store for this namespace, also if the namespace was opened before.
+    async fn open(&self, namespace: &str) -> Result<Arc<dyn Store>>;
+
+    /// The store of an opened namespace, as another process would find it after the first one ended: nothing in
+    /// memory is shared, what was written is there. The kit has dropped all handles.
+    ///
+    /// `None` is only right for a store of [`Durability::Process`](context_core::Durability::Process).
+    async fn reopen(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>>;
+
+    /// Another handle to the store of an opened namespace, with connections of its own, while the first is in
+    /// use.
+    ///
+    /// `None` is only right for a store that is not [`shared`](context_core::StoreInfo::shared).
+    async fn second_handle(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>>;
+}

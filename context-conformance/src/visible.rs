@@ -1,0 +1,77 @@
+//! Everything that can be seen of a chat, as one value that can be compared.
+
+use context_core::{
+    Branch, BranchName, Chain, ChainEnd, ChatQuery, ChatSummary, Checkpoint, MessageId, Placed, Revision,
+    StoredFragment, Window,
+};
+
+use crate::case::Checked;
+use crate::desk::Desk;
+
+/// What a chat looks like from outside. Messages are ordered by id, since stores may order them as they like.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Visible {
+    pub(crate) summary: ChatSummary,
+    pub(crate) branches: Vec<Branch>,
+    pub(crate) chains: Vec<(BranchName, Chain)>,
+    pub(crate) messages: Vec<Placed>,
+    pub(crate) revisions: Vec<(MessageId, Vec<Revision>)>,
+    pub(crate) checkpoints: Vec<Checkpoint>,
+    pub(crate) fragments: Vec<StoredFragment>,
+}
+
+impl Visible {
+    /// Reads it; nothing if there is no such chat.
+    pub(crate) async fn of(desk: &Desk) -> Checked<Option<Self>> {
+        let (history, chat) = (desk.history(), &desk.chat);
+        if history.chat(chat).await?.is_none() {
+            return Ok(None);
+        }
+        let Some(summary) = summary(desk).await? else { return Ok(None) };
+        let branches = history.branches(chat).await?;
+        let mut chains = Vec::new();
+        for branch in &branches {
+            let end = ChainEnd::Branch(branch.name.clone());
+            chains.push((branch.name.clone(), history.chain(chat, &end, &Window::Whole).await?));
+        }
+        let mut messages = all_messages(desk, 1000).await?;
+        messages.sort_by(|a, b| a.node.id.cmp(&b.node.id));
+        let mut revisions = Vec::new();
+        for placed in messages.iter().filter(|placed| placed.node.revision > 0) {
+            let id = &placed.node.id;
+            revisions.push((id.clone(), history.revisions(chat, id).await?));
+        }
+        let checkpoints = history.checkpoints(chat).await?;
+        let fragments = desk.fragments().fragments(chat).await?;
+        Ok(Some(Self { summary, branches, chains, messages, revisions, checkpoints, fragments }))
+    }
+}
+
+/// The chat as the listing shows it.
+pub(crate) async fn summary(desk: &Desk) -> Checked<Option<ChatSummary>> {
+    let mut query = ChatQuery { limit: 1000, ..ChatQuery::new(&desk.chat.user) };
+    loop {
+        let page = desk.history().list_chats(&query).await?;
+        if let Some(found) = page.items.into_iter().find(|item| item.chat.chat == desk.chat) {
+            return Ok(Some(found));
+        }
+        query.after = page.next;
+        if query.after.is_none() {
+            return Ok(None);
+        }
+    }
+}
+
+/// All messages, page by page.
+pub(crate) async fn all_messages(desk: &Desk, limit: usize) -> Checked<Vec<Placed>> {
+    let mut all = Vec::new();
+    let mut after = None;
+    loop {
+        let page = desk.history().all_messages(&desk.chat, limit, after.as_ref()).await?;
+        all.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            return Ok(all);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What can be wrong with a store, and the subject that opens stores with that wrong.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use context_conformance::Subject;
+use context_core::{Result, Store};
+
+use crate::mutant::Mutant;
+
+/// How a store is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// Appends wherever the head is.
+    IgnoresExpected,
+    /// Says that there was a conflict, but not where the branch is.
+    HidesTheActualHead,
+    /// Writes the fragments of a commit before it looks at the head.
+    WritesBeforeChecking,
+    ForgetsKeys,
+    /// A known key is enough for a replay.
+    ReplaysWithoutComparing,
+    /// Returns the messages it has instead of one slot per id.
+    DropsHoles,
+    /// Follows at most 1,000 parents and says nothing.
+    BoundsTheDepth,
+    /// Reads the head, awaits, writes: right in every sequence, wrong in a race.
+    ChecksAwaitsActs,
+    ClaimsDurability,
+    ForgetsOnReopen,
+    SecondHandleIsAnotherStore,
+    /// Looks messages up by chat alone.
+    LeaksOtherUsers,
+    /// The branch ends at the amended message.
+    MovesHeadOnAmend,
+    /// Keeps only the newest earlier revision.
+    LosesRevisions,
+    /// Numbers a version by how many branches begin with its name.
+    CountsVersions,
+    TruncatesWindows,
+    /// Passes the end of a chain for the whole.
+    HidesWhatWasSkipped,
+    TruncatesBodies,
+    EndsBodiesAtNul,
+    MovesReplacedFragments,
+    KeepsFragmentsTwice,
+    /// Forgets the chat, but not what was in it.
+    DeleteLeavesMessages,
+    /// Writes a commit in two steps.
+    AwaitsBetweenWrites,
+    /// Counts by reading and setting.
+    ReadsThenPatches,
+    /// `Debug` prints a title.
+    ShowsContent,
+    Panics,
+}
+
+/// Stores with a fault, by namespace.
+pub(crate) struct Mutants {
+    fault: Fault,
+    open: Mutex<HashMap<String, Mutant>>,
+}
+
+impl Mutants {
+    pub(crate) fn of(fault: Fault) -> Self {
+        Self { fault, open: Mutex::default() }
+    }
+
+    fn get(&self, namespace: &str) -> Option<Arc<dyn Store>> {
+        self.open
+            .lock()
+            .expect("no holder panics")
+            .get(namespace)
+            .map(|mutant| Arc::new(mutant.clone()) as Arc<dyn Store>)
+    }
+}
+
+#[async_trait]
+impl Subject for Mutants {
+    fn name(&self) -> &str {
+        "mutant"
+    }
+
+    async fn open(&self, namespace: &str) -> Result<Arc<dyn Store>> {
+        let mutant = Mutant::new(self.fault);
+        self.open.lock().expect("no holder panics").insert(namespace.to_owned(), mutant.clone());
+        Ok(Arc::new(mutant))
+    }
+
+    async fn reopen(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>> {
+        match self.fault {
+            Fault::ClaimsDurability => Ok(None),
+            Fault::ForgetsOnReopen => self.open(namespace).await.map(Some),
+            _ => Ok(self.get(namespace)),
+        }
+    }
+
+    async fn second_handle(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>> {
+        match self.fault {
+            Fault::SecondHandleIsAnotherStore => self.open(namespace).await.map(Some),
+            _ => Ok(self.get(namespace)),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The kit proves itself: broken stores must fail the case that is there for them, and a sound one none.
+//!
+//! Each [`Fault`] is a bug that a real store has had or could have. A fault that no case notices is a hole in the
+//! suite.
+
+mod fault;
+mod mutant;
+
+use std::sync::Arc;
+
+use context_conformance::{Report, Settings, Verdict, assert_conforms, cases, run, run_with};
+
+use crate::fault::{Fault, Mutants};
+
+async fn check(fault: Fault, wanted: &[&str]) -> Report {
+    let settings = Settings::default();
+    run_with(Arc::new(Mutants::of(fault)), &settings, |case| wanted.contains(&case.to_string().as_str()))
+        .await
+}
+
+macro_rules! caught {
+    ($($fault:ident => $($case:literal),+;)+) => {$(
+        #[allow(non_snake_case)]
+        #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+        async fn $fault() {
+            let wanted = [$($case),+];
+            let report = check(Fault::$fault, &wanted).await;
+            let failed: Vec<_> = report.failures().map(|failure| failure.case.to_string()).collect();
+            assert_eq!(failed, wanted, "{report}");
+        }
+    )+};
+}
+
+caught! {
+    IgnoresExpected => "commit::stale_head_is_a_conflict", "concurrency::one_of_sixteen_racers_is_applied";
+    HidesTheActualHead => "commit::stale_head_is_a_conflict";
+    WritesBeforeChecking => "commit::refused_leaves_nothing";
+    ForgetsKeys => "commit::key_counts_once", "concurrency::one_of_many_replays_is_applied";
+    ReplaysWithoutComparing => "commit::same_key_other_content_is_refused";
+    DropsHoles => "read::messages_keep_order_holes_and_duplicates", "read::many_ids_at_once";
+    BoundsTheDepth => "read::deep_chain";
+    ChecksAwaitsActs => "concurrency::one_of_sixteen_racers_is_applied";
+    ClaimsDurability => "info::offers_what_it_claims", "durability::everything_is_there_again";
+    ForgetsOnReopen => "durability::everything_is_there_again", "durability::goes_on_where_it_was";
+    SecondHandleIsAnotherStore => "concurrency::two_handles_see_each_other";
+    LeaksOtherUsers => "chats::of_another_user_is_like_absent", "chats::another_user_changes_nothing";
+    MovesHeadOnAmend => "amend::head_stays";
+    LosesRevisions => "amend::revisions_are_kept_in_order";
+    CountsVersions => "branches::next_version_takes_the_lowest_free_number";
+    TruncatesWindows => "windows::cut_where_they_say";
+    HidesWhatWasSkipped => "windows::cut_where_they_say";
+    TruncatesBodies => "fidelity::large_bodies";
+    EndsBodiesAtNul => "fidelity::bodies_of_any_bytes";
+    MovesReplacedFragments => "fragments::same_id_replaces_in_place";
+    KeepsFragmentsTwice => "fragments::same_content_without_id_is_kept_once";
+    DeleteLeavesMessages => "chats::deleting_takes_everything";
+    AwaitsBetweenWrites => "concurrency::readers_see_whole_commits", "cancel::dropped_commit_is_whole_or_absent";
+    ReadsThenPatches => "concurrency::counting_loses_nothing";
+    ShowsContent => "hygiene::debug_shows_no_content";
+    Panics => "read::messages_keep_order_holes_and_duplicates";
+}
+
+/// The wrapper itself changes nothing: what a mutant fails, its fault fails. This one can also be reopened.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sound_store_passes_every_case() {
+    let report = run(Mutants::of(Fault::None)).await;
+    let not_passed: Vec<_> = report.results.iter().filter(|result| result.verdict != Verdict::Pass).collect();
+    assert!(not_passed.is_empty(), "{report}");
+    assert_eq!(report.results.len(), cases().count());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn assertion_shows_every_failure() {
+    let broken = tokio::spawn(assert_conforms(Mutants::of(Fault::DropsHoles)));
+    let panic = broken.await.expect_err("the store drops holes").into_panic();
+    let text = panic.downcast_ref::<String>().expect("assertions panic with their text");
+    for case in ["read::messages_keep_order_holes_and_duplicates", "read::many_ids_at_once"] {
+        assert!(text.contains(&format!("\nfail {case}: ")), "{text}");
+    }
+}
+
+/// The model alone finds bugs of many kinds, and says how to see them again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn model_finds_faults_of_many_kinds() {
+    for fault in [
+        Fault::IgnoresExpected,
+        Fault::ForgetsKeys,
+        Fault::MovesHeadOnAmend,
+        Fault::LosesRevisions,
+        Fault::CountsVersions,
+        Fault::MovesReplacedFragments,
+        Fault::KeepsFragmentsTwice,
+        Fault::DeleteLeavesMessages,
+    ] {
+        let report = check(fault, &["model::random_lives_look_as_they_must"]).await;
+        let text = report.failures().find_map(|failure| failure.verdict.reason()).unwrap_or_default();
+        assert!(text.contains("again: CONTEXT_CONFORMANCE_SEED=0x"), "{fault:?}: {report}");
+        let steps = text.lines().filter(|line| line.starts_with("  ")).count();
+        assert!((1..=12).contains(&steps), "{fault:?} is shown in {steps} steps: {text}");
+    }
+}
+
+#[test]
+fn cases_have_names_of_their_own() {
+    let mut names: Vec<_> = cases().map(ToString::to_string).collect();
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}
+
+/// A table that is not in the list of groups would run nowhere.
+#[test]
+fn every_module_of_cases_is_in_the_table() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cases");
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut modules: Vec<_> =
+        files.map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    let mut groups: Vec<_> = cases().map(|case| case.group.to_owned()).collect();
+    groups.dedup();
+    modules.sort();
+    groups.sort();
+    assert_eq!(groups, modules);
+}

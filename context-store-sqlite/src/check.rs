@@ -1,0 +1,154 @@
+//! The check of a whole file: SQLite's own, the layout's, and every chat's graph.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use context_core::{
+    BranchName, CancelSignal, ChatId, ChatRef, CheckReport, Finding, MessageId, Node, NodeKind, Placed,
+    UserId, check_chat_graph, pack,
+};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection, Row};
+
+use crate::error::{Fault, Result};
+use crate::messages::{Piece, pieces, runs_from};
+use crate::place::{branch_of, count, own_of, place, signed};
+use crate::read::message_id;
+use crate::{chats, sql};
+
+pub(crate) async fn check(connection: &mut SqliteConnection, cancel: &CancelSignal) -> Result<CheckReport> {
+    let mut report = CheckReport::default();
+    file(connection, &mut report).await?;
+    let mut after = 0;
+    loop {
+        cancel.check("check")?;
+        // One state per chat: while a store is checked, others may write to it.
+        let mut transaction = connection.begin().await?;
+        let next = sqlx::query(sql::CHAT_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
+        let Some(row) = next else { break };
+        after = row.try_get(0)?;
+        let user = UserId::from(row.try_get::<&str, _>(1)?);
+        let chat = ChatRef::new(user, ChatId::from(row.try_get::<&str, _>(2)?));
+        match check_chat(&mut transaction, after, &chat, &mut report).await {
+            Ok(()) => {}
+            Err(Fault::Corrupt(problem, _)) => {
+                report.findings.push(Finding::new(Some(&chat), "layout", problem));
+            }
+            Err(fault) => return Err(fault),
+        }
+        transaction.commit().await?;
+        report.chats += 1;
+    }
+    Ok(report)
+}
+
+/// What SQLite can say, and rows that no chat reaches.
+async fn file(connection: &mut SqliteConnection, report: &mut CheckReport) -> Result<()> {
+    for row in sqlx::query(sql::INTEGRITY).fetch_all(&mut *connection).await? {
+        let problem: String = row.try_get(0)?;
+        if problem != "ok" {
+            report.findings.push(Finding::new(None, "file", problem));
+        }
+    }
+    for row in sqlx::query(sql::FOREIGN_KEYS).fetch_all(&mut *connection).await? {
+        let table: String = row.try_get(0)?;
+        report.findings.push(Finding::new(None, format!("table {table}"), "a row refers to nothing"));
+    }
+    let strays = [("run", sql::STRAY_RUNS), ("boundary", sql::STRAY_BOUNDARIES), ("node", sql::STRAY_NODES)];
+    for (table, statement) in strays {
+        for row in sqlx::query(statement).fetch_all(&mut *connection).await? {
+            let place: i64 = row.try_get(0)?;
+            let about = format!("table {table}, place {}/{}", branch_of(place), own_of(place));
+            report.findings.push(Finding::new(None, about, "belongs to no chat"));
+        }
+    }
+    Ok(())
+}
+
+async fn check_chat(
+    connection: &mut SqliteConnection,
+    no: i64,
+    chat: &ChatRef,
+    report: &mut CheckReport,
+) -> Result<()> {
+    let mut add = |about: String, problem: String| {
+        report.findings.push(Finding::new(Some(chat), about, problem));
+    };
+    let pieces = pieces(connection, no).await?;
+    let mut nodes = Vec::new();
+    let mut places: HashMap<MessageId, i64> = HashMap::new();
+    let mut at: HashMap<i64, MessageId> = HashMap::new();
+    for piece in &pieces {
+        let about = format!("branch {}", piece.no);
+        let parent = piece.parent.map(|parent| at.get(&parent).cloned());
+        if parent == Some(None) {
+            add(about.clone(), "forks behind no message".to_owned());
+        }
+        let own = nodes_of(connection, piece).await?;
+        if signed(own.len()) != piece.own {
+            add(about.clone(), format!("has {} messages, says {}", own.len(), piece.own));
+        }
+        let mut boundaries = Vec::new();
+        let mut parent = parent.flatten();
+        for (node, own) in own.into_iter().zip(1..) {
+            let place = place(piece.no, own);
+            if node.kind == NodeKind::Boundary {
+                boundaries.push(place);
+            }
+            places.insert(node.id.clone(), place);
+            at.insert(place, node.id.clone());
+            nodes.push(Placed::new(Arc::clone(&node), parent, count(piece.base + own - 1)?));
+            parent = Some(node.id.clone());
+        }
+        let query = sqlx::query(sql::BOUNDARIES).bind(place(piece.no, 1)).bind(piece.end());
+        let rows = query.fetch_all(&mut *connection).await?;
+        let filed = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
+        if filed != boundaries {
+            add(about, "the index of boundaries disagrees with the messages".to_owned());
+        }
+    }
+    let mut filed = 0;
+    for row in sqlx::query(sql::NODES).bind(no).fetch_all(&mut *connection).await? {
+        let id = message_id(&row, 0)?.ok_or(Fault::Corrupt("a message without an id", None))?;
+        filed += 1;
+        if places.get(&id) != Some(&row.try_get(1)?) {
+            add(format!("message {id}"), "is not where it is filed".to_owned());
+        }
+    }
+    if filed != places.len() {
+        add("messages".to_owned(), format!("{} are stored, {filed} are filed", places.len()));
+    }
+    let found = chats::read(connection, chat).await?;
+    let (_, found) = found.ok_or(Fault::Corrupt("the chat cannot be read", None))?;
+    let branches = chats::branches_of(connection, no, &found.active).await?;
+    let own_heads = pieces.iter().zip(&branches).filter(|(piece, branch)| {
+        let end = if piece.own > 0 { Some(piece.end()) } else { piece.parent };
+        end.and_then(|end| at.get(&end)) != branch.head.as_ref()
+    });
+    let wrong: Vec<BranchName> = own_heads.map(|(_, branch)| branch.name.clone()).collect();
+    for name in wrong {
+        add(format!("branch {name}"), "its head is not its newest message".to_owned());
+    }
+    let checkpoints = chats::checkpoints(connection, "check", chat).await?;
+    report.messages += nodes.len() as u64;
+    report.findings.extend(check_chat_graph(&found, &nodes, &branches, &checkpoints));
+    Ok(())
+}
+
+/// The messages of a branch, as far as its runs follow each other without a gap.
+async fn nodes_of(connection: &mut SqliteConnection, piece: &Piece) -> Result<Vec<Arc<Node>>> {
+    let mut nodes = Vec::new();
+    loop {
+        let next = place(piece.no, signed(nodes.len()) + 1);
+        let before = nodes.len();
+        for (first, data) in runs_from(connection, next, piece.end()).await? {
+            if first != place(piece.no, signed(nodes.len()) + 1) {
+                return Err(Fault::Corrupt("runs of messages overlap or have a gap", None));
+            }
+            nodes.extend(pack::unpack(&data)?);
+        }
+        if nodes.len() == before {
+            return Ok(nodes);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! How a store is opened. Reads no environment and no file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use context_core::{Durability, Error, Result};
+
+const OPERATION: &str = "open";
+
+/// Where the store is and how it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SqliteConfig {
+    /// The file. Beside it, SQLite keeps `-wal` and `-shm`.
+    pub path: PathBuf,
+    /// [`Durability::ProcessCrash`] (`synchronous=NORMAL`), or [`Durability::PowerLoss`] (`synchronous=FULL`),
+    /// which waits for the disk at every commit.
+    pub durability: Durability,
+    /// How long to wait for another process that writes.
+    pub busy_timeout: Duration,
+    /// Whether to make the file if there is none.
+    pub create: bool,
+    /// How many reads run beside each other, at least one.
+    pub readers: usize,
+}
+
+impl SqliteConfig {
+    /// The store in this file: made if there is none, safe against a crash of the process, five seconds of
+    /// patience, four readers.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            durability: Durability::ProcessCrash,
+            busy_timeout: Duration::from_secs(5),
+            create: true,
+            readers: 4,
+        }
+    }
+
+    /// Reads `sqlite:PATH`, with options behind a `?`, separated by `&`: `durability=normal|full`,
+    /// `busy_timeout_ms=N`, `create=true|false`, `readers=N`.
+    ///
+    /// ```
+    /// use context_core::Durability;
+    /// use context_store_sqlite::SqliteConfig;
+    ///
+    /// let config = SqliteConfig::from_url("sqlite:chats.db?durability=full")?;
+    /// assert_eq!(config, SqliteConfig::new("chats.db").durability(Durability::PowerLoss));
+    /// # Ok::<_, context_core::Error>(())
+    /// ```
+    pub fn from_url(url: &str) -> Result<Self> {
+        let Some(rest) = url.strip_prefix("sqlite:") else {
+            return Err(Error::invalid(OPERATION, "the url must begin with sqlite:"));
+        };
+        let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut config = Self::new(path.strip_prefix("//").unwrap_or(path));
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            let known = match key {
+                "durability" => match value {
+                    "normal" => Some(config.durability = Durability::ProcessCrash),
+                    "full" => Some(config.durability = Durability::PowerLoss),
+                    _ => None,
+                },
+                "busy_timeout_ms" => {
+                    value.parse().ok().map(|ms| config.busy_timeout = Duration::from_millis(ms))
+                }
+                "create" => value.parse().ok().map(|create| config.create = create),
+                "readers" => value.parse().ok().map(|readers| config.readers = readers),
+                _ => return Err(Error::invalid(OPERATION, "unknown option in the url").with("option", key)),
+            };
+            if known.is_none() {
+                return Err(Error::invalid(OPERATION, "bad value in the url").with("option", key));
+            }
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    /// What a commit survives.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// How long to wait for another process that writes.
+    #[must_use]
+    pub fn busy_timeout(mut self, timeout: Duration) -> Self {
+        self.busy_timeout = timeout;
+        self
+    }
+
+    /// Whether to make the file if there is none.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// How many reads run beside each other.
+    #[must_use]
+    pub fn readers(mut self, readers: usize) -> Self {
+        self.readers = readers;
+        self
+    }
+
+    /// Refuses what cannot be opened.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.path.as_os_str().is_empty() || self.path == Path::new(":memory:") {
+            return Err(Error::invalid(OPERATION, "the store needs the path of a file"));
+        }
+        if self.readers == 0 {
+            return Err(Error::invalid(OPERATION, "the store needs at least one reader"));
+        }
+        if self.durability < Durability::ProcessCrash {
+            return Err(Error::invalid(OPERATION, "a file survives the process")
+                .with("durability", format_args!("{:?}", self.durability)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(url: &str, option: Option<&str>) {
+        let error = SqliteConfig::from_url(url).unwrap_err();
+        assert_eq!(error.get("option"), option, "{error}");
+    }
+
+    #[test]
+    fn urls_are_read_or_refused() {
+        let all = "sqlite:///a/b.db?durability=normal&busy_timeout_ms=20&create=false&readers=2";
+        let expected =
+            SqliteConfig::new("/a/b.db").busy_timeout(Duration::from_millis(20)).create(false).readers(2);
+        assert_eq!(SqliteConfig::from_url(all).unwrap(), expected);
+        refused("postgres://x", None);
+        refused("sqlite:", None);
+        refused("sqlite::memory:", None);
+        refused("sqlite:a?readers=0", None);
+        refused("sqlite:a?durability=some", Some("durability"));
+        refused("sqlite:a?busy_timeout_ms=-1", Some("busy_timeout_ms"));
+        refused("sqlite:a?mode=ro", Some("mode"));
+    }
+}

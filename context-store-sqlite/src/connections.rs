@@ -1,0 +1,129 @@
+//! The connections: one that writes, a few that read.
+//!
+//! SQLite has one writer at a time whatever one does, so writes queue in memory, before one connection, and not
+//! at the file lock. Readers never wait for the writer. Not sqlx's pool: it pings at every release.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex as StdMutex, PoisonError};
+
+use context_core::Durability;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, Sqlite, Transaction};
+use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
+
+use crate::append::Routes;
+use crate::config::SqliteConfig;
+use crate::error::Result;
+use crate::{schema, sql};
+
+pub(crate) struct Connections {
+    writer: Mutex<Writer>,
+    readers: SqliteConnectOptions,
+    idle: StdMutex<Vec<SqliteConnection>>,
+    permits: Semaphore,
+}
+
+/// The connection that writes, and what its holder knows about where branches end.
+pub(crate) struct Writer {
+    pub(crate) connection: SqliteConnection,
+    pub(crate) routes: Routes,
+}
+
+impl Writer {
+    /// A transaction that holds the write lock from the start: one that asks for it later can only fail.
+    pub(crate) async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
+        Ok(self.connection.begin_with(sql::BEGIN).await?)
+    }
+}
+
+impl Connections {
+    pub(crate) async fn open(config: &SqliteConfig) -> Result<Self> {
+        let options = options(config);
+        let mut connection = options.clone().create_if_missing(config.create).connect().await?;
+        schema::use_wal(&mut connection).await?;
+        schema::migrate(&mut connection).await?;
+        let readers = options.pragma("query_only", "ON");
+        let idle = StdMutex::new(vec![readers.connect().await?]);
+        let permits = Semaphore::new(config.readers);
+        let writer = Mutex::new(Writer { connection, routes: Routes::default() });
+        Ok(Self { writer, readers, idle, permits })
+    }
+
+    pub(crate) async fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().await
+    }
+
+    /// A connection to read with. What this handle has written before is seen.
+    pub(crate) async fn reader(&self) -> Result<Reader<'_>> {
+        let permit = self.permits.acquire().await.expect("the semaphore is never closed");
+        let idle = self.idle().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => self.readers.connect().await?,
+        };
+        Ok(Reader { pool: self, connection: Some(connection), _permit: permit })
+    }
+
+    /// Waits for what is running and closes all connections.
+    pub(crate) async fn close(self) -> Result<()> {
+        let idle = std::mem::take(&mut *self.idle());
+        for reader in idle {
+            reader.close().await?;
+        }
+        self.writer.into_inner().connection.close().await?;
+        Ok(())
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<SqliteConnection>> {
+        // A list of connections is sound in any state.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn options(config: &SqliteConfig) -> SqliteConnectOptions {
+    let synchronous = match config.durability {
+        Durability::PowerLoss => SqliteSynchronous::Full,
+        _ => SqliteSynchronous::Normal,
+    };
+    SqliteConnectOptions::new()
+        .filename(&config.path)
+        .synchronous(synchronous)
+        .busy_timeout(config.busy_timeout)
+        .foreign_keys(true)
+        .pragma("mmap_size", "268435456")
+        .pragma("cache_size", "-65536")
+        .pragma("temp_store", "MEMORY")
+        .statement_cache_capacity(128)
+        .row_buffer_size(256)
+        .disable_statement_logging()
+}
+
+/// A reading connection, given back when it is dropped, also in the middle of a read: the connection's thread
+/// ends the statement before it takes the next one.
+pub(crate) struct Reader<'a> {
+    pool: &'a Connections,
+    connection: Option<SqliteConnection>,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl Deref for Reader<'_> {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        self.connection.as_ref().expect("taken only when dropped")
+    }
+}
+
+impl DerefMut for Reader<'_> {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        self.connection.as_mut().expect("taken only when dropped")
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.pool.idle().push(connection);
+        }
+    }
+}

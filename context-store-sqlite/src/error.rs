@@ -1,0 +1,104 @@
+//! What can go wrong below the seam, and the one place where a driver's error becomes ours.
+
+use context_core::pack::UnpackError;
+use context_core::{Error, ErrorKind, Retry};
+
+/// A failure inside the store, before it is known which operation of the seam it ends.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// Of the driver.
+    Driver(sqlx::Error),
+    /// Already as the seam wants it.
+    Ours(Error),
+    /// The file holds what this program never wrote.
+    Corrupt(&'static str, Option<UnpackError>),
+}
+
+pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Driver(error)
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Ours(error)
+    }
+}
+
+impl From<UnpackError> for Fault {
+    fn from(error: UnpackError) -> Self {
+        Self::Corrupt("a run of messages cannot be read", Some(error))
+    }
+}
+
+impl Fault {
+    /// The error of this operation.
+    pub(crate) fn during(self, operation: &'static str) -> Error {
+        match self {
+            Self::Ours(error) => error,
+            Self::Corrupt(message, source) => {
+                let error = Error::new(ErrorKind::Corrupt, operation, message);
+                match source {
+                    Some(source) => error.with_source(source),
+                    None => error,
+                }
+            }
+            Self::Driver(error) => driver_error(operation, error),
+        }
+    }
+
+    /// Whether a constraint or one of our triggers said no.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Driver(error) if code(error) == Some(CONSTRAINT))
+    }
+
+    /// Whether somebody else holds a lock.
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self, Self::Driver(error) if matches!(code(error), Some(BUSY | LOCKED)))
+    }
+}
+
+// SQLite's primary result codes.
+const BUSY: i32 = 5;
+const LOCKED: i32 = 6;
+const READONLY: i32 = 8;
+const IOERR: i32 = 10;
+const CORRUPT: i32 = 11;
+const FULL: i32 = 13;
+const CANTOPEN: i32 = 14;
+const TOOBIG: i32 = 18;
+const CONSTRAINT: i32 = 19;
+const NOTADB: i32 = 26;
+
+fn code(error: &sqlx::Error) -> Option<i32> {
+    let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
+    // The low byte is the primary code, the rest says more exactly what happened.
+    Some(code & 0xff)
+}
+
+fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
+    use ErrorKind::{Bug, Corrupt, Invalid, Unavailable};
+    let (kind, retry, message) = match code(&error) {
+        Some(BUSY | LOCKED) => (Unavailable, Retry::Safe, "another writer holds the store"),
+        Some(IOERR) => (Unavailable, Retry::Safe, "the disk failed"),
+        Some(FULL) => (Unavailable, Retry::Never, "the disk is full"),
+        Some(READONLY) => (Unavailable, Retry::Never, "the store cannot be written to"),
+        Some(CANTOPEN) => (Unavailable, Retry::Never, "the store cannot be opened"),
+        Some(CORRUPT) => (Corrupt, Retry::Never, "the file is damaged"),
+        Some(NOTADB) => (Corrupt, Retry::Never, "the file is not a SQLite database"),
+        Some(TOOBIG) => (Invalid, Retry::Never, "too large for SQLite"),
+        Some(_) => (Bug, Retry::Never, "a statement failed"),
+        None => match &error {
+            sqlx::Error::Io(_) => (Unavailable, Retry::Never, "the store cannot be opened"),
+            sqlx::Error::WorkerCrashed => (Unavailable, Retry::Never, "the connection is gone"),
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => {
+                (Corrupt, Retry::Never, "a value is of another type than was written")
+            }
+            _ => (Bug, Retry::Never, "a statement failed"),
+        },
+    };
+    Error::new(kind, operation, message).with_retry(retry).with_source(error)
+}

@@ -1,0 +1,90 @@
+//! The schema's versions: bringing an old file up to date, refusing one that is too new.
+//!
+//! Migrations only ever go forward. Nothing is rewritten silently: a migration is a file of SQL, and a file
+//! that a newer program wrote is not touched.
+
+use std::borrow::Cow;
+
+use context_core::{Error, ErrorKind};
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection, Row, SqlSafeStr};
+
+use crate::error::{Fault, Result};
+use crate::sql;
+
+/// The newest version this program knows.
+const KNOWN: i64 = 1;
+
+/// How often the journal mode is asked for again while other processes open the same new file.
+const ATTEMPTS: usize = 100;
+
+fn migrations() -> Migrator {
+    let sql = include_str!("../migrations/0001_init.sql").into_sql_str();
+    let first = Migration::new(KNOWN, Cow::Borrowed("init"), MigrationType::Simple, sql, false);
+    let mut migrator = Migrator::with_migrations(vec![first]);
+    migrator.dangerous_set_table_name(sql::MIGRATIONS_TABLE);
+    // A lock that SQLite does not have; the transaction around all is ours.
+    migrator.set_locking(false);
+    migrator
+}
+
+/// Makes the write-ahead log the journal. Kept in the file, so a no-op but for the first time.
+///
+/// Two processes that do it at once may get a busy error without any waiting, because each could hold what the
+/// other waits for. Taking and giving back the write lock waits for the other one.
+pub(crate) async fn use_wal(connection: &mut SqliteConnection) -> Result<()> {
+    let mut attempts = ATTEMPTS;
+    loop {
+        match sqlx::query(sql::USE_WAL).fetch_all(&mut *connection).await.map_err(Fault::from) {
+            Err(fault) if fault.is_busy() && attempts > 0 => attempts -= 1,
+            other => return other.map(drop),
+        }
+        match connection.begin_with(sql::BEGIN).await {
+            Ok(transaction) => transaction.rollback().await?,
+            Err(error) => {
+                let fault = Fault::from(error);
+                if !fault.is_busy() {
+                    return Err(fault);
+                }
+            }
+        }
+    }
+}
+
+/// Brings the schema up to date. Under one write lock, so of several processes one does it and the others find
+/// it done.
+pub(crate) async fn migrate(connection: &mut SqliteConnection) -> Result<()> {
+    match version(connection).await? {
+        Some(KNOWN) => return Ok(()),
+        Some(version) if version > KNOWN => return Err(too_new(version).into()),
+        _ => {}
+    }
+    let mut transaction = connection.begin_with(sql::BEGIN).await?;
+    if let Some(version) = version(&mut transaction).await?
+        && version > KNOWN
+    {
+        return Err(too_new(version).into());
+    }
+    if let Err(error) = migrations().run_direct(None, &mut *transaction, false).await {
+        let error = Error::new(ErrorKind::Unavailable, "open", "the schema could not be brought up to date")
+            .with_source(error);
+        return Err(error.into());
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+async fn version(connection: &mut SqliteConnection) -> Result<Option<i64>> {
+    let tables = sqlx::query(sql::MIGRATED).fetch_all(&mut *connection).await?;
+    if tables.is_empty() {
+        return Ok(None);
+    }
+    let rows = sqlx::query(sql::VERSION).fetch_all(&mut *connection).await?;
+    Ok(rows.first().map(|row| row.try_get(0)).transpose()?.flatten())
+}
+
+fn too_new(version: i64) -> Error {
+    let message = format!("written by schema {version}, this program knows up to {KNOWN}");
+    Error::new(ErrorKind::Unsupported, "open", message)
+}

@@ -1,0 +1,235 @@
+//! Every statement of this store. A test prepares each against the schema.
+//!
+//! Names stand for what the statement answers or does; who may see what is part of the statement: it starts
+//! from the user and the chat, or from a number that was found that way in the same transaction.
+
+pub(crate) const MIGRATIONS_TABLE: &str = "context_migrations";
+
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => {
+        $($(#[$doc])* pub(crate) const $name: &str = $text;)*
+
+        #[cfg(test)]
+        const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
+    };
+}
+
+macro_rules! chat_no {
+    () => {
+        "(SELECT no FROM chat WHERE user = ?1 AND id = ?2)"
+    };
+}
+
+/// The chain that ends at the head of branch ?3: the pieces of branches it is made of, newest first, and the
+/// runs of each. One recursion per fork, none per message.
+macro_rules! of_branch {
+    ($piece:ident $(, $window:tt)?) => {
+        $piece!(
+            concat!("FROM branch b WHERE b.chat = ", chat_no!(), " AND b.name = ?3"),
+            "((b.no << 32) + b.own)" $(, $window)?
+        )
+    };
+}
+
+/// The same for the chain that ends at message ?3.
+macro_rules! of_message {
+    ($piece:ident $(, $window:tt)?) => {
+        $piece!(
+            concat!("FROM node n JOIN branch b ON b.no = n.pos >> 32 WHERE n.chat = ", chat_no!(), " AND n.id = ?3"),
+            "n.pos" $(, $window)?
+        )
+    };
+}
+
+macro_rules! whole {
+    ($tip:expr, $cut:literal) => {
+        concat!(
+            "WITH RECURSIVE piece (lo, cut, parent) AS (
+               SELECT b.no << 32, ",
+            $cut,
+            ", b.parent ",
+            $tip,
+            "
+               UNION ALL
+               SELECT b.no << 32, p.parent, b.parent FROM piece p JOIN branch b ON b.no = p.parent >> 32
+             )
+             SELECT p.cut, r.pos, r.data FROM piece p LEFT JOIN run r ON r.pos BETWEEN p.lo AND p.cut"
+        )
+    };
+}
+
+/// A part of a chain. `start` is the place of the first message wanted, once the recursion has met it; it ends
+/// there. The run that holds the place of `start` may begin before it.
+macro_rules! window {
+    ($tip:expr, $cut:literal, { $want:literal, $($start:ident)* }) => {
+        concat!(
+            "WITH RECURSIVE piece (lo, cut, base, parent, want, start) AS (
+               SELECT b.no << 32, ", $cut, ", b.base, b.parent, b.base + (", $cut, " & 0xffffffff) - ", $want, ", ",
+               $($start)*!($cut, concat!("(b.base + (", $cut, " & 0xffffffff) - ", $want, ")")), " ", $tip, "
+               UNION ALL
+               SELECT b.no << 32, p.parent, b.base, b.parent, p.want, ", $($start)*!("p.parent", "p.want"), "
+               FROM piece p JOIN branch b ON b.no = p.parent >> 32 WHERE p.start IS NULL
+             )
+             SELECT p.cut, r.pos, r.data, p.start, p.base FROM piece p
+             LEFT JOIN run r ON r.pos <= p.cut AND r.pos >= CASE
+               WHEN p.start IS NULL THEN p.lo
+               WHEN p.start > p.cut THEN 0x7fffffffffffffff
+               ELSE (SELECT max(pos) FROM run WHERE pos <= p.start) END"
+        )
+    };
+}
+
+macro_rules! from_depth {
+    ($cut:expr, $want:expr) => {
+        concat!(
+            "CASE WHEN ",
+            $want,
+            " > 0 AND ",
+            $want,
+            " >= b.base THEN (b.no << 32) + ",
+            $want,
+            " - b.base + 1 END"
+        )
+    };
+}
+
+macro_rules! from_boundary {
+    ($cut:expr, $want:expr) => {
+        concat!("(SELECT max(pos) FROM boundary WHERE pos > (b.no << 32) AND pos <= ", $cut, ")")
+    };
+}
+
+macro_rules! from_message {
+    ($cut:expr, $want:expr) => {
+        concat!(
+            "(SELECT a.pos + 1 FROM node a WHERE a.chat = b.chat AND a.id = ?4 AND a.pos > (b.no << 32) AND a.pos <= ",
+            $cut, ")"
+        )
+    };
+}
+
+macro_rules! chat_row {
+    () => {
+        "SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at,
+           max(c.updated_at, (SELECT max(touched) FROM branch WHERE chat = c.no)) AS updated"
+    };
+}
+
+statements! {
+    BEGIN = "BEGIN IMMEDIATE";
+    USE_WAL = "PRAGMA journal_mode = WAL";
+    MIGRATED = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'context_migrations'";
+    VERSION = "SELECT max(version) FROM context_migrations";
+
+    // Chats.
+    CHAT_NO = "SELECT no FROM chat WHERE user = ?1 AND id = ?2";
+    CHAT = concat!(chat_row!(), " FROM chat c WHERE c.user = ?1 AND c.id = ?2");
+    CREATE_CHAT = "INSERT INTO chat (user, id, title, metadata, active, created_at, updated_at, recency)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6 / 60000000)";
+    /// Chats by minute first, which is an index, and within a minute exactly.
+    LIST_CHATS = concat!(
+        "SELECT * FROM (", chat_row!(), ", c.recency,
+           (SELECT sum(own) FROM branch WHERE chat = c.no), (SELECT count(*) FROM branch WHERE chat = c.no)
+         FROM chat c WHERE c.user = ?1 AND c.recency <= ?2)
+         WHERE (updated, no) < (?3, ?4) ORDER BY recency DESC, updated DESC, no DESC LIMIT ?5"
+    );
+    UPDATE_CHAT = "UPDATE chat SET title = ?2, metadata = ?3 WHERE no = ?1";
+    ACTIVATE = "UPDATE chat SET active = ?2 WHERE no = ?1";
+    TOUCH_CHAT = "UPDATE chat SET updated_at = max(updated_at, ?2), recency = max(recency, ?2 / 60000000) WHERE no = ?1";
+    DELETE_CHAT = "DELETE FROM chat WHERE user = ?1 AND id = ?2";
+
+    // Branches and checkpoints.
+    BRANCH = "SELECT no, own, head FROM branch WHERE chat = ?1 AND name = ?2";
+    BRANCHES = "SELECT no, name, head, base, own, created_at, parent FROM branch WHERE chat = ?1 ORDER BY no";
+    CREATE_BRANCH = "INSERT INTO branch (chat, name, parent, base, own, head, touched, created_at)
+        VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?6)";
+    MOVE_BRANCH = "UPDATE branch SET own = ?2, head = ?3, touched = max(touched, ?4) WHERE no = ?1";
+    CHECKPOINTS = "SELECT name, message, created_at FROM checkpoint WHERE chat = ?1 ORDER BY name";
+    SET_CHECKPOINT = "INSERT INTO checkpoint (chat, name, message, created_at) VALUES (?1, ?2, ?3, ?4)
+        ON CONFLICT (chat, name) DO UPDATE SET message = excluded.message, created_at = excluded.created_at";
+    DELETE_CHECKPOINT = "DELETE FROM checkpoint WHERE chat = ?1 AND name = ?2";
+
+    // Messages.
+    APPEND = "INSERT INTO append VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    MERGE = "INSERT INTO merge VALUES (?1, ?2)";
+    ADD_RUN = "INSERT INTO run (pos, data) VALUES (?1, ?2)";
+    ADD_NODE = "INSERT INTO node (chat, id, pos) VALUES (?1, ?2, ?3)";
+    ADD_NODES = "INSERT INTO node (chat, id, pos) SELECT ?1, value, ?3 + key FROM json_each(?2)";
+    ADD_BOUNDARY = "INSERT OR IGNORE INTO boundary (pos) VALUES (?1)";
+    REMOVE_BOUNDARY = "DELETE FROM boundary WHERE pos = ?1";
+    SPOT = "SELECT n.id, n.pos, b.base, b.parent, b.name FROM node n JOIN branch b ON b.no = n.pos >> 32
+        WHERE n.chat = ?1 AND n.id = ?2";
+    SPOTS = "SELECT n.id, n.pos, b.base, b.parent, b.name FROM json_each(?2) j
+        CROSS JOIN node n ON n.chat = ?1 AND n.id = j.value CROSS JOIN branch b ON b.no = n.pos >> 32";
+    /// The run that holds a place.
+    RUN_AT = "SELECT pos, data FROM run WHERE pos <= ?1 ORDER BY pos DESC LIMIT 1";
+    /// The runs that hold the places of a JSON list.
+    RUNS_AT = "SELECT pos, data FROM run WHERE pos IN (
+        SELECT (SELECT max(r.pos) FROM run r WHERE r.pos <= j.value) FROM json_each(?1) j)";
+    /// A few runs from the one that holds ?1 up to place ?2.
+    RUNS_FROM = "SELECT pos, data FROM run
+        WHERE pos >= coalesce((SELECT max(pos) FROM run WHERE pos <= ?1), ?1) AND pos <= ?2 ORDER BY pos LIMIT 16";
+    REWRITE_RUN = "UPDATE run SET data = ?2 WHERE pos = ?1";
+    ADD_REVISION = "INSERT INTO revision (chat, id, record, replaced_at) VALUES (?1, ?2, ?3, ?4)";
+    REVISIONS = "SELECT record, replaced_at FROM revision WHERE chat = ?1 AND id = ?2 ORDER BY no";
+    /// The branches a chain goes through, as places: where each piece begins and ends.
+    LINEAGE = "WITH RECURSIVE piece (lo, cut, parent) AS (
+        SELECT no << 32, (no << 32) + own, parent FROM branch WHERE chat = ?1 AND name = ?2
+        UNION ALL
+        SELECT b.no << 32, p.parent, b.parent FROM piece p JOIN branch b ON b.no = p.parent >> 32)
+        SELECT lo, cut FROM piece";
+
+    // Chains.
+    WHOLE = of_branch!(whole);
+    WHOLE_OF = of_message!(whole);
+    LAST = of_branch!(window, { "?4", from_depth });
+    LAST_OF = of_message!(window, { "?4", from_depth });
+    BOUNDARY = of_branch!(window, { "0", from_boundary });
+    BOUNDARY_OF = of_message!(window, { "0", from_boundary });
+    AFTER = of_branch!(window, { "0", from_message });
+    AFTER_OF = of_message!(window, { "0", from_message });
+
+    // Commits with a key.
+    APPLIED = "SELECT digest, branch, head FROM applied WHERE chat = ?1 AND key = ?2";
+    REMEMBER = "INSERT INTO applied (chat, key, digest, branch, head) VALUES (?1, ?2, ?3, ?4, ?5)";
+
+    // Fragments.
+    FRAGMENTS = "SELECT no, id, kind, version, metadata, body FROM fragment WHERE chat = ?1 ORDER BY no";
+    ADD_FRAGMENT = "INSERT INTO fragment (chat, id, kind, version, metadata, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    REPLACE_FRAGMENT = "UPDATE fragment SET kind = ?2, version = ?3, metadata = ?4, body = ?5 WHERE no = ?1";
+    REMOVE_FRAGMENT = "DELETE FROM fragment WHERE chat = ?1 AND id = ?2";
+
+    // Maintenance.
+    INTEGRITY = "PRAGMA integrity_check";
+    FOREIGN_KEYS = "PRAGMA foreign_key_check";
+    CHAT_AFTER = "SELECT no, user, id FROM chat WHERE no > ?1 ORDER BY no LIMIT 1";
+    NODES = "SELECT id, pos FROM node WHERE chat = ?1";
+    BOUNDARIES = "SELECT pos FROM boundary WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
+    STRAY_RUNS = "SELECT pos FROM run r WHERE NOT EXISTS (
+        SELECT 1 FROM branch b WHERE b.no = r.pos >> 32 AND r.pos & 0xffffffff BETWEEN 1 AND b.own)";
+    STRAY_BOUNDARIES = "SELECT pos FROM boundary r WHERE NOT EXISTS (
+        SELECT 1 FROM branch b WHERE b.no = r.pos >> 32 AND r.pos & 0xffffffff BETWEEN 1 AND b.own)";
+    STRAY_NODES = "SELECT pos FROM node n WHERE NOT EXISTS (SELECT 1 FROM chat c WHERE c.no = n.chat)";
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{Executor, SqlSafeStr};
+
+    use super::*;
+    use crate::connections::Connections;
+    use crate::{SqliteConfig, SqliteStore};
+
+    #[tokio::test]
+    async fn every_statement_fits_the_schema() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = SqliteConfig::new(folder.path().join("s.db"));
+        let connections: Connections = SqliteStore::open(config).await.unwrap().into_connections();
+        let mut writer = connections.writer().await;
+        for (name, text) in ALL {
+            if let Err(error) = (&mut writer.connection).prepare(text.into_sql_str()).await {
+                panic!("{name}: {error}\n{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The store: the traits of the seam, each call handed to where it is done.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use context_core::{
+    Branch, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSummary,
+    CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor, Durability, FragmentId,
+    FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Page, Placed, Result, Revision, Store,
+    StoreInfo, StoredFragment, Timestamp, Window, limits,
+};
+
+use crate::append::Append;
+use crate::config::SqliteConfig;
+use crate::connections::Connections;
+use crate::error::Fault;
+use crate::{chats, check, commit, fragments, messages, read, sql};
+
+/// A store in one SQLite file. Keep it behind an `Arc`; every task may use it.
+pub struct SqliteStore(Shared);
+
+/// Implements the traits apart from [`SqliteStore`], so that `store.fragments()` can only mean one thing.
+struct Shared {
+    connections: Connections,
+    durability: Durability,
+}
+
+impl SqliteStore {
+    /// Opens a store, bringing its schema up to date. Several processes may open the same file at once.
+    ///
+    /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote the file.
+    pub async fn open(config: SqliteConfig) -> Result<Self> {
+        config.check()?;
+        let connections = Connections::open(&config)
+            .await
+            .map_err(|fault| fault.during("open").with("path", config.path.display()))?;
+        Ok(Self(Shared { connections, durability: config.durability }))
+    }
+
+    /// Closes the file, which folds the write-ahead log into it. Without this it happens in the background
+    /// after the store is dropped.
+    pub async fn close(self) -> Result<()> {
+        self.0.connections.close().await.map_err(|fault| fault.during("close"))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn into_connections(self) -> Connections {
+        self.0.connections
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("durability", &self.0.durability).finish_non_exhaustive()
+    }
+}
+
+impl Store for SqliteStore {
+    fn info(&self) -> StoreInfo {
+        StoreInfo::new("sqlite", self.0.durability, true)
+    }
+
+    fn history(&self) -> &dyn HistoryStore {
+        &self.0
+    }
+
+    fn fragments(&self) -> &dyn FragmentStore {
+        &self.0
+    }
+
+    fn maintenance(&self) -> Option<&dyn Maintenance> {
+        Some(&self.0)
+    }
+}
+
+/// Runs the body with a connection to read with and names the operation in what goes wrong.
+macro_rules! reading {
+    ($shared:ident, $operation:literal, |$connection:ident| $body:expr) => {{
+        let result: Result<_, Fault> = async {
+            let mut reader = $shared.connections.reader().await?;
+            let $connection = &mut *reader;
+            $body
+        }
+        .await;
+        result.map_err(|fault| fault.during($operation))
+    }};
+}
+
+/// The same with the writer.
+macro_rules! writing {
+    ($shared:ident, $operation:literal, |$writer:ident| $body:expr) => {{
+        let result: Result<_, Fault> = async {
+            let mut guard = $shared.connections.writer().await;
+            let $writer = &mut *guard;
+            $body
+        }
+        .await;
+        result.map_err(|fault| fault.during($operation))
+    }};
+}
+
+#[async_trait]
+impl HistoryStore for Shared {
+    async fn create_chat(&self, new: NewChat) -> Result<Created> {
+        limits::check_new_chat(&new)?;
+        writing!(self, "create_chat", |writer| chats::create(writer, new).await)
+    }
+
+    async fn chat(&self, chat: &ChatRef) -> Result<Option<Chat>> {
+        reading!(self, "chat", |reader| Ok(chats::read(reader, chat).await?.map(|(_, chat)| chat)))
+    }
+
+    async fn list_chats(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
+        query.check()?;
+        reading!(self, "list_chats", |reader| chats::list(reader, query).await)
+    }
+
+    async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat> {
+        limits::check_chat("update_chat", chat)?;
+        writing!(self, "update_chat", |writer| chats::update(writer, chat, patch, at).await)
+    }
+
+    async fn delete_chat(&self, chat: &ChatRef) -> Result<bool> {
+        writing!(self, "delete_chat", |writer| chats::delete(writer, chat).await)
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
+        limits::check_commit(&commit)?;
+        // Packed before the lock is taken.
+        let append = Append::of(&commit);
+        writing!(self, "commit", |writer| commit::commit(writer, commit, append).await)
+    }
+
+    async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
+        reading!(self, "branches", |reader| chats::branches(reader, chat).await)
+    }
+
+    async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
+        writing!(self, "activate_branch", |writer| chats::activate(writer, chat, branch, at).await)
+    }
+
+    async fn set_checkpoint(
+        &self,
+        chat: &ChatRef,
+        name: &CheckpointName,
+        message: &MessageId,
+        at: Timestamp,
+    ) -> Result<Checkpoint> {
+        limits::check_id("set_checkpoint", "checkpoint", name.as_str())?;
+        let checkpoint = Checkpoint::new(name.clone(), message.clone(), at);
+        writing!(self, "set_checkpoint", |writer| chats::set_checkpoint(writer, chat, checkpoint).await)
+    }
+
+    async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
+        reading!(self, "checkpoints", |reader| chats::checkpoints(reader, "checkpoints", chat).await)
+    }
+
+    async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+        writing!(self, "delete_checkpoint", |writer| chats::delete_checkpoint(writer, chat, name).await)
+    }
+
+    async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+        reading!(self, "chain", |reader| read::chain(reader, chat, end, window).await)
+    }
+
+    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+        reading!(self, "messages", |reader| messages::messages(reader, chat, ids).await)
+    }
+
+    async fn all_messages(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Placed>> {
+        reading!(self, "all_messages", |reader| messages::all_messages(reader, chat, limit, after).await)
+    }
+
+    async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
+        reading!(self, "revisions", |reader| messages::revisions(reader, chat, message).await)
+    }
+}
+
+#[async_trait]
+impl FragmentStore for Shared {
+    async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
+        reading!(self, "fragments", |reader| {
+            let no = chats::chat_no(reader, "fragments", chat).await?;
+            let fragments = fragments::list(reader, no).await?;
+            Ok(fragments.into_iter().map(|(_, fragment)| fragment).collect())
+        })
+    }
+
+    async fn put_fragments(&self, chat: &ChatRef, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
+        const OPERATION: &str = "put_fragments";
+        fragments.iter().try_for_each(|fragment| limits::check_fragment(OPERATION, fragment))?;
+        writing!(self, "put_fragments", |writer| {
+            let mut transaction = writer.begin().await?;
+            let no = chats::chat_no(&mut transaction, OPERATION, chat).await?;
+            fragments::put(&mut transaction, no, fragments).await?;
+            chats::touch(&mut transaction, no, at).await?;
+            transaction.commit().await?;
+            Ok(())
+        })
+    }
+
+    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
+        writing!(self, "remove_fragment", |writer| {
+            let no = chats::chat_no(&mut writer.connection, "remove_fragment", chat).await?;
+            let remove = sqlx::query(sql::REMOVE_FRAGMENT).bind(no).bind(id.as_str());
+            Ok(remove.execute(&mut writer.connection).await?.rows_affected() > 0)
+        })
+    }
+}
+
+#[async_trait]
+impl Maintenance for Shared {
+    async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
+        reading!(self, "check", |reader| check::check(reader, cancel).await)
+    }
+}
