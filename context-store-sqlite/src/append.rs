@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use context_core::{BranchName, ChatRef, Commit, Committed, MessageId, NodeKind, Target, pack};
 use sqlx::sqlite::SqliteConnection;
 
-use crate::connections::Writer;
-use crate::error::{Fault, Result};
+use crate::connections::{Writer, run};
+use crate::error::Result;
 use crate::place::{place, signed};
 use crate::sql;
 
@@ -100,11 +100,9 @@ impl Append {
             let query = query.bind(own).bind(self.head.as_str()).bind(self.time).bind(self.ids);
             query.bind(self.data).bind(merge.small).bind(merge.large)
         };
-        let written = query.execute(connection).await;
-        if let Err(error) = written {
-            let fault = error.into();
+        if let Err(fault) = run(connection, query).await {
             routes.0.remove(&self.at);
-            return if Fault::is_refusal(&fault) { Ok(None) } else { Err(fault) };
+            return if fault.is_refusal() { Ok(None) } else { Err(fault) };
         }
         (route.own, route.head) = (own, Some(self.head.clone()));
         Ok(Some(Committed::new(Some(self.at.1), Some(self.head))))
