@@ -76,13 +76,27 @@ async fn window_of(
         (_, true) => sql::WHOLE,
         (_, false) => sql::WHOLE_OF,
     };
-    let query = sqlx::query(statement).bind(chat.user.as_str()).bind(chat.chat.as_str()).bind(name);
-    let query = match window {
-        Window::Last(n) => query.bind(signed(*n)),
-        Window::After(id) => query.bind(id.as_str()),
-        _ => query,
+    let query = |statement| {
+        let query = sqlx::query(statement).bind(chat.user.as_str()).bind(chat.chat.as_str()).bind(name);
+        match window {
+            Window::Last(n) => query.bind(signed(*n)),
+            Window::After(id) => query.bind(id.as_str()),
+            _ => query,
+        }
     };
-    let rows = run(connection, query).await?;
+    // Most chains lie on one branch: the short statement answers for those, and says nothing of others.
+    let short = match window {
+        Window::Whole if of_branch => Some(sql::OWN),
+        Window::After(_) if of_branch => Some(sql::OWN_AFTER),
+        _ => None,
+    };
+    if let Some(statement) = short {
+        let rows = run(connection, query(statement)).await?;
+        if !rows.is_empty() {
+            return assemble(rows);
+        }
+    }
+    let rows = run(connection, query(statement)).await?;
     if rows.is_empty() {
         chat_no(connection, OPERATION, chat).await?;
         return Err(Error::not_found(OPERATION, if of_branch { "branch" } else { "message" }, name).into());

@@ -181,6 +181,20 @@ statements! {
         SELECT lo, cut FROM piece";
 
     // Chains.
+    /// The whole chain of branch ?3 if it forks from none, as most: without the tables a recursion needs, which
+    /// cost more than reading a hundred messages does.
+    OWN = "SELECT (b.no << 32) + b.own, r.pos, r.data
+        FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3 AND b.parent IS NULL
+        LEFT JOIN run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own
+        WHERE c.user = ?1 AND c.id = ?2";
+    /// What follows message ?4 if branch ?3 owns it.
+    OWN_AFTER = "SELECT (b.no << 32) + b.own, r.pos, r.data, a.pos + 1, b.base
+        FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3
+        CROSS JOIN node a ON a.chat = c.no AND a.id = ?4 AND a.pos > b.no << 32 AND a.pos <= (b.no << 32) + b.own
+        LEFT JOIN run r ON r.pos <= (b.no << 32) + b.own AND r.pos >= CASE
+          WHEN a.pos = (b.no << 32) + b.own THEN 0x7fffffffffffffff
+          ELSE (SELECT max(pos) FROM run WHERE pos <= a.pos + 1) END
+        WHERE c.user = ?1 AND c.id = ?2";
     WHOLE = of_branch!(whole);
     WHOLE_OF = of_message!(whole);
     LAST = of_branch!(window, { "?4", from_depth });

@@ -77,7 +77,8 @@ impl Floor {
     pub(crate) fn scan(&self, segment: usize) -> Vec<(String, String, String)> {
         let sql = "SELECT id, role, content FROM segment WHERE segment = ?1 ORDER BY seq";
         let mut scan = self.connection.prepare_cached(sql).unwrap();
-        let rows = scan.query_map([segment as i64], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+        let rows =
+            scan.query_map([segment as i64], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
         rows.collect::<Result<_, _>>().unwrap()
     }
 
