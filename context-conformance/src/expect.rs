@@ -58,3 +58,28 @@ pub(crate) fn shown(value: &impl Debug) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_say_what_was_done_expected_and_seen() {
+        let Err(Stop::Fail(text)) = same("adding", &4, &5) else { panic!("4 is not 5") };
+        assert_eq!(text, "adding: expected 5, saw 4");
+        let result: context_core::Result<u8> = Err(Error::not_found("chat", "chat", "c"));
+        let Err(Stop::Fail(text)) = refused("reading", result, ErrorKind::Invalid) else {
+            panic!("not invalid")
+        };
+        assert!(
+            text.starts_with("reading: expected an error of kind invalid, saw chat: no such chat"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn long_values_are_cut_between_characters() {
+        let text = shown(&"é".repeat(5000));
+        assert!(text.len() < SHOWN + 20 && text.ends_with(" … (cut)"), "{text}");
+    }
+}

@@ -45,3 +45,18 @@ fn number(text: &str) -> Option<u64> {
         None => text.parse().ok(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_read_as_they_are_printed() {
+        let cases = [("0x5eed", Some(0x5eed)), ("12", Some(12)), ("", None), ("0x", None), ("twelve", None)];
+        for (text, expected) in cases {
+            assert_eq!(number(text), expected, "{text:?}");
+        }
+        let seed = u64::MAX;
+        assert_eq!(number(&format!("{seed:#x}")), Some(seed));
+    }
+}

@@ -91,6 +91,12 @@ async fn commits_are_refused(lab: &Lab) -> Checked {
         ("an empty branch", desk.extend_on("", "a", ["x"]), None),
         ("a long branch", desk.fork(&long(), "a", ["x"]), Some(MAX_ID_BYTES)),
         ("a long base of a version", desk.next_version(&long(), "a"), Some(MAX_ID_BYTES)),
+        // Such a branch could never be named again.
+        (
+            "a version whose name grows too long",
+            desk.next_version(&"x".repeat(MAX_ID_BYTES), "a"),
+            Some(MAX_ID_BYTES),
+        ),
         ("an empty key", keyed(""), None),
         ("a long key", keyed(&long()), Some(MAX_ID_BYTES)),
         (
@@ -241,8 +247,10 @@ async fn the_largest_is_accepted(lab: &Lab) -> Checked {
     let _ = desk.history().create_chat(new).await?;
     let ids: Vec<_> = (0..MAX_COMMIT_ITEMS).map(|i| format!("i{i}")).collect();
     desk.applied(desk.extend("", ids.iter().map(String::as_str))).await?;
-    let large = Commit { nodes: vec![raw(&long, vec![b'x'; MAX_BODY_BYTES])], ..desk.fork(&long, "i0", []) };
-    let committed = desk.applied(Commit { key: Some(long.as_str().into()), ..large }).await?;
+    let keyed = Commit { key: Some(long.as_str().into()), ..desk.fork(&long, "i0", []) };
+    desk.applied(keyed).await?;
+    let large = vec![raw(&long, vec![b'x'; MAX_BODY_BYTES])];
+    let committed = desk.applied(Commit { nodes: large, ..desk.extend_on(&long, "i0", []) }).await?;
     same("the head", &committed.head, &id(&long))?;
     let chain = desk.whole(&long).await?;
     same("the body", &chain.last().map(|node| node.body().bytes().len()), &Some(MAX_BODY_BYTES))

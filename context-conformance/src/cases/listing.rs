@@ -87,6 +87,9 @@ async fn every_write_is_activity(lab: &Lab) -> Checked {
     let at = desk.at();
     desk.fragments().put_fragments(&desk.chat, &[crate::desk::stored("f", "x")], at).await?;
     after("put_fragments", at).await?;
+    let at = desk.at();
+    history.set_checkpoint(&desk.chat, &"cp".into(), &"a".into(), at).await?;
+    after("set_checkpoint", at).await?;
     let fork = desk.fork("side", "a", []);
     let at = fork.at;
     desk.applied(fork).await?;

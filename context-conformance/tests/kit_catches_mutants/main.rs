@@ -8,7 +8,7 @@ mod mutant;
 
 use std::sync::Arc;
 
-use context_conformance::{Report, Settings, Verdict, cases, run_with};
+use context_conformance::{Report, Settings, Verdict, assert_conforms, cases, run, run_with};
 
 use crate::fault::{Fault, Mutants};
 
@@ -63,10 +63,20 @@ caught! {
 /// The wrapper itself changes nothing: what a mutant fails, its fault fails. This one can also be reopened.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sound_store_passes_every_case() {
-    let report = run_with(Arc::new(Mutants::of(Fault::None)), &Settings::default(), |_| true).await;
+    let report = run(Mutants::of(Fault::None)).await;
     let not_passed: Vec<_> = report.results.iter().filter(|result| result.verdict != Verdict::Pass).collect();
     assert!(not_passed.is_empty(), "{report}");
     assert_eq!(report.results.len(), cases().count());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn assertion_shows_every_failure() {
+    let broken = tokio::spawn(assert_conforms(Mutants::of(Fault::DropsHoles)));
+    let panic = broken.await.expect_err("the store drops holes").into_panic();
+    let text = panic.downcast_ref::<String>().expect("assertions panic with their text");
+    for case in ["read::messages_keep_order_holes_and_duplicates", "read::many_ids_at_once"] {
+        assert!(text.contains(&format!("\nfail {case}: ")), "{text}");
+    }
 }
 
 /// The model alone finds bugs of many kinds, and says how to see them again.

@@ -22,7 +22,7 @@ pub struct Chat {
     pub active: BranchName,
     /// When it was created.
     pub created_at: Timestamp,
-    /// When it was last written to.
+    /// When it was last written to: the time of the newest call that changed something and brought one.
     pub updated_at: Timestamp,
 }
 

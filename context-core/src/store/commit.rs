@@ -62,7 +62,8 @@ pub enum Target {
 pub enum ForkName {
     /// This; a conflict if it is taken.
     Exact(BranchName),
-    /// `<base>-v<k>` with the lowest free `k` from 2, chosen inside the transaction.
+    /// `<base>-v<k>` with the lowest free `k` from 2, chosen inside the transaction. Refused if that is longer
+    /// than a name may be.
     NextVersionOf(BranchName),
 }
 

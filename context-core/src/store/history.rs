@@ -84,11 +84,11 @@ pub trait HistoryStore: Send + Sync {
     /// In this order: [`limits::check_commit`](crate::limits::check_commit); the chat must exist; a known key
     /// decides [`Replayed`](CommitOutcome::Replayed) (or refuses other content); new messages that are all
     /// stored, with equal content, in this order, behind the same parent and on the chain of the branch that is
-    /// named, are `Replayed`, if any of them is stored otherwise the outcome is
-    /// [`Exists`](CommitOutcome::Exists) (also for a repeated
-    /// [`NextVersionOf`](crate::ForkName::NextVersionOf), which names no branch); a branch that is not where it is expected is a
-    /// [`Conflict`](CommitOutcome::Conflict). A branch, message or fork place that does not exist is
-    /// [`NotFound`](crate::ErrorKind::NotFound); new messages with [`Target::Stay`](crate::Target::Stay) are
+    /// named, are `Replayed`; if any of them is stored otherwise the outcome is
+    /// [`Exists`](CommitOutcome::Exists), also for a repeated
+    /// [`NextVersionOf`](crate::ForkName::NextVersionOf), which names no branch; a branch that is not where it is
+    /// expected is a [`Conflict`](CommitOutcome::Conflict). A branch, message or fork place that does not exist
+    /// is [`NotFound`](crate::ErrorKind::NotFound); new messages with [`Target::Stay`](crate::Target::Stay) are
     /// [`Invalid`](crate::ErrorKind::Invalid).
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome>;
 

@@ -1,0 +1,167 @@
+//! How the recordings write fragments.
+//!
+//! A file is read into [`FragmentData`], the one tree here whose maps keep their order. Inside it `$f` is a
+//! fragment, `$b` the call of a builder, `$undef` nothing, `$num` a number JSON cannot say, and `$ref` the same
+//! value again. What this program cannot build is an [`Unknown`], never a guess.
+
+use context_core::FragmentMap;
+use context_runtime::{Fragment, FragmentData, fragment, hint, role};
+
+use crate::judge::BoxError;
+
+/// Something the encoding or the library does not have.
+#[derive(Debug)]
+pub(crate) struct Unknown(pub(crate) String);
+
+/// Reads the cases of a file.
+pub(crate) fn cases(text: &str) -> Result<Vec<FragmentData>, BoxError> {
+    let file: FragmentData = serde_json::from_str(text)?;
+    match entry(&file, "cases") {
+        Some(FragmentData::List(cases)) => Ok(cases.as_slice().to_vec()),
+        _ => Err("the file has no list of cases".into()),
+    }
+}
+
+/// A value of a map.
+pub(crate) fn entry<'a>(data: &'a FragmentData, key: &str) -> Option<&'a FragmentData> {
+    match data {
+        FragmentData::Map(map) => map.get(key),
+        _ => None,
+    }
+}
+
+/// A text of a map.
+pub(crate) fn text<'a>(data: &'a FragmentData, key: &str) -> Option<&'a str> {
+    entry(data, key)?.as_text()
+}
+
+/// Whether a map has `true` there.
+pub(crate) fn flag(data: &FragmentData, key: &str) -> bool {
+    entry(data, key) == Some(&FragmentData::Bool(true))
+}
+
+/// The items of a list of a map; none if there is no such list.
+pub(crate) fn items<'a>(data: &'a FragmentData, key: &str) -> &'a [FragmentData] {
+    match entry(data, key) {
+        Some(FragmentData::List(list)) => list.as_slice(),
+        _ => &[],
+    }
+}
+
+/// What `$ref` stands for.
+pub(crate) type Defs<'a> = Option<&'a FragmentData>;
+
+/// Decodes what must be a fragment.
+pub(crate) fn decode_fragment(data: &FragmentData, defs: Defs<'_>) -> Result<Fragment, Unknown> {
+    match decode(data, defs)? {
+        FragmentData::Fragment(fragment) => Ok(*fragment),
+        other => Err(Unknown(format!("no fragment: {other:?}"))),
+    }
+}
+
+/// Decodes any value.
+pub(crate) fn decode(data: &FragmentData, defs: Defs<'_>) -> Result<FragmentData, Unknown> {
+    match data {
+        FragmentData::List(list) => {
+            let items: Vec<_> = list.iter().map(|item| decode(item, defs)).collect::<Result<_, _>>()?;
+            Ok(FragmentData::list(items))
+        }
+        FragmentData::Map(map) => decode_map(data, map, defs),
+        plain => Ok(plain.clone()),
+    }
+}
+
+fn decode_map(data: &FragmentData, map: &FragmentMap, defs: Defs<'_>) -> Result<FragmentData, Unknown> {
+    if let Some(name) = text(data, "$f") {
+        let data = map.get("d").map(|data| decode(data, defs)).transpose()?;
+        return Ok(Fragment::new(name, data.unwrap_or_default()).into());
+    }
+    if let Some(builder) = text(data, "$b") {
+        let args = items(data, "args").iter().map(|arg| decode(arg, defs)).collect::<Result<Vec<_>, _>>()?;
+        return build(builder, &args).map(Into::into);
+    }
+    if let Some(id) = text(data, "$ref") {
+        let target = defs.and_then(|defs| entry(defs, id));
+        return decode(target.ok_or_else(|| Unknown(format!("$ref {id:?}")))?, defs);
+    }
+    if map.get("$undef").is_some() {
+        return Ok(FragmentData::Null);
+    }
+    if let Some(number) = text(data, "$num") {
+        let parsed = number.parse::<f64>().map_err(|_| Unknown(format!("$num {number:?}")))?;
+        return Ok(parsed.into());
+    }
+    if let Some((key, _)) = map.iter().find(|(key, _)| key.starts_with('$')) {
+        return Err(Unknown(key.clone()));
+    }
+    let entries: Vec<_> =
+        map.iter().map(|(key, value)| Ok((key.clone(), decode(value, defs)?))).collect::<Result<_, _>>()?;
+    Ok(FragmentData::map(entries))
+}
+
+/// Builders that take a record, with their fields in order. The required ones come first in each builder;
+/// an optional one that is empty is left out.
+const RECORDS: [(&str, &[&str], &[&str]); 12] = [
+    ("guardrail", &["rule"], &["reason", "action"]),
+    ("explain", &["concept", "explanation"], &["therefore"]),
+    ("example", &["question", "answer"], &["note"]),
+    ("clarification", &["when", "ask", "reason"], &[]),
+    ("workflow", &["task", "steps"], &["triggers", "notes"]),
+    ("quirk", &["issue", "workaround"], &[]),
+    ("styleGuide", &["prefer"], &["never", "always"]),
+    ("analogy", &["concepts", "relationship"], &["insight", "therefore", "pitfall"]),
+    ("principle", &["title", "description"], &["policies"]),
+    ("policy", &["rule"], &["before", "reason", "policies"]),
+    ("identity", &[], &["name", "role"]),
+    ("persona", &["name"], &["role", "objective", "tone"]),
+];
+
+/// Builders that take their fields as arguments.
+const POSITIONAL: [(&str, [&str; 2]); 4] = [
+    ("term", ["name", "definition"]),
+    ("alias", ["term", "meaning"]),
+    ("preference", ["aspect", "value"]),
+    ("correction", ["subject", "clarification"]),
+];
+
+/// Calls a builder. The library has a few of them; the others are fragments of their documented shape.
+fn build(builder: &str, args: &[FragmentData]) -> Result<Fragment, Unknown> {
+    if let Some((name, required, optional)) = RECORDS.iter().find(|(name, ..)| *name == builder) {
+        let record = args.first().unwrap_or(&FragmentData::Null);
+        let required = required.iter().filter_map(|key| Some((*key, entry(record, key)?.clone())));
+        let optional = optional.iter().filter_map(|key| {
+            let value = entry(record, key)?;
+            (!is_falsy(value)).then(|| (*key, value.clone()))
+        });
+        return Ok(Fragment::new(*name, FragmentData::map(required.chain(optional))));
+    }
+    if let Some((name, keys)) = POSITIONAL.iter().find(|(name, _)| *name == builder) {
+        let entries = keys.iter().zip(args).map(|(key, value)| (*key, value.clone()));
+        return Ok(Fragment::new(*name, FragmentData::map(entries)));
+    }
+    match (builder, args) {
+        ("role", [content]) => Ok(role(content.clone())),
+        ("hint", [content]) => Ok(hint(content.clone())),
+        ("fragment", [FragmentData::Text(name), children @ ..]) => {
+            Ok(fragment(name.clone(), children.iter().cloned()))
+        }
+        ("glossary", [FragmentData::Map(terms)]) => {
+            let entries = terms.iter().map(|(term, expression)| {
+                FragmentData::map([("term", term.as_str().into()), ("expression", expression.clone())])
+            });
+            Ok(Fragment::new("glossary", FragmentData::list(entries)))
+        }
+        _ => Err(Unknown(format!("builder {builder:?}"))),
+    }
+}
+
+/// What the recorded builders leave out: JavaScript's falsy values and, where they are optional, empty lists.
+fn is_falsy(value: &FragmentData) -> bool {
+    match value {
+        FragmentData::Null | FragmentData::Bool(false) => true,
+        FragmentData::Number(number) => matches!(number.to_string().as_str(), "0" | "NaN"),
+        FragmentData::Text(text) => text.is_empty(),
+        FragmentData::List(list) => list.as_slice().is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,225 @@
+//! Suite `deepagents-render`: fragments and the text they were rendered to.
+//!
+//! A plain case must give the same text, with multi-line text indented. Two names may differ where the recorded
+//! inflection of a word and the library's do. A suspect case must be sound instead: the output parses as XML,
+//! holds every text and number that went in, in order (grouping gathers, so there the order may change), and
+//! every name can be read back.
+
+use std::collections::HashSet;
+use std::fs;
+
+use context_runtime::{Fragment, FragmentData, Renderer, XmlRenderer};
+
+use crate::encoding::{Unknown, decode_fragment, entry, flag, items, text};
+use crate::judge::{BoxError, Difference, Judged, Outcome};
+use crate::{File, xml};
+
+pub(crate) fn judge(file: &File<'_>) -> Result<Vec<Judged>, BoxError> {
+    let words = Inflections::beside(file)?;
+    let judged = file.cases()?.into_iter().map(|case| {
+        let id = text(&case, "id").unwrap_or("(no id)").to_owned();
+        Judged { id, outcome: judge_case(&case, &words) }
+    });
+    Ok(judged.collect())
+}
+
+fn judge_case(case: &FragmentData, words: &Inflections) -> Outcome {
+    if flag(case, "skip") {
+        return Outcome::Skipped(text(case, "ours").unwrap_or("not to be run").into());
+    }
+    if text(case, "renderer") != Some("xml") {
+        return Outcome::Skipped(format!("no renderer {:?}", text(case, "renderer").unwrap_or_default()));
+    }
+    let input = match Input::decode(case) {
+        Ok(input) => input,
+        Err(Unknown(what)) => return Outcome::Skipped(format!("not known: {what}")),
+    };
+    let checked = match text(case, "expected") {
+        Some(expected) if !flag(case, "suspect") => input.check_equal(expected, words),
+        _ => input.check_sound(),
+    };
+    Outcome::of(checked)
+}
+
+/// What a case renders, and how.
+struct Input {
+    fragments: Vec<Fragment>,
+    group: bool,
+    wrap: Option<String>,
+}
+
+impl Input {
+    fn decode(case: &FragmentData) -> Result<Self, Unknown> {
+        let (mut group, mut wrap) = (false, None);
+        if let Some(FragmentData::Map(options)) = entry(case, "options") {
+            for (key, value) in options {
+                match (key.as_str(), value) {
+                    ("groupFragments", FragmentData::Bool(on)) => group = *on,
+                    ("wrapTag", FragmentData::Text(tag)) => wrap = Some(tag.to_string()),
+                    _ => return Err(Unknown(format!("option {key}"))),
+                }
+            }
+        }
+        let defs = entry(case, "defs");
+        let fragments = items(case, "fragments").iter().map(|fragment| decode_fragment(fragment, defs));
+        Ok(Self { fragments: fragments.collect::<Result<_, _>>()?, group, wrap })
+    }
+
+    fn render(&self, indent_text: bool) -> Result<String, Difference> {
+        let renderer = XmlRenderer::new().group(self.group).indent_text(indent_text);
+        let rendered = match &self.wrap {
+            Some(tag) => renderer.render_wrapped(tag, &self.fragments),
+            None => renderer.render(&self.fragments),
+        };
+        rendered.map_err(|error| Difference::new("renders", "a text", error))
+    }
+
+    fn check_equal(&self, expected: &str, words: &Inflections) -> Result<String, Difference> {
+        let ours = self.render(true)?;
+        if ours == expected {
+            return Ok("equal".into());
+        }
+        if words.explain(expected, &ours) {
+            return Ok("equal but for inflected names".into());
+        }
+        Err(Difference::new("equal", expected, ours))
+    }
+
+    fn check_sound(&self) -> Result<String, Difference> {
+        let ours = self.render(false)?;
+        let broken = |rule: &str, expected: &dyn std::fmt::Debug| {
+            Difference::new(rule, format!("{expected:?}"), &ours)
+        };
+        let document = xml::read(&ours).map_err(|error| broken("parses as XML", &error.to_string()))?;
+        let mut expected = Content::default();
+        self.fragments.iter().for_each(|fragment| expected.add_fragment(fragment));
+        let (mut leaves, mut wanted) = (document.leaves.clone(), expected.leaves.clone());
+        if self.group {
+            leaves.sort();
+            wanted.sort();
+        }
+        if leaves != wanted {
+            return Err(broken("holds every text, in order", &expected.leaves));
+        }
+        if !holds(&document.names, &expected.names, !self.group) {
+            return Err(broken("names can be read back", &expected.names));
+        }
+        let order = if self.group { "nothing lost (grouping gathers)" } else { "nothing lost, order kept" };
+        Ok(format!("sound: parses as XML, {order}, names can be read back"))
+    }
+}
+
+/// The texts and names that went in, in document order.
+#[derive(Default)]
+struct Content {
+    leaves: Vec<String>,
+    names: Vec<String>,
+}
+
+impl Content {
+    fn add_fragment(&mut self, fragment: &Fragment) {
+        if let Some(data) = fragment.data().filter(|data| !data.is_empty()) {
+            self.names.push(fragment.name().to_owned());
+            self.add(data);
+        }
+    }
+
+    fn add(&mut self, data: &FragmentData) {
+        match data {
+            FragmentData::Bool(value) => self.leaves.push(value.to_string()),
+            FragmentData::Number(number) => self.leaves.push(number.to_string()),
+            FragmentData::Text(text) => self.leaves.push(sayable(text)),
+            FragmentData::Fragment(fragment) => self.add_fragment(fragment),
+            FragmentData::List(list) => list.iter().for_each(|item| self.add(item)),
+            FragmentData::Map(map) => {
+                for (key, value) in map.iter().filter(|(_, value)| !value.is_empty()) {
+                    // A key that holds a fragment of its own name may be one element with it.
+                    let same = matches!(value, FragmentData::Fragment(inner) if inner.name() == key);
+                    if !same {
+                        self.names.push(key.clone());
+                    }
+                    self.add(value);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What XML 1.0 can say of a text: controls are shown by their picture.
+fn sayable(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\t' | '\n' | '\r' => c,
+        '\0'..' ' => char::from_u32(0x2400 + c as u32).unwrap_or(c),
+        '\u{FFFE}' | '\u{FFFF}' => '\u{FFFD}',
+        _ => c,
+    };
+    text.chars().map(shown).collect()
+}
+
+/// Whether all of `wanted` is among `names`: in this order, or at all.
+fn holds(names: &[String], wanted: &[String], in_order: bool) -> bool {
+    if in_order {
+        let mut names = names.iter();
+        return wanted.iter().all(|name| names.any(|other| other == name));
+    }
+    let mut left: Vec<_> = names.iter().collect();
+    wanted.iter().all(|name| {
+        let found = left.iter().position(|other| *other == name);
+        found.map(|at| left.swap_remove(at)).is_some()
+    })
+}
+
+/// Words whose recorded singular or plural is not the library's: what was recorded, and ours.
+struct Inflections(HashSet<(String, String)>);
+
+impl Inflections {
+    /// Compares the table of words beside the file with the library; there may be none.
+    fn beside(file: &File<'_>) -> Result<Self, BoxError> {
+        let path = file.path.with_file_name("deepagents-misc.json");
+        if !path.is_file() {
+            return Ok(Self(HashSet::new()));
+        }
+        let table: FragmentData = serde_json::from_str(&fs::read_to_string(path)?)?;
+        let mut differing = HashSet::new();
+        for row in items(&table, "words") {
+            let FragmentData::List(row) = row else { continue };
+            let columns: Vec<_> = row.iter().filter_map(FragmentData::as_text).collect();
+            let [word, plural, singular, ..] = columns.as_slice() else { continue };
+            for (recorded, ours) in [(singular, item_name(word)), (plural, group_name(word))] {
+                differing.extend(ours.filter(|ours| ours != recorded).map(|ours| (recorded.to_string(), ours)));
+            }
+        }
+        Ok(Self(differing))
+    }
+
+    /// Whether two texts are the same but for names that the tables inflect differently.
+    fn explain(&self, expected: &str, ours: &str) -> bool {
+        let (expected, ours) = (xml::pieces(expected), xml::pieces(ours));
+        let name = |tag: &str| tag.trim_matches(['<', '/', '>']).to_owned();
+        expected.len() == ours.len()
+            && expected.iter().zip(&ours).all(|(expected, ours)| {
+                let both_tags = expected.starts_with('<') && ours.starts_with('<');
+                let same_end = expected.starts_with("</") == ours.starts_with("</");
+                expected == ours
+                    || (both_tags && same_end && self.0.contains(&(name(expected), name(ours))))
+            })
+    }
+}
+
+/// What the library calls the items of a list of this name.
+fn item_name(word: &str) -> Option<String> {
+    let list = Fragment::new(word, FragmentData::list(["a", "b"]));
+    inner_name(&XmlRenderer::new(), list)
+}
+
+/// What the library calls a group of fragments of this name.
+fn group_name(word: &str) -> Option<String> {
+    let list = Fragment::new("list", FragmentData::list([Fragment::new(word, "a"), Fragment::new(word, "b")]));
+    inner_name(&XmlRenderer::new().group(true), list)
+}
+
+fn inner_name(renderer: &XmlRenderer, fragment: Fragment) -> Option<String> {
+    let document = xml::read(&renderer.render(&[fragment]).ok()?).ok()?;
+    document.names.into_iter().nth(1)
+}
