@@ -7,9 +7,9 @@
 //! A record, little-endian, version 1 of the layout:
 //!
 //! ```text
-//! u32 length of what follows      u8 kind (0 system, 1 user, 2 assistant, 3 tool, 4 boundary)
+//! u32 length of what follows      u8 kind (0 system, 1 user, 2 assistant, 3 tool, 4 boundary; +128: counted)
 //! u8 length of the body's kind (0: "message")              u16 body version
-//! u32 revision                    u32 tokens + 1 (0: not counted)
+//! u32 revision                    u32 tokens (0 if not counted)
 //! i64 created at (microseconds)   u16 length of the id
 //! id, body's kind, body
 //! ```
@@ -21,6 +21,8 @@ use bytes::Bytes;
 use crate::{Encoded, Message, MessageId, Node, NodeKind, Role, Timestamp};
 
 const HEADER: usize = 26;
+/// Set in the kind of a node that was counted.
+const COUNTED: u8 = 128;
 
 /// Packed bytes that are not what they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,11 +41,11 @@ pub fn pack(node: &Node, out: &mut Vec<u8>) {
     let length = HEADER - 4 + id.len() + kind.len() + body.bytes().len();
     out.reserve(length + 4);
     out.extend_from_slice(&(length as u32).to_le_bytes());
-    out.push(kind_code(node.kind));
+    out.push(kind_code(node.kind) | node.tokens.map_or(0, |_| COUNTED));
     out.push(kind.len() as u8);
     out.extend_from_slice(&body.version().to_le_bytes());
     out.extend_from_slice(&node.revision.to_le_bytes());
-    out.extend_from_slice(&node.tokens.map_or(0, |tokens| tokens.saturating_add(1)).to_le_bytes());
+    out.extend_from_slice(&node.tokens.unwrap_or(0).to_le_bytes());
     out.extend_from_slice(&node.created_at.as_micros().to_le_bytes());
     out.extend_from_slice(&(id.len() as u16).to_le_bytes());
     out.extend_from_slice(id.as_bytes());
@@ -132,7 +134,7 @@ impl<'a> Record<'a> {
         let header: &[u8; HEADER] = bytes.get(offset..)?.first_chunk()?;
         let length = u32::from_le_bytes(*header.first_chunk()?) as usize;
         let end = (offset + 4).checked_add(length).filter(|end| *end <= bytes.len())?;
-        let kind = kind_of(header[4])?;
+        let kind = kind_of(header[4] & !COUNTED)?;
         let id_start = offset + HEADER;
         let id_end = id_start + usize::from(u16::from_le_bytes([header[24], header[25]]));
         let body = id_end + usize::from(header[5]);
@@ -153,7 +155,7 @@ impl<'a> Record<'a> {
         let id = MessageId::from(self.id);
         let mut node = Node::from_encoded(id, self.kind, Timestamp::from_micros(created_at), encoded);
         node.revision = u32_at(8);
-        node.tokens = u32_at(12).checked_sub(1);
+        node.tokens = (self.header[4] & COUNTED != 0).then(|| u32_at(12));
         node
     }
 }
@@ -167,7 +169,7 @@ mod tests {
     prop_compose! {
         fn any_node()(
             id in ".{0,40}", code in 0u8..5, version: u16, revision: u32,
-            tokens in proptest::option::of(0u32..u32::MAX), at: i64,
+            tokens in proptest::option::of(prop_oneof![Just(u32::MAX), 0u32..]), at: i64,
             body_kind in "[a-z]{1,12}", body: Vec<u8>,
         ) -> Arc<Node> {
             let encoded = Encoded::new(body_kind, version, body);

@@ -14,7 +14,7 @@ use crate::place::{place, signed};
 use crate::sql;
 
 /// The most messages in one run, and the longest run a merge makes.
-pub(crate) const RUN: i64 = 256;
+pub(crate) const RUN: i64 = 64;
 /// The messages that are first merged into one run.
 const SMALL_RUN: i64 = 16;
 /// The most bytes that are packed into one run; a larger message is alone.
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(Merge::after(15, 16), merge(Some(1), None));
         assert_eq!(Merge::after(14, 18), merge(Some(1), None));
         assert_eq!(Merge::after(16, 17), merge(None, None));
-        assert_eq!(Merge::after(255, 256), merge(Some(241), Some(1)));
+        assert_eq!(Merge::after(255, 256), merge(Some(241), Some(193)));
         assert_eq!(Merge::after(300, 600), merge(Some(289), Some(257)));
     }
 }

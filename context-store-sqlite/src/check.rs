@@ -138,7 +138,7 @@ async fn check_chat(
 /// The messages of a branch, as far as its runs follow each other without a gap.
 async fn nodes_of(connection: &mut SqliteConnection, piece: &Piece) -> Result<Vec<Arc<Node>>> {
     let mut nodes = Vec::new();
-    loop {
+    while signed(nodes.len()) < piece.own {
         let next = place(piece.no, signed(nodes.len()) + 1);
         let before = nodes.len();
         for (first, data) in runs_from(connection, next, piece.end()).await? {
@@ -148,7 +148,8 @@ async fn nodes_of(connection: &mut SqliteConnection, piece: &Piece) -> Result<Ve
             nodes.extend(pack::unpack(&data)?);
         }
         if nodes.len() == before {
-            return Ok(nodes);
+            break;
         }
     }
+    Ok(nodes)
 }
