@@ -71,6 +71,26 @@ fn reason(error: &serde_json::Error) -> String {
     }
 }
 
+fn store_advice(error: &Error) -> Option<&'static str> {
+    let about = |key| error.get(key).is_some();
+    Some(match error.kind() {
+        ErrorKind::NotFound if about("message") => {
+            "`context log` and `context graph` list the messages of a chat"
+        }
+        ErrorKind::NotFound if about("branch") => "`context branches` lists the branches of a chat",
+        ErrorKind::NotFound if about("checkpoint") => "`context checkpoint` lists the checkpoints of a chat",
+        ErrorKind::NotFound if about("chat") => "`context chats` lists the chats of this user",
+        ErrorKind::Conflict if about("branch") => {
+            "choose another name, or look at it with `context branches`"
+        }
+        ErrorKind::Conflict => "somebody else was faster: look again, then repeat",
+        ErrorKind::Unavailable | ErrorKind::Timeout => "nothing was changed; try again",
+        ErrorKind::Corrupt => "`context verify` says what else is broken",
+        ErrorKind::Cancelled => "what was written is whole; run it again to go on",
+        _ => return None,
+    })
+}
+
 impl Failure {
     /// The stable name, as JSON shows it.
     pub(crate) fn kind(&self) -> &'static str {
@@ -125,17 +145,7 @@ impl Failure {
     /// What to do, where there is something.
     pub(crate) fn advice(&self) -> Option<&'static str> {
         match self {
-            Self::Store(error) => match (error.kind(), error.get("chat")) {
-                (ErrorKind::NotFound, Some(_)) => Some("`context chats` lists the chats of this user"),
-                (ErrorKind::NotFound, None) => {
-                    Some("`context log`, `branches` and `checkpoint` list what there is")
-                }
-                (ErrorKind::Conflict, _) => Some("somebody else was faster: look again, then repeat"),
-                (ErrorKind::Unavailable | ErrorKind::Timeout, _) => Some("nothing was changed; try again"),
-                (ErrorKind::Corrupt, _) => Some("`context verify` says what else is broken"),
-                (ErrorKind::Cancelled, _) => Some("what was written is whole; run it again to go on"),
-                _ => None,
-            },
+            Self::Store(error) => store_advice(error),
             Self::NoStore { .. } => {
                 Some("name another one with --store or CONTEXT_STORE; `context import` makes one")
             }

@@ -131,7 +131,10 @@ fn lift(
             message: i + 1,
             source,
         })?;
-        app.out.diagnostics(&format!("line {}", input.line_of(raw.get())), &lifted.diagnostics);
+        if !lifted.diagnostics.is_empty() {
+            // Looked up only here: finding a line costs the length of the file.
+            app.out.diagnostics(&format!("line {}", input.line_of(raw.get())), &lifted.diagnostics);
+        }
         Ok(Arc::new(Node::new(format!("m{}", i + 1), lifted.message, at)))
     });
     messages.collect()
@@ -199,11 +202,11 @@ async fn write_file(
     let chats = count(imported, "chat");
     app.out.line(match (imported, unchanged) {
         (0, _) => {
-            format!("unchanged: {} of {} are stored already{names}", count(unchanged, "chat"), input.shown)
+            format!("unchanged: {} of {} stored before{names}", count(unchanged, "chat"), input.shown)
         }
         (_, 0) => format!("{done} {chats}, {} from {}{names}", count(messages, "message"), input.shown),
         _ => format!(
-            "{done} {chats}, {} from {}; {} were stored already{names}",
+            "{done} {chats}, {} from {}, {} stored before{names}",
             count(messages, "message"),
             input.shown,
             count(unchanged, "chat"),

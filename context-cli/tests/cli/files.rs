@@ -78,7 +78,7 @@ fn chats_of_different_files_do_not_pass_for_one() {
 fn reading_a_file_again_changes_nothing_and_another_one_is_refused() {
     let bench = Bench::with_sample();
     let before = bench.ok("export notes");
-    assert!(bench.ok("import notes.json").starts_with("unchanged: 1 chat of notes.json"));
+    assert!(bench.ok("import notes.json").starts_with("unchanged: 1 chat of notes.json stored before"));
     assert_eq!(bench.records("import notes.json")[0]["status"], "unchanged");
     bench.file("notes.json", sample().replace("Lindenhof", "Hafenhalle"));
     let ran = bench.run("import notes.json");
@@ -125,7 +125,25 @@ fn fragments_become_a_prompt() {
     let rules = r#"[{"name": "role", "data": "You book trips."},
         {"$fragment": {"name": "rules", "data": [{"$fragment": {"name": "hint", "data": "a\nb"}}]}}]"#;
     bench.file("rules.json", rules);
-    insta::assert_snapshot!(bench.show(&["render rules.json", "render rules.json --group --indent-text"]), @r"");
+    insta::assert_snapshot!(bench.show(&["render rules.json", "render rules.json --group --indent-text"]), @r"
+    $ context render rules.json
+    <role>You book trips.</role>
+    <rules>
+      <hint>a
+    b</hint>
+    </rules>
+
+    $ context render rules.json --group --indent-text
+    <role>You book trips.</role>
+    <rules>
+      <hints>
+        <hint>
+          a
+          b
+        </hint>
+      </hints>
+    </rules>
+    ");
     assert_eq!(bench.run_with("render", r#"{"name": "hint", "data": "x"}"#).out, "<hint>x</hint>\n");
     let text = &bench.records("render rules.json")[0]["text"];
     assert_eq!(format!("{}\n", text.as_str().unwrap()), bench.ok("render rules.json"));
