@@ -48,6 +48,9 @@ pub(crate) enum Failure {
     /// Kept facts about the source that this program cannot read.
     #[error("what chat {chat} says about its source cannot be read")]
     Source { chat: String, source: serde_json::Error },
+    /// Kept facts about the source that a newer program wrote.
+    #[error("chat {chat} was imported by a newer program: its source has version {version}")]
+    NewerSource { chat: String, version: u32 },
     /// The command line asks for something that makes no sense.
     #[error("{0}")]
     Usage(String),
@@ -104,6 +107,7 @@ impl Failure {
             Self::Usage(_) => "usage",
             Self::Read { .. } | Self::Write(_) | Self::Runtime(_) => "io",
             Self::Source { .. } => ErrorKind::Corrupt.as_str(),
+            Self::NewerSource { .. } => ErrorKind::Unsupported.as_str(),
             Self::Record(_) => ErrorKind::Bug.as_str(),
             _ => ErrorKind::Invalid.as_str(),
         }
@@ -137,7 +141,7 @@ impl Failure {
             }
             Self::Taken { chat, file } => vec![("chat", chat.clone()), ("file", file.clone())],
             Self::Ambiguous { text, .. } => vec![("message", text.clone())],
-            Self::Source { chat, .. } => vec![("chat", chat.clone())],
+            Self::Source { chat, .. } | Self::NewerSource { chat, .. } => vec![("chat", chat.clone())],
             _ => Vec::new(),
         }
     }
@@ -157,6 +161,7 @@ impl Failure {
                 Some("nothing of this file was imported")
             }
             Self::Taken { .. } => Some("give the import another name with --chat, or delete that chat first"),
+            Self::NewerSource { .. } => Some("upgrade this program"),
             Self::Ambiguous { .. } => Some("write more of the id"),
             Self::Mixed { .. } => Some("choose one with --file NAME, or export one chat at a time"),
             _ => None,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use context_runtime::openai::chat as openai;
 use context_runtime::{
-    BranchName, CancelSignal, ChatRef, Commit, CommitOutcome, Created, HistoryStore, Json, MessageId,
-    Metadata, NewChat, Node, Role, Target, Timestamp, limits,
+    BranchName, CancelSignal, ChatRef, Commit, CommitOutcome, Created, Diagnostic, HistoryStore, Json,
+    MessageId, Metadata, NewChat, Node, Role, Target, Timestamp, limits,
 };
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::input::Input;
 use crate::output::Style;
-use crate::text::{count, preview};
+use crate::text::{clean, count, preview};
 use crate::transcript::{self, Conversation, Source};
 
 const EXAMPLES: &str = "\
@@ -64,6 +64,8 @@ struct ImportRecord<'a> {
     messages: usize,
     /// `imported`, or `unchanged` if it was stored already.
     status: &'static str,
+    /// What was kept without being understood.
+    diagnostics: &'a [Diagnostic],
 }
 
 /// A conversation, ready to be written.
@@ -71,6 +73,7 @@ struct Prepared {
     chat: String,
     new: NewChat,
     nodes: Vec<Arc<Node>>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
@@ -103,7 +106,7 @@ fn prepare(app: &App, input: &Input, name: &str) -> Result<Vec<Prepared>, Failur
     let mut all = Vec::with_capacity(conversations.len());
     for conversation in conversations {
         let chat = number(conversation.source.index);
-        let nodes = lift(app, input, &conversation, at)?;
+        let (nodes, diagnostics) = lift(input, &conversation, at)?;
         let source = conversation.source.to_json();
         let mut new = NewChat::new(app.chat(&chat), at);
         new.title = title(&nodes);
@@ -112,18 +115,19 @@ fn prepare(app: &App, input: &Input, name: &str) -> Result<Vec<Prepared>, Failur
         for commit in commits(&new.chat, &nodes, at) {
             limits::check_commit(&commit)?;
         }
-        all.push(Prepared { chat, new, nodes });
+        all.push(Prepared { chat, new, nodes, diagnostics });
     }
     Ok(all)
 }
 
+/// The nodes of a conversation, named by position, and what could not be understood of them.
 fn lift(
-    app: &App,
     input: &Input,
     conversation: &Conversation<'_>,
     at: Timestamp,
-) -> Result<Vec<Arc<Node>>, Failure> {
-    let messages = conversation.messages.iter().enumerate().map(|(i, raw)| {
+) -> Result<(Vec<Arc<Node>>, Vec<Diagnostic>), Failure> {
+    let (mut nodes, mut diagnostics) = (Vec::with_capacity(conversation.messages.len()), Vec::new());
+    for (i, raw) in conversation.messages.iter().enumerate() {
         let lifted = openai::lift(&Json::from((*raw).to_owned())).map_err(|source| Failure::Message {
             file: input.shown.clone(),
             line: input.line_of(raw.get()),
@@ -131,13 +135,14 @@ fn lift(
             message: i + 1,
             source,
         })?;
-        if !lifted.diagnostics.is_empty() {
-            // Looked up only here: finding a line costs the length of the file.
-            app.out.diagnostics(&format!("line {}", input.line_of(raw.get())), &lifted.diagnostics);
+        let id = format!("m{}", i + 1);
+        for mut diagnostic in lifted.diagnostics {
+            diagnostic.path = format!("{id} {}", diagnostic.path);
+            diagnostics.push(diagnostic);
         }
-        Ok(Arc::new(Node::new(format!("m{}", i + 1), lifted.message, at)))
-    });
-    messages.collect()
+        nodes.push(Arc::new(Node::new(id, lifted.message, at)));
+    }
+    Ok((nodes, diagnostics))
 }
 
 /// The beginning of what the user said first.
@@ -176,6 +181,7 @@ async fn write_file(
     for (i, prepared) in all.iter().enumerate() {
         interrupt.check("import")?;
         let is_new = write_chat(history, input, prepared).await?;
+        app.out.diagnostics(&prepared.chat, &prepared.diagnostics);
         progress(app, &input.shown, i + 1, total);
         *(if is_new { &mut imported } else { &mut unchanged }) += 1;
         messages += if is_new { prepared.nodes.len() } else { 0 };
@@ -187,6 +193,7 @@ async fn write_file(
                 file: &input.name,
                 messages: prepared.nodes.len(),
                 status: if is_new { "imported" } else { "unchanged" },
+                diagnostics: &prepared.diagnostics,
             })?;
         }
     }
@@ -199,16 +206,16 @@ async fn write_file(
         Some((first, last)) => format!(": {first} … {last}"),
     };
     let done = app.out.paint(Style::Green, "imported").to_string();
-    let chats = count(imported, "chat");
+    let (chats, names, file) = (count(imported, "chat"), clean(&names), clean(&input.shown));
     app.out.line(match (imported, unchanged) {
         (0, _) => {
-            format!("unchanged: {} of {} stored before{names}", count(unchanged, "chat"), input.shown)
+            format!("unchanged: {} of {} stored before{names}", count(unchanged, "chat"), file)
         }
-        (_, 0) => format!("{done} {chats}, {} from {}{names}", count(messages, "message"), input.shown),
+        (_, 0) => format!("{done} {chats}, {} from {}{names}", count(messages, "message"), file),
         _ => format!(
             "{done} {chats}, {} from {}, {} stored before{names}",
             count(messages, "message"),
-            input.shown,
+            file,
             count(unchanged, "chat"),
         ),
     })

@@ -74,6 +74,31 @@ fn chats_of_different_files_do_not_pass_for_one() {
     assert_eq!(bench.records("export --all").len(), 4);
 }
 
+/// Two files of the same name, each with one conversation, are not one file with two.
+#[test]
+fn two_files_of_one_name_do_not_pass_for_one() {
+    let bench = Bench::with_sample();
+    bench.ok("import notes.json --chat again");
+    let ran = bench.run("export --all");
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""));
+    assert!(ran.err.contains("chat again, chat notes"), "{}", ran.err);
+}
+
+#[test]
+fn what_is_not_understood_is_kept_and_said() {
+    let bench = Bench::new();
+    let odd = r#"[{"role": "user", "content": [{"type": "hologram", "x": 1}]}]"#;
+    bench.file("odd.json", odd);
+    let ran = bench.run("import odd.json");
+    assert_eq!(ran.status, 0);
+    assert_eq!(
+        ran.err,
+        "note: odd: unrepresentable at m1 content[0]: a part of type \"hologram\" is kept for its provider only\n"
+    );
+    assert_eq!(bench.records("import odd.json")[0]["diagnostics"][0]["path"], "m1 content[0]");
+    assert_eq!(read(&bench.ok("export odd")), read(odd));
+}
+
 #[test]
 fn reading_a_file_again_changes_nothing_and_another_one_is_refused() {
     let bench = Bench::with_sample();
