@@ -1,4 +1,54 @@
-//! The SQLite store of the context layer.
+//! The SQLite store of the context layer: one file, one writer, packed runs of messages.
+//!
+//! ```
+//! use context_core::{ChatRef, NewChat, Store, Timestamp};
+//! use context_store_sqlite::{SqliteConfig, SqliteStore};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("chats.db");
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let store = SqliteStore::open(SqliteConfig::new(path)).await?;
+//! let chat = NewChat::new(ChatRef::new("ada", "trip"), Timestamp::from_micros(1));
+//! assert_eq!(store.history().create_chat(chat).await?.into_chat().active, "main");
+//! store.close().await?;
+//! # Ok::<_, context_core::Error>(())
+//! # })?;
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it promises
+//!
+//! * **A commit is one SQLite transaction.** The usual one, new messages at the end of a branch, is a single
+//!   statement; every other one holds the write lock from before its first decision to after its last write.
+//!   A dropped future leaves all of a commit or nothing.
+//! * **What is acknowledged survives the process** (`synchronous=NORMAL`, the default). With
+//!   [`Durability::PowerLoss`](context_core::Durability::PowerLoss) (`synchronous=FULL`) it survives a loss of
+//!   power as well; without, the newest commits may go with the power, but the file is never damaged.
+//! * **A read is one state of the file.** Readers do not wait for the writer, nor it for them. A handle reads
+//!   what it has written.
+//! * **Cost.** An append costs the same in a chat of ten messages and of a million. A chain is read by one
+//!   statement whose cost grows with the rows of up to 64 messages, not with messages; a window costs
+//!   the window. A fork copies nothing.
+//!
+//! # Limits and deployment
+//!
+//! * The file lives on a local disk: write-ahead logging does not work over a network. Several processes of one
+//!   machine may share it; a writer waits up to [`busy_timeout`](SqliteConfig::busy_timeout), then gets an
+//!   `Unavailable` error that is safe to retry.
+//! * To back it up while it is in use, let SQLite do it (`VACUUM INTO`, `.backup`). A plain copy needs the
+//!   `-wal` file beside it and nobody writing.
+//! * Every connection is a thread: one that writes and up to [`readers`](SqliteConfig::readers) that read.
+//!   Waiting for the disk or for another process never blocks a thread of the runtime.
+//! * Schema versions only go forward. An older file is brought up to date when it is opened; a newer one is
+//!   refused with [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) and not touched.
+//! * [`Chat::updated_at`](context_core::Chat::updated_at) never goes backwards, whatever clocks say.
+//!
+//! # Layout
+//!
+//! A branch owns the messages that were written through it, numbered without a gap; the place of a message is
+//! one integer of the branch's number and its own. A table of runs holds packed messages by the place of
+//! the first. Single messages are merged into runs of 16 and then of 64 inside the commit that fills the block,
+//! in SQL, so nothing travels. A fork notes the place it begins behind. `migrations/0001_init.sql` says more.
 
 mod append;
 mod chats;

@@ -4,11 +4,15 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use cargo_metadata::Message;
 
 use crate::process::{Cargo, Verdict};
 use crate::workspace::{FACADE, Workspace};
+
+const PROGRAM: &str = "vectors";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -22,12 +26,29 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
-    // Cargo runs a test in its crate's folder, so a relative path would be lost.
     let file = std::path::absolute(&args.file).with_context(|| format!("{:?} is no path", args.file))?;
     ensure!(file.is_file(), "there is no file {}", file.display());
-    Cargo::new(workspace.root(), "test")
-        .args(["--quiet", "--locked", "-p", FACADE, "--test", "vectors", "--"])
+    // Run by us and not by cargo, which would print more behind the last line when a case fails.
+    let status = Command::new(build(workspace)?)
         .args([args.suite.clone().into(), file.into_os_string()])
         .args(&args.args)
-        .run()
+        .status()
+        .context("could not run the test program")?;
+    Ok(Verdict::of(status.success()))
+}
+
+/// Builds the test program and says where it is.
+fn build(workspace: &Workspace) -> Result<PathBuf> {
+    let output = Cargo::new(workspace.root(), "test")
+        .args(["--quiet", "--locked", "-p", FACADE, "--test", PROGRAM, "--no-run"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .output()?;
+    ensure!(output.status.success(), "{FACADE}'s {PROGRAM} program does not build");
+    let messages = Message::parse_stream(output.stdout.as_slice());
+    let program = messages.filter_map(|message| match message {
+        Ok(Message::CompilerArtifact(artifact)) if artifact.target.name == PROGRAM => artifact.executable,
+        _ => None,
+    });
+    let program = program.last().context("cargo named no test program")?;
+    Ok(program.into_std_path_buf())
 }

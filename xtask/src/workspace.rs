@@ -60,7 +60,8 @@ impl Workspace {
     /// The folder of test data nobody here wrote: `CONTEXT_TEST_DATA`, else `../shared`.
     pub(crate) fn data_root(&self) -> PathBuf {
         match env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty()) {
-            Some(folder) => folder.into(),
+            // Cargo runs each test in its crate's folder, where a relative path would mean something else.
+            Some(folder) => std::path::absolute(&folder).unwrap_or_else(|_| folder.into()),
             None => self.root().parent().unwrap_or(self.root()).join("shared"),
         }
     }

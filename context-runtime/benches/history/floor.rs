@@ -68,7 +68,7 @@ impl Floor {
         for i in 0..n {
             let node = ours::node(i);
             let (role, content) = columns(&node);
-            insert.execute(params![n, i, node.id.as_str(), role, content]).unwrap();
+            insert.execute(params![n as i64, i as i64, node.id.as_str(), role, content]).unwrap();
         }
         self.connection.execute_batch("COMMIT").unwrap();
     }
@@ -77,7 +77,7 @@ impl Floor {
     pub(crate) fn scan(&self, segment: usize) -> Vec<(String, String, String)> {
         let sql = "SELECT id, role, content FROM segment WHERE segment = ?1 ORDER BY seq";
         let mut scan = self.connection.prepare_cached(sql).unwrap();
-        let rows = scan.query_map([segment], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+        let rows = scan.query_map([segment as i64], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
         rows.collect::<Result<_, _>>().unwrap()
     }
 

@@ -1,4 +1,112 @@
-//! Suite stub.
+//! Suite `deepagents-engine`: scenarios of the engine and its store.
+//!
+//! A plain case must give at each step what either recorded generation gives; errors are compared by kind, which
+//! is that there is one. A suspect case must be sound, see [`soundness`](crate::soundness). A case is skipped if
+//! it needs abilities that are not there: those it names, and operations and items that are unknown here.
+
+use serde_json::Value;
+
 use crate::File;
-use crate::judge::{BoxError, Judged};
-pub(crate) fn judge(_: &File<'_>) -> Result<Vec<Judged>, BoxError> { Ok(Vec::new()) }
+use crate::judge::{BoxError, Difference, Judged, Outcome};
+use crate::peer::{Given, World};
+use crate::soundness::Watch;
+
+pub(crate) fn judge(file: &File<'_>) -> Result<Vec<Judged>, BoxError> {
+    let recorded: Value = serde_json::from_str(file.text)?;
+    let cases = recorded["cases"].as_array().ok_or("the file has no list of cases")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let judged = cases.iter().map(|case| {
+        let id = case["id"].as_str().unwrap_or("(no id)").to_owned();
+        Ok(Judged { id, outcome: runtime.block_on(judge_case(case))? })
+    });
+    judged.collect()
+}
+
+async fn judge_case(case: &Value) -> Result<Outcome, BoxError> {
+    if case["skip"] == Value::Bool(true) {
+        return Ok(Outcome::Skipped(case["ours"].as_str().unwrap_or("not to be run").into()));
+    }
+    if let Some(needs) = case["needs"].as_array().filter(|needs| !needs.is_empty()) {
+        let needs: Vec<_> = needs.iter().filter_map(Value::as_str).collect();
+        return Ok(Outcome::Skipped(format!("needs {}", needs.join(", "))));
+    }
+    let suspect = case["suspect"] == Value::Bool(true);
+    let mut world = World::new().await?;
+    let mut watch = Watch::default();
+    for (n, step) in case["steps"].as_array().into_iter().flatten().enumerate() {
+        let op = &step["op"];
+        let at = || format!("step {} {op}", n + 1);
+        watch.before(&world, op).await?;
+        let given = world.apply(op).await;
+        if let Given::Missing(what) = &given {
+            if finds_nothing(step) {
+                continue;
+            }
+            return Ok(Outcome::Skipped(format!("not known: {what}")));
+        }
+        let checked = match suspect {
+            true => watch.after(&world, op, &given).await?,
+            false => check_equal(step, &given),
+        };
+        if let Err(difference) = checked {
+            return Ok(Outcome::Failed(difference.at(at())));
+        }
+    }
+    Ok(Outcome::Passed(if suspect { watch.rules() } else { "equal at each step".into() }))
+}
+
+/// Whether the peer's answer to a step is that there is nothing, which needs no ability.
+fn finds_nothing(step: &Value) -> bool {
+    step["result"].as_array().is_some_and(Vec::is_empty)
+}
+
+/// What may come of a step: a value, or an error of whatever text.
+enum Allowed<'a> {
+    Value(&'a Value),
+    Error(&'a str),
+}
+
+impl Allowed<'_> {
+    fn has(&self, given: &Given) -> bool {
+        match (self, given) {
+            (Self::Value(value), Given::Value(ours)) => *value == ours,
+            (Self::Error(_), Given::Error(_)) => true,
+            _ => false,
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::Value(value) => value.to_string(),
+            Self::Error(text) => format!("an error, such as: {text}"),
+        }
+    }
+}
+
+fn check_equal(step: &Value, given: &Given) -> Result<(), Difference> {
+    let allowed = allowed(step);
+    if allowed.iter().any(|allowed| allowed.has(given)) {
+        return Ok(());
+    }
+    let expected: Vec<_> = allowed.iter().map(Allowed::show).collect();
+    let ours = match given {
+        Given::Value(value) => value.to_string(),
+        Given::Error(error) => format!("error: {error}"),
+        Given::Missing(what) => format!("not known: {what}"),
+    };
+    Err(Difference::new("equal", expected.join("\nor\n"), ours))
+}
+
+/// Both generations; one that only says that it cannot does not count.
+fn allowed(step: &Value) -> Vec<Allowed<'_>> {
+    let mut allowed = Vec::new();
+    match step["error"].as_str() {
+        Some(text) => allowed.push(Allowed::Error(text)),
+        None => allowed.push(Allowed::Value(&step["result"])),
+    }
+    if let Some(head) = step.get("head") {
+        allowed.push(head["error"].as_str().map_or(Allowed::Value(head), Allowed::Error));
+    }
+    allowed.retain(|one| !matches!(one, Allowed::Error(text) if text.starts_with("unsupported")));
+    allowed
+}

@@ -3,6 +3,7 @@
 //! Without arguments, as under a plain `cargo test`, every suite is replayed whose file is in the test data; if
 //! there is none the program says so. The last line stands alone: `N passed, N failed, N skipped`. How a case is
 //! judged is each suite's business; none of them knows a case by its id.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 mod arguments;
 mod encoding;
@@ -49,7 +50,7 @@ impl File<'_> {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse(env::args().skip(1)) {
         Ok(arguments) => run(&arguments),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,1 +1,307 @@
-//! x
+//! The peer's world in our terms: engines by variable name over one fresh store, and every recorded operation.
+//!
+//! The peer's constructor touches nothing, so an engine is opened by its first operation that reads or writes;
+//! its store knows chats without their users, so this remembers who made a chat first. Ids that the case did
+//! not give are shown as `#1`, `#2`, … in the order they appear.
+
+mod history;
+mod ids;
+mod items;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use context_runtime::{
+    ChatPatch, ChatRef, Checkpoint, ContextEngine, Edits, Error, Json, MessageId, Metadata, Moved, Node,
+    Store,
+};
+use serde_json::{Value, json};
+
+use self::ids::{Ids, Shown, Ticks};
+pub(crate) use self::items::item;
+
+/// What an operation gave.
+#[derive(Debug)]
+pub(crate) enum Given {
+    Value(Value),
+    Error(Error),
+    /// There is no such operation here.
+    Missing(String),
+}
+
+impl From<Error> for Given {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl Given {
+    fn missing(what: impl Into<String>) -> Self {
+        Self::Missing(what.into())
+    }
+}
+
+type Done<T = Value> = std::result::Result<T, Given>;
+
+/// One variable of the case.
+struct Peer {
+    chat: ChatRef,
+    metadata: Metadata,
+    /// What was set before the engine was opened.
+    waiting: Vec<context_runtime::Fragment>,
+    engine: Option<ContextEngine>,
+    store: Arc<dyn Store>,
+}
+
+/// All variables of a case and the store under them.
+pub(crate) struct World {
+    store: Arc<dyn Store>,
+    peers: HashMap<String, Peer>,
+    /// Chats in the order they were first named by an operation that makes them.
+    chats: Vec<ChatRef>,
+    ids: Ids,
+    shown: Shown,
+}
+
+impl World {
+    pub(crate) async fn new() -> Result<Self, Error> {
+        Ok(Self {
+            store: context_runtime::open("mem:").await?,
+            peers: HashMap::new(),
+            chats: Vec::new(),
+            ids: Ids::default(),
+            shown: Shown::default(),
+        })
+    }
+
+    /// Carries out an operation as it is recorded.
+    pub(crate) async fn apply(&mut self, op: &Value) -> Given {
+        let op = self.shown.hide(op);
+        let given = match self.dispatch(&op).await {
+            Ok(value) => Given::Value(value),
+            Err(given) => given,
+        };
+        match given {
+            Given::Value(value) => Given::Value(self.shown.show(value)),
+            other => other,
+        }
+    }
+
+    /// The chats there may be, and the store.
+    pub(crate) fn chats(&self) -> (&Arc<dyn Store>, &[ChatRef]) {
+        (&self.store, &self.chats)
+    }
+
+    /// A shown value with the ids that are stored.
+    pub(crate) fn raw(&self, value: &Value) -> Value {
+        self.shown.hide(value)
+    }
+
+    /// Which chat an engine works on, and on which branch.
+    pub(crate) fn place(&self, name: &str) -> Option<(&ChatRef, &str)> {
+        let peer = self.peers.get(name)?;
+        Some((&peer.chat, peer.engine.as_ref().map_or("main", |engine| engine.branch().as_str())))
+    }
+
+    async fn dispatch(&mut self, op: &Value) -> Done {
+        let name = op[0].as_str().unwrap_or_default();
+        let first = op[1].as_str().unwrap_or_default();
+        match name {
+            "engine" => self.declare(first, &op[2]).await,
+            "set" => self.set(first, &op[2]),
+            "parallelSave" => {
+                let mut heads = Vec::new();
+                for name in op[1].as_array().into_iter().flatten() {
+                    heads.push(self.save(name.as_str().unwrap_or_default(), &Value::Null).await?);
+                }
+                Ok(heads.into())
+            }
+            "save" => self.save(first, &op[2]).await,
+            "resolve" => self.resolve(first, &op[2]).await,
+            "fork" => self.fork(first, op[2].as_str().unwrap_or_default()).await,
+            "branch" => Ok(self.place(first).map(|(_, branch)| branch).into()),
+            "chat" => match self.peer(first)?.engine.as_ref() {
+                Some(engine) => Ok(history::show_chat(&engine.chat().await?)),
+                None => Ok(Value::Null),
+            },
+            "head" | "turns" | "headMessage" | "engineMessages" | "rewind" | "restore" | "btw"
+            | "checkpoint" | "switch" | "updateChat" | "trackUsage" | "continue" | "messageDataId" => {
+                self.with_engine(name, first, &op[2]).await
+            }
+            _ => self.store_operation(name, op).await,
+        }
+    }
+
+    async fn declare(&mut self, name: &str, options: &Value) -> Done {
+        let text = |key: &str| options[key].as_str().unwrap_or_default();
+        let chat = ChatRef::new(text("user"), text("chat"));
+        let peer = Peer {
+            metadata: metadata(&options["metadata"]),
+            chat: chat.clone(),
+            waiting: Vec::new(),
+            engine: None,
+            store: Arc::clone(&self.store),
+        };
+        self.peers.insert(name.to_owned(), peer);
+        if chat.chat.as_str().is_empty() || chat.user.as_str().is_empty() {
+            // The constructor refuses what opening refuses here, and nothing can be touched.
+            self.opened(name).await?;
+        }
+        Ok(Value::Null)
+    }
+
+    fn peer(&mut self, name: &str) -> Done<&mut Peer> {
+        self.peers.get_mut(name).ok_or_else(|| Given::missing(format!("no engine {name:?}")))
+    }
+
+    async fn opened(&mut self, name: &str) -> Done<&mut ContextEngine> {
+        let ids = self.ids.clone();
+        let chats = &mut self.chats;
+        let peer = self.peers.get_mut(name).ok_or_else(|| Given::missing(format!("no engine {name:?}")))?;
+        if peer.engine.is_none() {
+            let builder = ContextEngine::builder(Arc::clone(&peer.store))
+                .user(peer.chat.user.clone())
+                .chat(peer.chat.chat.clone())
+                .metadata(peer.metadata.clone())
+                .clock(Ticks::default())
+                .ids(ids);
+            let mut engine = builder.open().await?;
+            history::remember(chats, &peer.chat);
+            engine.set(peer.waiting.drain(..));
+            peer.engine = Some(engine);
+        }
+        peer.engine.as_mut().ok_or_else(|| Given::missing("an engine that was just opened"))
+    }
+
+    fn set(&mut self, name: &str, items: &Value) -> Done {
+        let items = items.as_array().into_iter().flatten().map(item);
+        let fragments = items.map(|item| item.map(|item| item.fragment)).collect::<Result<Vec<_>, _>>();
+        let fragments = fragments.map_err(Given::Missing)?;
+        let peer = self.peer(name)?;
+        match &mut peer.engine {
+            Some(engine) => {
+                engine.set(fragments);
+            }
+            None => peer.waiting.extend(fragments),
+        }
+        Ok(Value::Null)
+    }
+
+    async fn save(&mut self, name: &str, options: &Value) -> Done {
+        let edits = match options["branch"].as_bool() {
+            Some(true) => Edits::Branch,
+            Some(false) => Edits::Amend,
+            None => Edits::Auto,
+        };
+        let saved = self.opened(name).await?.save_with(edits).await?;
+        Ok(json!({"head": saved.head}))
+    }
+
+    async fn resolve(&mut self, name: &str, renderer: &Value) -> Done {
+        if renderer.as_str().is_some_and(|name| name != "xml") {
+            return Err(Given::missing(format!("renderer {renderer}")));
+        }
+        let resolved = self.opened(name).await?.resolve().await?;
+        let messages: Vec<_> = resolved.messages.iter().map(|node| show_node(node)).collect();
+        Ok(json!({"systemPrompt": resolved.system_prompt, "messages": messages}))
+    }
+
+    /// The peer's fork: the context fragments in a chat and a store of their own.
+    async fn fork(&mut self, from: &str, to: &str) -> Done {
+        let fragments: Vec<_> = self.opened(from).await?.fragments().cloned().collect();
+        let parent = self.peer(from)?.chat.clone();
+        let chat = ChatRef::new(parent.user, format!("fork of {}", parent.chat));
+        let store = context_runtime::open("mem:").await?;
+        let metadata = Metadata::default();
+        self.peers.insert(to.to_owned(), Peer { chat, metadata, waiting: fragments, engine: None, store });
+        Ok(json!({"sameChat": false}))
+    }
+
+    async fn with_engine(&mut self, op: &str, name: &str, arg: &Value) -> Done {
+        if op == "head" && self.peer(name)?.engine.is_none() {
+            return Ok(Value::Null);
+        }
+        let text = arg.as_str().unwrap_or_default();
+        let engine = self.opened(name).await?;
+        match op {
+            "head" => {
+                let branch = engine.branch().clone();
+                let branches = engine.store().history().branches(engine.chat_ref()).await?;
+                Ok(json!(branches.into_iter().find(|b| b.name == branch).and_then(|b| b.head)))
+            }
+            "turns" => Ok(engine.turn_count().await?.into()),
+            "headMessage" => {
+                let head = engine.head_message().await?;
+                Ok(head.map_or(Value::Null, |node| json!({"id": node.id, "name": role_of(&node)})))
+            }
+            "engineMessages" => {
+                let messages = engine.resolve().await?.messages;
+                Ok(messages.iter().map(|node| show_node(node)).collect())
+            }
+            "rewind" => {
+                let moved = engine.rewind(&MessageId::from(text)).await?;
+                show_moved(engine, moved).await
+            }
+            "restore" => {
+                let moved = engine.restore(text).await?;
+                show_moved(engine, moved).await
+            }
+            "btw" => {
+                let moved = engine.fork_here().await?;
+                show_moved(engine, moved).await
+            }
+            "checkpoint" => Ok(show_checkpoint(&engine.checkpoint(text).await?)),
+            "switch" => {
+                let _moved = engine.switch_branch(text).await?;
+                Ok(Value::Null)
+            }
+            "updateChat" => Ok(history::show_chat(&engine.update_chat(&patch(arg)).await?)),
+            "trackUsage" => {
+                let usage = engine.track_usage(Json::from(arg)).await?;
+                Ok(serde_json::from_str(usage.as_str()).unwrap_or_default())
+            }
+            "continue" => {
+                let input = item(arg).map_err(Given::Missing)?.fragment;
+                Ok(json!(engine.continue_turn(input).await?))
+            }
+            // A body has no id of its own here: the row's is the only one.
+            "messageDataId" => {
+                let head = engine.head_message().await?.map(|node| node.id.clone());
+                Ok(json!({"rowId": head, "dataId": head}))
+            }
+            _ => Err(Given::missing(format!("operation {op:?}"))),
+        }
+    }
+}
+
+async fn show_moved(engine: &ContextEngine, moved: Moved) -> Done {
+    let branches = engine.store().history().branches(engine.chat_ref()).await?;
+    let branch = branches.iter().find(|branch| branch.name == moved.branch);
+    Ok(branch.map_or(Value::Null, history::show_branch))
+}
+
+fn show_checkpoint(checkpoint: &Checkpoint) -> Value {
+    json!({"name": checkpoint.name, "message": checkpoint.message})
+}
+
+/// `[id, role, text]`.
+fn show_node(node: &Node) -> Value {
+    json!([node.id, role_of(node), history::text_of(node)])
+}
+
+fn role_of(node: &Node) -> &'static str {
+    node.role().map_or("boundary", |role| role.as_str())
+}
+
+fn metadata(value: &Value) -> Metadata {
+    let entries = value.as_object().into_iter().flatten();
+    entries.map(|(key, value)| (key.clone(), Json::from(value))).collect()
+}
+
+fn patch(value: &Value) -> ChatPatch {
+    ChatPatch {
+        title: value["title"].as_str().map(|title| Some(title.to_owned())),
+        set: metadata(&value["metadata"]),
+        ..ChatPatch::default()
+    }
+}

@@ -187,7 +187,8 @@ impl Inflections {
             let columns: Vec<_> = row.iter().filter_map(FragmentData::as_text).collect();
             let [word, plural, singular, ..] = columns.as_slice() else { continue };
             for (recorded, ours) in [(singular, item_name(word)), (plural, group_name(word))] {
-                differing.extend(ours.filter(|ours| ours != recorded).map(|ours| (recorded.to_string(), ours)));
+                differing
+                    .extend(ours.filter(|ours| ours != recorded).map(|ours| (recorded.to_string(), ours)));
             }
         }
         Ok(Self(differing))
@@ -201,8 +202,7 @@ impl Inflections {
             && expected.iter().zip(&ours).all(|(expected, ours)| {
                 let both_tags = expected.starts_with('<') && ours.starts_with('<');
                 let same_end = expected.starts_with("</") == ours.starts_with("</");
-                expected == ours
-                    || (both_tags && same_end && self.0.contains(&(name(expected), name(ours))))
+                expected == ours || (both_tags && same_end && self.0.contains(&(name(expected), name(ours))))
             })
     }
 }
@@ -215,7 +215,8 @@ fn item_name(word: &str) -> Option<String> {
 
 /// What the library calls a group of fragments of this name.
 fn group_name(word: &str) -> Option<String> {
-    let list = Fragment::new("list", FragmentData::list([Fragment::new(word, "a"), Fragment::new(word, "b")]));
+    let list =
+        Fragment::new("list", FragmentData::list([Fragment::new(word, "a"), Fragment::new(word, "b")]));
     inner_name(&XmlRenderer::new().group(true), list)
 }
 

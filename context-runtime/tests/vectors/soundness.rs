@@ -1,1 +1,304 @@
-//! x
+//! What must hold of a suspect case at every step, whatever the peer did there.
+//!
+//! The rules look at what is stored before and after a step, at what the case set, and at what was shown:
+//!
+//! * *history kept*: no message and no branch vanishes, no parent changes, no branch loses messages, and a text
+//!   only changes as a new revision;
+//! * *scoped*: an engine's operation leaves other chats as they are, and shows only what was set in its chat;
+//! * *saved*: what was set is on the branch after a save;
+//! * *stored as shown*: without anything pending the prompt's messages are those of the branch, under their ids;
+//! * *persisted*: a fragment saved with `persist` is in every later prompt of its chat;
+//! * *branch names*: they are unique, a new one is the lowest free version, and one branch is active;
+//! * *typed error*: an error is no fault of ours, carries no driver text, and leaves the store as it was.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use context_runtime::{Chain, ChainEnd, ChatRef, ErrorKind, Window};
+use serde_json::Value;
+
+use crate::judge::{BoxError, Difference};
+use crate::peer::{Given, World, item};
+
+/// What is stored of a chat.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct State {
+    /// Parent, text and revision of each message, by id.
+    messages: BTreeMap<String, (Option<String>, String, u32)>,
+    /// Ids and texts of each branch, root first, by its name; placeholders have no text.
+    branches: Vec<(String, Vec<(String, String)>)>,
+    active: Vec<String>,
+}
+
+/// A message that was set and not saved.
+struct Pending {
+    id: Option<String>,
+    lazy: bool,
+    text: String,
+}
+
+/// Watches a case, step by step.
+#[derive(Default)]
+pub(crate) struct Watch {
+    before: BTreeMap<Place, State>,
+    branch: Option<String>,
+    pending: HashMap<String, Vec<Pending>>,
+    unsaved_fragments: HashMap<String, Vec<String>>,
+    persisted: HashMap<Place, BTreeSet<String>>,
+    texts: HashMap<Place, BTreeSet<String>>,
+    applied: BTreeSet<&'static str>,
+}
+
+/// A user and a chat of theirs.
+type Place = (String, String);
+
+fn key(chat: &ChatRef) -> Place {
+    (chat.user.to_string(), chat.chat.to_string())
+}
+
+type Checked = Result<(), Difference>;
+
+impl Watch {
+    /// The rules that were asked, by name.
+    pub(crate) fn rules(&self) -> String {
+        let names: Vec<_> = self.applied.iter().copied().collect();
+        format!("sound: {}", names.join(", "))
+    }
+
+    /// Looks at the store before a step.
+    pub(crate) async fn before(&mut self, world: &World, op: &Value) -> Result<(), BoxError> {
+        self.before = snapshot(world).await?;
+        let engine = op[1].as_str().unwrap_or_default();
+        self.branch = world.place(engine).map(|(_, branch)| branch.to_owned());
+        Ok(())
+    }
+
+    /// Judges a step.
+    pub(crate) async fn after(
+        &mut self,
+        world: &World,
+        op: &Value,
+        given: &Given,
+    ) -> Result<Checked, BoxError> {
+        let after = snapshot(world).await?;
+        Ok(self.check(world, op, given, &after))
+    }
+
+    fn check(&mut self, world: &World, op: &Value, given: &Given, after: &BTreeMap<Place, State>) -> Checked {
+        let name = op[0].as_str().unwrap_or_default();
+        if name != "deleteChat" {
+            self.history_kept(after)?;
+        }
+        self.branch_names(name, after)?;
+        match given {
+            Given::Error(error) => self.typed_error(error, after),
+            Given::Missing(_) => Ok(()),
+            Given::Value(_) if name == "parallelSave" => {
+                for engine in op[1].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                    let Some((chat, branch)) = world.place(engine) else { continue };
+                    self.saved(engine, &key(chat), branch, after)?;
+                }
+                Ok(())
+            }
+            Given::Value(value) => {
+                let engine = op[1].as_str().unwrap_or_default();
+                let Some((chat, branch)) = world.place(engine) else { return Ok(()) };
+                let chat = key(chat);
+                self.others_untouched(&chat, after)?;
+                match name {
+                    "set" => self.note(engine, &chat, &op[2]),
+                    "save" => return self.saved(engine, &chat, branch, after),
+                    "resolve" => {
+                        return self.shown(engine, &chat, branch, &world.raw(value), after);
+                    }
+                    "rewind" | "restore" | "switch" => {
+                        self.pending.remove(engine);
+                    }
+                    _ => {}
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn history_kept(&mut self, after: &BTreeMap<Place, State>) -> Checked {
+        const RULE: &str = "history kept";
+        for (chat, before) in &self.before {
+            self.applied.insert(RULE);
+            let lost = |what: String| Err(Difference::new(RULE, what, format!("{:?}", after.get(chat))));
+            let Some(after) = after.get(chat) else { return lost(format!("chat {chat:?}")) };
+            for (id, (parent, text, revision)) in &before.messages {
+                let kept = after.messages.get(id).is_some_and(|(parent_now, text_now, revision_now)| {
+                    parent_now == parent && (text_now == text || revision_now > revision)
+                });
+                if !kept {
+                    return lost(format!("message {id:?} behind {parent:?}: {text:?}"));
+                }
+            }
+            for (name, chain) in &before.branches {
+                let now = after.branches.iter().find(|(other, _)| other == name).map(|(_, chain)| chain);
+                let kept = now.is_some_and(|now| {
+                    now.len() >= chain.len() && chain.iter().zip(now).all(|(old, new)| old.0 == new.0)
+                });
+                if !kept {
+                    return lost(format!("branch {name:?}: {chain:?}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn others_untouched(&mut self, own: &Place, after: &BTreeMap<Place, State>) -> Checked {
+        for (chat, before) in self.before.iter().filter(|(chat, _)| *chat != own) {
+            self.applied.insert("scoped");
+            if after.get(chat) != Some(before) {
+                let ours = format!("{:?}", after.get(chat));
+                return Err(Difference::new("scoped", format!("{chat:?} as it was: {before:?}"), ours));
+            }
+        }
+        Ok(())
+    }
+
+    fn branch_names(&mut self, op: &str, after: &BTreeMap<Place, State>) -> Checked {
+        const RULE: &str = "branch names";
+        for (chat, state) in after {
+            self.applied.insert(RULE);
+            let names: Vec<_> = state.branches.iter().map(|(name, _)| name.clone()).collect();
+            let unique: BTreeSet<_> = names.iter().collect();
+            if unique.len() != names.len() || state.active.len() != 1 {
+                let ours = format!("{names:?}, active {:?}", state.active);
+                return Err(Difference::new(RULE, "unique names, one active", ours));
+            }
+            let (Some(before), Some(base)) = (self.before.get(chat), &self.branch) else { continue };
+            let taken: Vec<_> = before.branches.iter().map(|(name, _)| name).collect();
+            let new = names.iter().find(|name| !taken.contains(name));
+            let lowest = (2..).map(|k| format!("{base}-v{k}")).find(|name| !taken.contains(&name));
+            if op != "createBranch" && new.is_some() && new != lowest.as_ref() {
+                return Err(Difference::new(RULE, format!("{lowest:?}"), format!("{new:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn typed_error(&mut self, error: &context_runtime::Error, after: &BTreeMap<Place, State>) -> Checked {
+        const RULE: &str = "typed error";
+        self.applied.insert(RULE);
+        let text = error.to_string();
+        let driver = ["constraint", "sqlite", "sql", "undefined"];
+        let leaks = driver.iter().any(|word| text.to_lowercase().contains(word));
+        if leaks || error.kind() == ErrorKind::Bug {
+            return Err(Difference::new(RULE, "no driver's text, no fault", text));
+        }
+        for (chat, before) in &self.before {
+            if after.get(chat) != Some(before) {
+                let ours = format!("{text}, and {:?}", after.get(chat));
+                return Err(Difference::new(RULE, format!("nothing written: {before:?}"), ours));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what was set.
+    fn note(&mut self, engine: &str, chat: &Place, items: &Value) {
+        for value in items.as_array().into_iter().flatten() {
+            let Ok(item) = item(value) else { continue };
+            if let Some(text) = item.text {
+                self.texts.entry(chat.clone()).or_default().insert(text.clone());
+                let id = item.fragment.id().map(ToString::to_string);
+                let pending = self.pending.entry(engine.to_owned()).or_default();
+                // Of two with one id, and of two lazy ones, the last counts.
+                pending.retain(|p| !(p.id.is_some() && p.id == id || p.lazy && item.lazy));
+                pending.push(Pending { id, lazy: item.lazy, text });
+            } else if item.fragment.is_persisted() && !item.fragment.is_message() {
+                let names = self.unsaved_fragments.entry(engine.to_owned()).or_default();
+                names.push(item.fragment.name().to_owned());
+            }
+        }
+    }
+
+    fn saved(&mut self, engine: &str, chat: &Place, branch: &str, after: &BTreeMap<Place, State>) -> Checked {
+        self.applied.insert("saved");
+        let names = self.unsaved_fragments.remove(engine).unwrap_or_default();
+        self.persisted.entry(chat.clone()).or_default().extend(names);
+        let chain = chain(after, chat, branch);
+        for Pending { text, .. } in self.pending.remove(engine).unwrap_or_default() {
+            if !chain.iter().any(|(_, stored)| *stored == text) {
+                return Err(Difference::new("saved", format!("{text:?} on {branch}"), format!("{chain:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn shown(
+        &mut self,
+        engine: &str,
+        chat: &Place,
+        branch: &str,
+        resolved: &Value,
+        after: &BTreeMap<Place, State>,
+    ) -> Checked {
+        let messages = resolved["messages"].as_array().into_iter().flatten();
+        let text = |row: &Value, column: usize| row[column].as_str().unwrap_or_default().to_owned();
+        let shown: Vec<_> = messages.map(|row| (text(row, 0), text(row, 2))).collect();
+        let known = self.texts.get(chat);
+        self.applied.insert("scoped");
+        if let Some((_, text)) = shown.iter().find(|(_, text)| !known.is_some_and(|k| k.contains(text))) {
+            return Err(Difference::new("scoped", format!("only of {chat:?}: {known:?}"), text));
+        }
+        if self.pending.get(engine).is_none_or(Vec::is_empty) {
+            self.applied.insert("stored as shown");
+            let mut stored = chain(after, chat, branch).to_vec();
+            stored.retain(|(_, text)| !text.is_empty());
+            if after.contains_key(chat) && stored != shown {
+                let (stored, shown) = (format!("{stored:?}"), format!("{shown:?}"));
+                return Err(Difference::new("stored as shown", stored, shown));
+            }
+        }
+        let prompt = resolved["systemPrompt"].as_str().unwrap_or_default();
+        for name in self.persisted.get(chat).into_iter().flatten() {
+            self.applied.insert("persisted");
+            if !prompt.contains(&format!("<{name}>")) {
+                return Err(Difference::new("persisted", format!("<{name}>"), prompt));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn chain<'a>(states: &'a BTreeMap<Place, State>, chat: &Place, branch: &str) -> &'a [(String, String)] {
+    let branches = states.get(chat).map(|state| state.branches.as_slice()).unwrap_or_default();
+    branches.iter().find(|(name, _)| name == branch).map(|(_, chain)| chain.as_slice()).unwrap_or_default()
+}
+
+async fn snapshot(world: &World) -> Result<BTreeMap<Place, State>, BoxError> {
+    let (store, chats) = world.chats();
+    let history = store.history();
+    let mut states = BTreeMap::new();
+    for chat in chats {
+        if history.chat(chat).await?.is_none() {
+            continue;
+        }
+        let mut state = State::default();
+        let page = history.all_messages(chat, 1000, None).await?;
+        for placed in page.items {
+            let parent = placed.parent.map(|id| id.to_string());
+            let text = placed.node.message()?.plain_text().into_owned();
+            state.messages.insert(placed.node.id.to_string(), (parent, text, placed.node.revision));
+        }
+        for branch in history.branches(chat).await? {
+            let end = ChainEnd::Branch(branch.name.clone());
+            let chain = history.chain(chat, &end, &Window::Whole).await?;
+            state.branches.push((branch.name.to_string(), texts(&chain)?));
+            if branch.active {
+                state.active.push(branch.name.to_string());
+            }
+        }
+        states.insert(key(chat), state);
+    }
+    Ok(states)
+}
+
+fn texts(chain: &Chain) -> Result<Vec<(String, String)>, BoxError> {
+    let text =
+        |node: &context_runtime::Node| Ok((node.id.to_string(), node.message()?.plain_text().into_owned()));
+    chain.iter().map(|node| text(node)).collect()
+}

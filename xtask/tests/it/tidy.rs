@@ -56,7 +56,8 @@ fn a_file_has_one_idea() {
 #[test]
 fn no_path_of_a_machine_and_no_stray_whitespace() {
     let home = ["", "home", "ada", "x"].join("/");
-    check_file("a.toml", &format!("a = \"{home}\"\n"), &["a.toml:1: a path on somebody's machine, /home/"]);
+    let expect = format!("a.toml:1: a path on somebody's machine, {}", ["", "home", ""].join("/"));
+    check_file("a.toml", &format!("a = \"{home}\"\n"), &[&expect]);
     check_file("a.toml", &format!("a = \"https://example.org{home}\"\n"), &[]);
     check_file("a.md", "two \n", &["a.md:1: whitespace at the end"]);
     check_file("a.md", "end", &["a.md: no line break at the end"]);

@@ -1,0 +1,204 @@
+//! Operations on the peer's store, which names no users.
+
+use context_runtime::{
+    Branch, BranchName, Chain, ChainEnd, Chat, ChatQuery, ChatRef, CheckpointName, Commit, Created, Error,
+    ForkName, Json, MessageId, NewChat, Node, Part, Placed, Target, Timestamp, Window,
+};
+use serde_json::{Value, json};
+
+use super::{Done, Given, World, metadata, patch, role_of, show_checkpoint};
+
+/// Notes a chat that was made, once.
+pub(super) fn remember(chats: &mut Vec<ChatRef>, chat: &ChatRef) {
+    if !chats.contains(chat) {
+        chats.push(chat.clone());
+    }
+}
+
+impl World {
+    pub(super) async fn store_operation(&mut self, op: &str, args: &Value) -> Done {
+        let (first, second) = (&args[1], &args[2]);
+        let name = first.as_str().unwrap_or_default();
+        let text = second.as_str().unwrap_or_default();
+        let store = std::sync::Arc::clone(&self.store);
+        let history = store.history();
+        let chat = self.owned(name);
+        match op {
+            "createChat" | "upsertChat" => self.make_chat(first, op == "upsertChat").await,
+            "getChat" => Ok(history.chat(&chat).await?.as_ref().map_or(Value::Null, show_chat)),
+            "listChats" => self.list_chats(first).await,
+            "storeUpdateChat" => Ok(show_chat(&history.update_chat(&chat, &patch(second), NOW).await?)),
+            "deleteChat" => {
+                let asked = match second["userId"].as_str() {
+                    Some(user) => ChatRef::new(user, name),
+                    None => chat,
+                };
+                Ok(history.delete_chat(&asked).await?.into())
+            }
+            "branches" => {
+                let mut branches = present(history.branches(&chat).await)?.unwrap_or_default();
+                branches.sort_by(|a, b| a.name.cmp(&b.name));
+                Ok(branches.iter().map(show_branch).collect())
+            }
+            "createBranch" => self.make_branch(first).await,
+            "setActiveBranch" => {
+                history.activate_branch(&chat, &BranchName::from(text), NOW).await?;
+                Ok(Value::Null)
+            }
+            "checkpoints" => {
+                let checkpoints = present(history.checkpoints(&chat).await)?.unwrap_or_default();
+                Ok(checkpoints.iter().map(show_checkpoint).collect())
+            }
+            "deleteCheckpoint" => {
+                let _existed = history.delete_checkpoint(&chat, &CheckpointName::from(text)).await?;
+                Ok(Value::Null)
+            }
+            "messages" => {
+                let branches = history.branches(&chat).await?;
+                let active = branches.into_iter().find(|branch| branch.active);
+                let end = ChainEnd::Branch(active.map_or_else(BranchName::main, |branch| branch.name));
+                Ok(show_chain(&history.chain(&chat, &end, &Window::Whole).await?))
+            }
+            "chain" => match self.find(name).await? {
+                Some((chat, _)) => {
+                    let end = ChainEnd::Message(name.into());
+                    Ok(show_chain(&history.chain(&chat, &end, &Window::Whole).await?))
+                }
+                None => Ok(json!([])),
+            },
+            "message" => match self.find(name).await? {
+                Some((_, placed)) => Ok(show_row(&placed.node, placed.parent.as_ref())),
+                None => Ok(Value::Null),
+            },
+            _ => Err(Given::missing(format!("operation {op:?}"))),
+        }
+    }
+
+    /// The chat of this name that was made first.
+    fn owned(&self, name: &str) -> ChatRef {
+        let known = self.chats.iter().find(|chat| chat.chat.as_str() == name);
+        known.cloned().unwrap_or_else(|| ChatRef::new("nobody", name))
+    }
+
+    /// A message by its id alone.
+    async fn find(&self, id: &str) -> Done<Option<(ChatRef, Placed)>> {
+        for chat in &self.chats {
+            let ids = [MessageId::from(id)];
+            let found = present(self.store.history().messages(chat, &ids).await)?;
+            if let Some(placed) = found.into_iter().flatten().flatten().next() {
+                return Ok(Some((chat.clone(), placed)));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn make_chat(&mut self, data: &Value, may_exist: bool) -> Done {
+        let text = |key: &str| data[key].as_str().unwrap_or_default();
+        let chat = ChatRef::new(text("userId"), text("id"));
+        let new = NewChat {
+            title: data["title"].as_str().map(String::from),
+            metadata: metadata(&data["metadata"]),
+            ..NewChat::new(chat.clone(), NOW)
+        };
+        let created = self.store.history().create_chat(new).await?;
+        remember(&mut self.chats, &chat);
+        match created {
+            Created::Existing(_) if !may_exist => {
+                Err(Error::new(context_runtime::ErrorKind::Conflict, "create_chat", "the chat exists").into())
+            }
+            created => Ok(show_chat(&created.into_chat())),
+        }
+    }
+
+    async fn make_branch(&mut self, data: &Value) -> Done {
+        let text = |key: &str| data[key].as_str();
+        let target = Target::Fork {
+            name: ForkName::Exact(text("name").unwrap_or_default().into()),
+            at: text("headMessageId").map(MessageId::from),
+            activate: false,
+        };
+        let chat = self.owned(text("chatId").unwrap_or_default());
+        let outcome = self.store.history().commit(Commit::new(chat, target, NOW)).await?;
+        match outcome.committed() {
+            Some(_) => Ok(Value::Null),
+            None => {
+                let taken = "the branch exists";
+                Err(Error::new(context_runtime::ErrorKind::Conflict, "commit", taken).into())
+            }
+        }
+    }
+
+    async fn list_chats(&self, options: &Value) -> Done {
+        let mut users: Vec<_> = match options["userId"].as_str() {
+            Some(user) => vec![user.into()],
+            None => self.chats.iter().map(|chat| chat.user.clone()).collect(),
+        };
+        users.sort();
+        users.dedup();
+        let mut found = Vec::new();
+        for user in users {
+            let mut query = ChatQuery::new(user);
+            if let Some(limit) = options["limit"].as_u64() {
+                query.limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            }
+            if let Some(key) = options["metadata"]["key"].as_str() {
+                query.metadata.push((key.to_owned(), Json::from(&options["metadata"]["value"])));
+            }
+            found.extend(self.store.history().list_chats(&query).await?.items);
+        }
+        found.sort_by(|a, b| a.chat.chat.chat.cmp(&b.chat.chat.chat));
+        let show = found.iter().map(|summary| {
+            let mut chat = show_chat(&summary.chat);
+            chat["messageCount"] = summary.messages.into();
+            chat["branchCount"] = summary.branches.into();
+            chat
+        });
+        Ok(show.collect())
+    }
+}
+
+/// The time of what the peer's store is told directly.
+const NOW: Timestamp = Timestamp::from_micros(1_000_000);
+
+/// What does not exist is an empty answer for the peer.
+fn present<T>(result: Result<T, Error>) -> Done<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(super) fn show_chat(chat: &Chat) -> Value {
+    json!({
+        "id": chat.chat.chat,
+        "userId": chat.chat.user,
+        "title": chat.title,
+        "metadata": (!chat.metadata.is_empty()).then_some(&chat.metadata),
+    })
+}
+
+pub(super) fn show_branch(branch: &Branch) -> Value {
+    json!({"name": branch.name, "head": branch.head, "active": branch.active, "count": branch.length})
+}
+
+/// `[[id, parent, role, text], …]`.
+fn show_chain(chain: &Chain) -> Value {
+    let mut parent = None;
+    let rows = chain.iter().map(|node| show_row(node, parent.replace(&node.id)));
+    rows.collect()
+}
+
+fn show_row(node: &Node, parent: Option<&MessageId>) -> Value {
+    json!([node.id, parent, role_of(node), text_of(node)])
+}
+
+/// Text parts, as the recordings join them.
+pub(super) fn text_of(node: &Node) -> String {
+    let Ok(message) = node.message() else { return String::new() };
+    let texts = message.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("|")
+}
