@@ -102,8 +102,20 @@ CREATE TRIGGER merge_runs INSTEAD OF INSERT ON merge BEGIN
       AND pos > (SELECT min(pos) FROM run WHERE pos BETWEEN NEW.first AND NEW.last) AND pos <= NEW.last;
 END;
 
--- INSERT INTO append: messages at the end of a branch as one statement, hence one transaction and one journey
--- to the connection's thread. Refuses if the branch does not have exactly `expected` messages of its own.
+-- INSERT INTO append_one: a message at the end of a branch as one statement, hence one transaction and one
+-- journey to the connection's thread. Refuses if the branch does not have exactly `expected` messages of its own.
+CREATE VIEW append_one (branch, chat, expected, head, at, data) AS SELECT 0, 0, 0, '', 0, x'';
+CREATE TRIGGER append_one_run INSTEAD OF INSERT ON append_one BEGIN
+  UPDATE branch SET own = NEW.expected + 1, head = NEW.head, touched = max(touched, NEW.at)
+    WHERE no = NEW.branch AND own = NEW.expected;
+  SELECT raise(ABORT, 'the branch is elsewhere') WHERE changes() <> 1;
+  INSERT INTO run (pos, data) VALUES ((NEW.branch << 32) + NEW.expected + 1, NEW.data);
+  INSERT INTO node (chat, id, pos) VALUES (NEW.chat, NEW.head, (NEW.branch << 32) + NEW.expected + 1);
+  UPDATE chat SET recency = NEW.at / 60000000 WHERE no = NEW.chat AND recency < NEW.at / 60000000;
+END;
+
+-- The same for several messages, whose ids are a JSON list, and for those that fill a block of runs. Apart,
+-- because an INSERT ... SELECT into a view costs a temporary table even if nothing is selected.
 CREATE VIEW append (branch, chat, expected, own, head, at, ids, data, merge_small, merge_large)
   AS SELECT 0, 0, 0, 0, '', 0, '', x'', 0, 0;
 CREATE TRIGGER append_run INSTEAD OF INSERT ON append BEGIN
@@ -111,8 +123,6 @@ CREATE TRIGGER append_run INSTEAD OF INSERT ON append BEGIN
     WHERE no = NEW.branch AND own = NEW.expected;
   SELECT raise(ABORT, 'the branch is elsewhere') WHERE changes() <> 1;
   INSERT INTO run (pos, data) VALUES ((NEW.branch << 32) + NEW.expected + 1, NEW.data);
-  INSERT INTO node (chat, id, pos)
-    SELECT NEW.chat, NEW.head, (NEW.branch << 32) + NEW.own WHERE NEW.ids IS NULL;
   INSERT INTO node (chat, id, pos)
     SELECT NEW.chat, value, (NEW.branch << 32) + NEW.expected + 1 + key FROM json_each(NEW.ids);
   UPDATE chat SET recency = NEW.at / 60000000 WHERE no = NEW.chat AND recency < NEW.at / 60000000;

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use context_core::{BranchName, ChatRef, Commit, Committed, MessageId, NodeKind, Target, pack};
 use sqlx::sqlite::SqliteConnection;
 
-use crate::connections::Writer;
-use crate::error::{Fault, Result};
+use crate::connections::{Writer, run};
+use crate::error::Result;
 use crate::place::{place, signed};
 use crate::sql;
 
@@ -53,8 +53,8 @@ pub(crate) struct Append {
     head: MessageId,
     added: i64,
     data: Vec<u8>,
-    /// All ids as JSON, if there are several.
-    ids: Option<String>,
+    /// All ids as JSON.
+    ids: String,
     time: i64,
 }
 
@@ -71,10 +71,7 @@ impl Append {
         let last = commit.nodes.last().filter(|_| plain)?;
         let data = pack::pack_all(&commit.nodes);
         let fits = commit.nodes.len() == 1 || data.len() <= RUN_BYTES;
-        let ids = match commit.nodes.len() {
-            1 => None,
-            _ => Some(json_ids(commit.nodes.iter().map(|node| &node.id))?),
-        };
+        let ids = json_ids(commit.nodes.iter().map(|node| &node.id))?;
         fits.then(|| Self {
             at: (commit.chat.clone(), branch.clone()),
             expected: expected.clone(),
@@ -94,23 +91,18 @@ impl Append {
         };
         let own = route.own + self.added;
         let merge = Merge::after(route.own, own);
-        let written = sqlx::query(sql::APPEND)
-            .bind(route.branch)
-            .bind(route.chat)
-            .bind(route.own)
-            .bind(own)
-            .bind(self.head.as_str())
-            .bind(self.time)
-            .bind(self.ids)
-            .bind(self.data)
-            .bind(merge.small)
-            .bind(merge.large)
-            .execute(connection)
-            .await;
-        if let Err(error) = written {
-            let fault = error.into();
+        let plain = self.added == 1 && merge == Merge::NONE;
+        let query = sqlx::query(if plain { sql::APPEND_ONE } else { sql::APPEND });
+        let query = query.bind(route.branch).bind(route.chat).bind(route.own);
+        let query = if plain {
+            query.bind(self.head.as_str()).bind(self.time).bind(self.data)
+        } else {
+            let query = query.bind(own).bind(self.head.as_str()).bind(self.time).bind(self.ids);
+            query.bind(self.data).bind(merge.small).bind(merge.large)
+        };
+        if let Err(fault) = run(connection, query).await {
             routes.0.remove(&self.at);
-            return if Fault::is_refusal(&fault) { Ok(None) } else { Err(fault) };
+            return if fault.is_refusal() { Ok(None) } else { Err(fault) };
         }
         (route.own, route.head) = (own, Some(self.head.clone()));
         Ok(Some(Committed::new(Some(self.at.1), Some(self.head))))
@@ -136,6 +128,8 @@ pub(crate) struct Merge {
 }
 
 impl Merge {
+    const NONE: Self = Self { small: None, large: None };
+
     /// After a branch went from `before` own messages to `after`.
     pub(crate) fn after(before: i64, after: i64) -> Self {
         let full = |block: i64| (after / block > before / block).then(|| before / block * block + 1);

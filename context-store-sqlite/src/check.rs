@@ -142,6 +142,10 @@ async fn nodes_of(connection: &mut SqliteConnection, piece: &Piece) -> Result<Ve
         let next = place(piece.no, signed(nodes.len()) + 1);
         let before = nodes.len();
         for (first, data) in runs_from(connection, next, piece.end()).await? {
+            if first < next {
+                // The one before again: there is no run for what comes next.
+                break;
+            }
             if first != place(piece.no, signed(nodes.len()) + 1) {
                 return Err(Fault::Corrupt("runs of messages overlap or have a gap", None));
             }

@@ -57,11 +57,7 @@ impl SqliteConfig {
         for option in options.split('&').filter(|option| !option.is_empty()) {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             let known = match key {
-                "durability" => match value {
-                    "normal" => Some(config.durability = Durability::ProcessCrash),
-                    "full" => Some(config.durability = Durability::PowerLoss),
-                    _ => None,
-                },
+                "durability" => durability_of(value).map(|durability| config.durability = durability),
                 "busy_timeout_ms" => {
                     value.parse().ok().map(|ms| config.busy_timeout = Duration::from_millis(ms))
                 }
@@ -118,6 +114,14 @@ impl SqliteConfig {
                 .with("durability", format_args!("{:?}", self.durability)));
         }
         Ok(())
+    }
+}
+
+fn durability_of(value: &str) -> Option<Durability> {
+    match value {
+        "normal" => Some(Durability::ProcessCrash),
+        "full" => Some(Durability::PowerLoss),
+        _ => None,
     }
 }
 

@@ -3,12 +3,14 @@
 //! SQLite has one writer at a time whatever one does, so writes queue in memory, before one connection, and not
 //! at the file lock. Readers never wait for the writer. Not sqlx's pool: it pings at every release.
 
+use std::future::poll_fn;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex as StdMutex, PoisonError};
 
 use context_core::Durability;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, Sqlite, Transaction};
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, Either, Executor, Sqlite, Transaction};
 use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
 use crate::append::Routes;
@@ -78,6 +80,24 @@ impl Connections {
         // A list of connections is sound in any state.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Runs one statement and returns its rows, leaving as soon as it is done. The driver's own methods wait for one
+/// more message from the connection's thread, which then says nothing: a second sleep per call.
+pub(crate) async fn run(
+    connection: &mut SqliteConnection,
+    query: Query<'_, Sqlite, SqliteArguments>,
+) -> Result<Vec<SqliteRow>> {
+    let mut results = connection.fetch_many(query);
+    let mut rows = Vec::new();
+    while let Some(result) = poll_fn(|context| results.as_mut().poll_next(context)).await {
+        match result? {
+            Either::Right(row) => rows.push(row),
+            // Sent when the statement has ended, and with it its transaction.
+            Either::Left(_) => break,
+        }
+    }
+    Ok(rows)
 }
 
 fn options(config: &SqliteConfig) -> SqliteConnectOptions {

@@ -8,6 +8,7 @@ use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use crate::chats::chat_no;
+use crate::connections::run;
 use crate::error::{Fault, Result};
 use crate::place::{branch_of, count, own_of, place, signed};
 use crate::sql;
@@ -81,7 +82,7 @@ async fn window_of(
         Window::After(id) => query.bind(id.as_str()),
         _ => query,
     };
-    let rows = query.fetch_all(&mut *connection).await?;
+    let rows = run(connection, query).await?;
     if rows.is_empty() {
         chat_no(connection, OPERATION, chat).await?;
         return Err(Error::not_found(OPERATION, if of_branch { "branch" } else { "message" }, name).into());

@@ -150,6 +150,7 @@ statements! {
     DELETE_CHECKPOINT = "DELETE FROM checkpoint WHERE chat = ?1 AND name = ?2";
 
     // Messages.
+    APPEND_ONE = "INSERT INTO append_one VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     APPEND = "INSERT INTO append VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     MERGE = "INSERT INTO merge VALUES (?1, ?2)";
     ADD_RUN = "INSERT INTO run (pos, data) VALUES (?1, ?2)";

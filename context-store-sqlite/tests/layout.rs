@@ -1,5 +1,7 @@
 //! What is this store's own: its layout, its file, its schema. The contract of all stores is in `conformance`.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::sync::Arc;
 
 use context_core::{
