@@ -81,18 +81,17 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     if args.chat.is_some() && args.files.len() > 1 {
         return Err(Failure::Usage("--chat names the chats of one file; import the files one by one".into()));
     }
-    let mut store = None;
-    let interrupt = app.interrupt();
+    let mut opened = None;
     for path in &args.files {
         let input = Input::read(path)?;
         let name = args.chat.clone().unwrap_or_else(|| input.stem());
         let prepared = prepare(app, &input, &name)?;
-        // Only a file that can be imported makes a store.
-        let store = match &store {
-            Some(store) => store,
-            None => store.insert(app.store_or_new().await?),
+        // Only a file that can be imported makes a store; until then Ctrl-C just ends the process.
+        let (store, interrupt) = match &opened {
+            Some(opened) => opened,
+            None => opened.insert((app.store_or_new().await?, app.interrupt())),
         };
-        write_file(app, store.history(), &input, prepared, &interrupt).await?;
+        write_file(app, store.history(), &input, prepared, interrupt).await?;
     }
     Ok(Done::Fine)
 }
@@ -246,7 +245,11 @@ async fn write_chat(history: &dyn HistoryStore, input: &Input, prepared: &Prepar
 /// Shows on a terminal how far a long import is.
 fn progress(app: &App, file: &str, done: usize, total: usize) {
     let mut stderr = std::io::stderr();
-    if total < 200 || app.out.is_json() || !stderr.is_terminal() || (done % 50 != 0 && done != total) {
+    if total < 200
+        || app.out.is_json()
+        || !stderr.is_terminal()
+        || (!done.is_multiple_of(50) && done != total)
+    {
         return;
     }
     let end = if done == total { "\r\x1b[K" } else { "" };

@@ -43,7 +43,7 @@ impl Bench {
     /// A folder with a store that holds the sample, as chat `notes`.
     pub(crate) fn with_sample() -> Self {
         let bench = Self::new();
-        bench.file("notes.json", &sample());
+        bench.file("notes.json", sample());
         bench.ok("import notes.json");
         bench
     }
