@@ -79,6 +79,7 @@ async fn append(board: &mut Board, folder: &std::path::Path, rounds: usize) {
         let floor = Floor::create(&folder.join(format!("append-{n}.floor")));
         let mut head = ours.fill("chat", n).await;
         floor.fill_linked(n);
+        ours.checkpoint();
         let mut row = Row::new("append", n, "us", Some(1.8)).skip_first(2);
         for round in 0..rounds + 2 {
             let first = n + round * MESSAGES;
@@ -94,7 +95,7 @@ async fn append(board: &mut Board, folder: &std::path::Path, rounds: usize) {
         board.add(row);
         if n == 10_000 {
             let messages = n + (rounds + 2) * MESSAGES;
-            let (own, bare) = (ours.bytes().await, floor.bytes());
+            let (own, bare) = (ours.bytes(), floor.bytes());
             board.add(Row::sizes("bytes on disk per message", messages, own, bare));
         }
     }
@@ -155,6 +156,7 @@ async fn turn(board: &mut Board, folder: &std::path::Path, rounds: usize) {
             let chat = format!("chat-{n}-{round}");
             ours.fill(&chat, n).await;
             let mut engine = ours.engine(&chat).await;
+            ours.checkpoint();
             let work = async { ours::turns(&mut engine, TURNS).await };
             if n == 10_000 { row.ours(TURNS, work).await } else { row.floor(TURNS, work).await }
         }

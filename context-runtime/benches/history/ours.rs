@@ -109,9 +109,14 @@ impl Ours {
         engine
     }
 
-    pub(crate) async fn bytes(&self) -> u64 {
+    /// Folds the log into the file, so that no later row pays for what was written before it.
+    pub(crate) fn checkpoint(&self) {
         let other = rusqlite::Connection::open(&self.path).unwrap();
         other.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.checkpoint();
         std::fs::metadata(&self.path).unwrap().len()
     }
 }
