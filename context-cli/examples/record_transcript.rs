@@ -159,8 +159,17 @@ fn run(folder: &Path, name: &str, arguments: &Value) -> io::Result<String> {
         "search_files" => search_files(folder, text("text")),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "no such tool")),
     }
-    // The host's words for an error differ from system to system, its kind does not.
-    .map_err(|error| io::Error::other(error.kind().to_string()))
+    .map_err(|error| io::Error::new(error.kind(), in_our_words(&error)))
+}
+
+/// The host's words for an error differ from system to system; a recording must not.
+fn in_our_words(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file or folder",
+        io::ErrorKind::PermissionDenied => "outside of the notes",
+        io::ErrorKind::InvalidInput => "no such tool",
+        _ => "cannot be read",
+    }
 }
 
 /// A path inside the folder; nothing leads out of it.

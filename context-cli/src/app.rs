@@ -47,7 +47,9 @@ pub fn run() -> ExitCode {
     };
     let Cli { global: Global { store, user, json }, command } = cli;
     let mut app = App { user: user.as_str().into(), out: Output::new(json), url: store };
-    let result = tokio::runtime::Builder::new_current_thread()
+    // A worker of its own, so that Ctrl-C is heard while the command computes or waits for input.
+    let result = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
         .enable_all()
         .build()
         .map_err(Failure::Runtime)
@@ -93,15 +95,18 @@ impl App {
         SystemClock.now()
     }
 
-    /// A signal that is raised by Ctrl-C. For work that asks between two steps; everything else may be killed at
-    /// any time, because what is written is written in whole commits.
+    /// A signal that is raised by Ctrl-C, for work that asks between two steps; a second Ctrl-C ends the process.
+    /// Everything else may be killed at any time, because what is written is written in whole commits.
     pub(crate) fn interrupt(&self) -> CancelSignal {
         let source = CancelSource::new();
         let signal = source.signal();
         tokio::spawn(async move {
             if tokio::signal::ctrl_c().await.is_ok() {
                 source.cancel();
-                let _ = writeln!(std::io::stderr(), "stopping");
+                let _ = writeln!(std::io::stderr(), "stopping; press Ctrl-C again to stop at once");
+            }
+            if tokio::signal::ctrl_c().await.is_ok() {
+                std::process::exit(130);
             }
         });
         signal

@@ -132,9 +132,10 @@ impl<'a> Marks<'a> {
     fn words(&self, id: &MessageId) -> String {
         let branches = self.branches.get(id).into_iter().flatten().map(|branch| {
             let star = if branch.active { "*" } else { "" };
-            format!("[{}{star}]", branch.name)
+            format!("[{}{star}]", clean(branch.name.as_str()))
         });
-        let checkpoints = self.checkpoints_at(id).into_iter().map(|name| format!("[checkpoint: {name}]"));
+        let checkpoints =
+            self.checkpoints_at(id).into_iter().map(|name| format!("[checkpoint: {}]", clean(&name)));
         branches.chain(checkpoints).collect::<Vec<_>>().join(" ")
     }
 }

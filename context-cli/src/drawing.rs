@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 
+use crate::text::count;
+
 /// A node to draw.
 #[derive(Clone, Debug)]
 pub(crate) struct Dot<'a> {
@@ -53,7 +55,7 @@ fn draw_run(dots: &[Dot<'_>], run: &[usize], left: &str, inner: &str, hangs: boo
     while i < run.len() {
         let hidden = (i..run.len()).take_while(|i| !is_shown(*i)).count();
         if hidden > 1 {
-            lines.push(format!("{inner}⋮ {hidden} messages"));
+            lines.push(format!("{inner}⋮ {}", count(hidden, "message")));
             i += hidden;
             continue;
         }

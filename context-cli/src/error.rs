@@ -48,6 +48,9 @@ pub(crate) enum Failure {
     /// Kept facts about the source that this program cannot read.
     #[error("what chat {chat} says about its source cannot be read")]
     Source { chat: String, source: serde_json::Error },
+    /// Kept facts about the source that a newer program wrote.
+    #[error("chat {chat} was imported by a newer program: its source has version {version}")]
+    NewerSource { chat: String, version: u32 },
     /// The command line asks for something that makes no sense.
     #[error("{0}")]
     Usage(String),
@@ -71,6 +74,26 @@ fn reason(error: &serde_json::Error) -> String {
     }
 }
 
+fn store_advice(error: &Error) -> Option<&'static str> {
+    let about = |key| error.get(key).is_some();
+    Some(match error.kind() {
+        ErrorKind::NotFound if about("message") => {
+            "`context log` and `context graph` list the messages of a chat"
+        }
+        ErrorKind::NotFound if about("branch") => "`context branches` lists the branches of a chat",
+        ErrorKind::NotFound if about("checkpoint") => "`context checkpoint` lists the checkpoints of a chat",
+        ErrorKind::NotFound if about("chat") => "`context chats` lists the chats of this user",
+        ErrorKind::Conflict if about("branch") => {
+            "choose another name, or look at it with `context branches`"
+        }
+        ErrorKind::Conflict => "somebody else was faster: look again, then repeat",
+        ErrorKind::Unavailable | ErrorKind::Timeout => "nothing was changed; try again",
+        ErrorKind::Corrupt => "`context verify` says what else is broken",
+        ErrorKind::Cancelled => "what was written is whole; run it again to go on",
+        _ => return None,
+    })
+}
+
 impl Failure {
     /// The stable name, as JSON shows it.
     pub(crate) fn kind(&self) -> &'static str {
@@ -84,6 +107,7 @@ impl Failure {
             Self::Usage(_) => "usage",
             Self::Read { .. } | Self::Write(_) | Self::Runtime(_) => "io",
             Self::Source { .. } => ErrorKind::Corrupt.as_str(),
+            Self::NewerSource { .. } => ErrorKind::Unsupported.as_str(),
             Self::Record(_) => ErrorKind::Bug.as_str(),
             _ => ErrorKind::Invalid.as_str(),
         }
@@ -117,7 +141,7 @@ impl Failure {
             }
             Self::Taken { chat, file } => vec![("chat", chat.clone()), ("file", file.clone())],
             Self::Ambiguous { text, .. } => vec![("message", text.clone())],
-            Self::Source { chat, .. } => vec![("chat", chat.clone())],
+            Self::Source { chat, .. } | Self::NewerSource { chat, .. } => vec![("chat", chat.clone())],
             _ => Vec::new(),
         }
     }
@@ -125,17 +149,7 @@ impl Failure {
     /// What to do, where there is something.
     pub(crate) fn advice(&self) -> Option<&'static str> {
         match self {
-            Self::Store(error) => match (error.kind(), error.get("chat")) {
-                (ErrorKind::NotFound, Some(_)) => Some("`context chats` lists the chats of this user"),
-                (ErrorKind::NotFound, None) => {
-                    Some("`context log`, `branches` and `checkpoint` list what there is")
-                }
-                (ErrorKind::Conflict, _) => Some("somebody else was faster: look again, then repeat"),
-                (ErrorKind::Unavailable | ErrorKind::Timeout, _) => Some("nothing was changed; try again"),
-                (ErrorKind::Corrupt, _) => Some("`context verify` says what else is broken"),
-                (ErrorKind::Cancelled, _) => Some("what was written is whole; run it again to go on"),
-                _ => None,
-            },
+            Self::Store(error) => store_advice(error),
             Self::NoStore { .. } => {
                 Some("name another one with --store or CONTEXT_STORE; `context import` makes one")
             }
@@ -147,6 +161,7 @@ impl Failure {
                 Some("nothing of this file was imported")
             }
             Self::Taken { .. } => Some("give the import another name with --chat, or delete that chat first"),
+            Self::NewerSource { .. } => Some("upgrade this program"),
             Self::Ambiguous { .. } => Some("write more of the id"),
             Self::Mixed { .. } => Some("choose one with --file NAME, or export one chat at a time"),
             _ => None,

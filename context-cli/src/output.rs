@@ -64,9 +64,9 @@ impl Output {
         }
     }
 
-    /// Says what should be known.
-    pub(crate) fn diagnostics<'a>(&self, about: &str, diagnostics: impl IntoIterator<Item = &'a Diagnostic>) {
-        diagnostics.into_iter().for_each(|diagnostic| self.note(format_args!("{about}: {diagnostic}")));
+    /// Says what should be known; in JSON it is part of the record.
+    pub(crate) fn diagnostics(&self, about: &str, diagnostics: &[Diagnostic]) {
+        diagnostics.iter().for_each(|diagnostic| self.note(clean(&format!("{about}: {diagnostic}"))));
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {

@@ -300,7 +300,7 @@ fn message_like() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn whatever_is_read_comes_back(original in message_like()) {

@@ -1,8 +1,10 @@
 //! `export`: chats as transcripts, in the form they came in or as a provider wants them.
 
+use std::collections::HashSet;
+
 use clap::ValueEnum;
 use context_runtime::openai::chat as openai;
-use context_runtime::{ChatRef, Error, HistoryStore, Json, NodeKind, Window};
+use context_runtime::{ChatRef, Diagnostic, Error, HistoryStore, Json, NodeKind, Window};
 use serde::Serialize;
 
 use super::{all_chats, branch_end, existing_chat};
@@ -58,6 +60,8 @@ struct ExportRecord<'a> {
     to: &'static str,
     /// The conversation as it stood in its file, or a list of messages.
     conversation: Json,
+    /// What was left out and why.
+    diagnostics: &'a [Diagnostic],
 }
 
 /// A chat on its way out.
@@ -65,6 +69,7 @@ struct Exported {
     chat: String,
     source: Option<Source>,
     messages: Vec<Json>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
@@ -98,9 +103,11 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     }
     let mut all = Vec::with_capacity(chats.len());
     for (id, source) in chats {
-        let messages = messages(app, history, &app.chat(&id), args.branch.as_deref(), args.to).await?;
+        let (messages, diagnostics) =
+            messages(history, &app.chat(&id), args.branch.as_deref(), args.to).await?;
+        app.out.diagnostics(&id, &diagnostics);
         let source = source.filter(|_| args.to == Form::Source);
-        all.push(Exported { chat: id, source, messages });
+        all.push(Exported { chat: id, source, messages, diagnostics });
     }
     write(app, &all, args.all, args.to)?;
     Ok(Done::Fine)
@@ -114,52 +121,59 @@ fn nothing(app: &App, file: Option<&str>) -> Error {
     }
 }
 
-/// Several chats make one file only if they came from one.
+/// Several chats make one file only if they came from one, each from another place in it.
 fn check_same_source(chats: &[(String, Option<Source>)]) -> Result<(), Failure> {
-    let mut sources: Vec<_> = chats
+    let mut files: Vec<_> = chats
         .iter()
         .map(|(id, source)| match source {
             Some(source) => (source.file.clone(), Some((source.form, source.of))),
             None => (format!("chat {id}, which was not imported"), None),
         })
         .collect();
-    sources.sort();
-    sources.dedup();
-    if sources.len() > 1 {
-        return Err(Failure::Mixed { sources: sources.into_iter().map(|(name, _)| name).collect() });
+    files.sort();
+    files.dedup();
+    if files.len() > 1 {
+        return Err(Failure::Mixed { sources: files.into_iter().map(|(name, _)| name).collect() });
+    }
+    let places: HashSet<_> = chats.iter().filter_map(|(_, source)| Some(source.as_ref()?.index)).collect();
+    if files.iter().any(|(_, form)| form.is_some()) && places.len() < chats.len() {
+        return Err(Failure::Mixed { sources: chats.iter().map(|(id, _)| format!("chat {id}")).collect() });
     }
     Ok(())
 }
 
+/// The messages of a branch in wire form, and what of them has none.
 async fn messages(
-    app: &App,
     history: &dyn HistoryStore,
     chat: &ChatRef,
     branch: Option<&str>,
     to: Form,
-) -> Result<Vec<Json>, Failure> {
+) -> Result<(Vec<Json>, Vec<Diagnostic>), Failure> {
     let end = branch_end(history, chat, branch).await?;
     let chain = history.chain(chat, &end, &Window::Whole).await?;
-    let mut out = Vec::with_capacity(chain.len());
+    let (mut messages, mut diagnostics) = (Vec::with_capacity(chain.len()), Vec::new());
     for node in chain.iter().filter(|node| node.kind != NodeKind::Boundary) {
         let message = node.message().map_err(Error::from)?;
         let lowered = match to {
             Form::Source => openai::lower_source(message),
             Form::Openai => openai::lower(message),
         };
-        app.out.diagnostics(&format!("{} {}", chat.chat, node.id), &lowered.diagnostics);
-        out.extend(lowered.messages);
+        messages.extend(lowered.messages);
+        for mut diagnostic in lowered.diagnostics {
+            diagnostic.path = format!("{} {}", node.id, diagnostic.path);
+            diagnostics.push(diagnostic);
+        }
     }
-    Ok(out)
+    Ok((messages, diagnostics))
 }
 
 fn write(app: &mut App, all: &[Exported], as_file: bool, to: Form) -> Result<(), Failure> {
     if app.out.is_json() {
-        for Exported { chat, source, messages } in all {
+        for Exported { chat, source, messages, diagnostics } in all {
             let to = if to == Form::Source { "source" } else { "openai" };
             let file = source.as_ref().map(|source| source.file.as_str());
             let conversation = transcript::value(source.as_ref(), messages);
-            app.out.record(&ExportRecord { v: 1, chat, file, to, conversation })?;
+            app.out.record(&ExportRecord { v: 1, chat, file, to, conversation, diagnostics })?;
         }
         return Ok(());
     }

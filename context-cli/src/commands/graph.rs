@@ -8,7 +8,7 @@ use super::{Marks, all_messages, existing_chat};
 use crate::app::{App, Done};
 use crate::drawing::{Dot, draw};
 use crate::error::Failure;
-use crate::text::{node_preview, role, short_id, time};
+use crate::text::{clean, node_preview, role, short_id, time};
 
 /// Draw the message graph of a chat.
 #[derive(clap::Args, Debug)]
@@ -95,7 +95,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     // A branch without messages has no place in the drawing.
     for branch in branches.iter().filter(|branch| branch.head.is_none()) {
         let star = if branch.active { "*" } else { "" };
-        app.out.line(format_args!("○ [{}{star}] without messages", branch.name))?;
+        app.out.line(format_args!("○ [{}{star}] without messages", clean(branch.name.as_str())))?;
     }
     Ok(Done::Fine)
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use context_runtime::openai::chat as openai;
 use context_runtime::{
-    BranchName, CancelSignal, ChatRef, Commit, CommitOutcome, Created, HistoryStore, Json, MessageId,
-    Metadata, NewChat, Node, Role, Target, Timestamp, limits,
+    BranchName, CancelSignal, ChatRef, Commit, CommitOutcome, Created, Diagnostic, HistoryStore, Json,
+    MessageId, Metadata, NewChat, Node, Role, Target, Timestamp, limits,
 };
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::input::Input;
 use crate::output::Style;
-use crate::text::{count, preview};
+use crate::text::{clean, count, preview};
 use crate::transcript::{self, Conversation, Source};
 
 const EXAMPLES: &str = "\
@@ -64,6 +64,8 @@ struct ImportRecord<'a> {
     messages: usize,
     /// `imported`, or `unchanged` if it was stored already.
     status: &'static str,
+    /// What was kept without being understood.
+    diagnostics: &'a [Diagnostic],
 }
 
 /// A conversation, ready to be written.
@@ -71,6 +73,7 @@ struct Prepared {
     chat: String,
     new: NewChat,
     nodes: Vec<Arc<Node>>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
@@ -78,18 +81,17 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     if args.chat.is_some() && args.files.len() > 1 {
         return Err(Failure::Usage("--chat names the chats of one file; import the files one by one".into()));
     }
-    let mut store = None;
-    let interrupt = app.interrupt();
+    let mut opened = None;
     for path in &args.files {
         let input = Input::read(path)?;
         let name = args.chat.clone().unwrap_or_else(|| input.stem());
         let prepared = prepare(app, &input, &name)?;
-        // Only a file that can be imported makes a store.
-        let store = match &store {
-            Some(store) => store,
-            None => store.insert(app.store_or_new().await?),
+        // Only a file that can be imported makes a store; until then Ctrl-C just ends the process.
+        let (store, interrupt) = match &opened {
+            Some(opened) => opened,
+            None => opened.insert((app.store_or_new().await?, app.interrupt())),
         };
-        write_file(app, store.history(), &input, prepared, &interrupt).await?;
+        write_file(app, store.history(), &input, prepared, interrupt).await?;
     }
     Ok(Done::Fine)
 }
@@ -103,7 +105,7 @@ fn prepare(app: &App, input: &Input, name: &str) -> Result<Vec<Prepared>, Failur
     let mut all = Vec::with_capacity(conversations.len());
     for conversation in conversations {
         let chat = number(conversation.source.index);
-        let nodes = lift(app, input, &conversation, at)?;
+        let (nodes, diagnostics) = lift(input, &conversation, at)?;
         let source = conversation.source.to_json();
         let mut new = NewChat::new(app.chat(&chat), at);
         new.title = title(&nodes);
@@ -112,18 +114,19 @@ fn prepare(app: &App, input: &Input, name: &str) -> Result<Vec<Prepared>, Failur
         for commit in commits(&new.chat, &nodes, at) {
             limits::check_commit(&commit)?;
         }
-        all.push(Prepared { chat, new, nodes });
+        all.push(Prepared { chat, new, nodes, diagnostics });
     }
     Ok(all)
 }
 
+/// The nodes of a conversation, named by position, and what could not be understood of them.
 fn lift(
-    app: &App,
     input: &Input,
     conversation: &Conversation<'_>,
     at: Timestamp,
-) -> Result<Vec<Arc<Node>>, Failure> {
-    let messages = conversation.messages.iter().enumerate().map(|(i, raw)| {
+) -> Result<(Vec<Arc<Node>>, Vec<Diagnostic>), Failure> {
+    let (mut nodes, mut diagnostics) = (Vec::with_capacity(conversation.messages.len()), Vec::new());
+    for (i, raw) in conversation.messages.iter().enumerate() {
         let lifted = openai::lift(&Json::from((*raw).to_owned())).map_err(|source| Failure::Message {
             file: input.shown.clone(),
             line: input.line_of(raw.get()),
@@ -131,10 +134,14 @@ fn lift(
             message: i + 1,
             source,
         })?;
-        app.out.diagnostics(&format!("line {}", input.line_of(raw.get())), &lifted.diagnostics);
-        Ok(Arc::new(Node::new(format!("m{}", i + 1), lifted.message, at)))
-    });
-    messages.collect()
+        let id = format!("m{}", i + 1);
+        for mut diagnostic in lifted.diagnostics {
+            diagnostic.path = format!("{id} {}", diagnostic.path);
+            diagnostics.push(diagnostic);
+        }
+        nodes.push(Arc::new(Node::new(id, lifted.message, at)));
+    }
+    Ok((nodes, diagnostics))
 }
 
 /// The beginning of what the user said first.
@@ -173,6 +180,7 @@ async fn write_file(
     for (i, prepared) in all.iter().enumerate() {
         interrupt.check("import")?;
         let is_new = write_chat(history, input, prepared).await?;
+        app.out.diagnostics(&prepared.chat, &prepared.diagnostics);
         progress(app, &input.shown, i + 1, total);
         *(if is_new { &mut imported } else { &mut unchanged }) += 1;
         messages += if is_new { prepared.nodes.len() } else { 0 };
@@ -184,6 +192,7 @@ async fn write_file(
                 file: &input.name,
                 messages: prepared.nodes.len(),
                 status: if is_new { "imported" } else { "unchanged" },
+                diagnostics: &prepared.diagnostics,
             })?;
         }
     }
@@ -196,16 +205,16 @@ async fn write_file(
         Some((first, last)) => format!(": {first} … {last}"),
     };
     let done = app.out.paint(Style::Green, "imported").to_string();
-    let chats = count(imported, "chat");
+    let (chats, names, file) = (count(imported, "chat"), clean(&names), clean(&input.shown));
     app.out.line(match (imported, unchanged) {
         (0, _) => {
-            format!("unchanged: {} of {} are stored already{names}", count(unchanged, "chat"), input.shown)
+            format!("unchanged: {} of {} stored before{names}", count(unchanged, "chat"), file)
         }
-        (_, 0) => format!("{done} {chats}, {} from {}{names}", count(messages, "message"), input.shown),
+        (_, 0) => format!("{done} {chats}, {} from {}{names}", count(messages, "message"), file),
         _ => format!(
-            "{done} {chats}, {} from {}; {} were stored already{names}",
+            "{done} {chats}, {} from {}, {} stored before{names}",
             count(messages, "message"),
-            input.shown,
+            file,
             count(unchanged, "chat"),
         ),
     })
@@ -236,7 +245,11 @@ async fn write_chat(history: &dyn HistoryStore, input: &Input, prepared: &Prepar
 /// Shows on a terminal how far a long import is.
 fn progress(app: &App, file: &str, done: usize, total: usize) {
     let mut stderr = std::io::stderr();
-    if total < 200 || app.out.is_json() || !stderr.is_terminal() || (done % 50 != 0 && done != total) {
+    if total < 200
+        || app.out.is_json()
+        || !stderr.is_terminal()
+        || (!done.is_multiple_of(50) && done != total)
+    {
         return;
     }
     let end = if done == total { "\r\x1b[K" } else { "" };

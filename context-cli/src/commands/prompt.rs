@@ -1,6 +1,6 @@
 //! `prompt`: what a model would get: the resolved system prompt and the messages. Writes nothing.
 
-use context_runtime::{ContextEngine, Json};
+use context_runtime::{ContextEngine, Diagnostic, Json};
 use serde::Serialize;
 
 use super::body;
@@ -31,6 +31,8 @@ struct PromptRecord<'a> {
     /// The context fragments, rendered; empty if there are none.
     system_prompt: &'a str,
     messages: Vec<PromptMessage<'a>>,
+    /// What was left out and why.
+    diagnostics: &'a [Diagnostic],
 }
 
 /// A message of a [`PromptRecord`].
@@ -61,6 +63,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             messages: messages
                 .map(|node| PromptMessage { id: node.id.as_str(), message: body(node) })
                 .collect(),
+            diagnostics: &resolved.diagnostics,
         })?;
         return Ok(Done::Fine);
     }

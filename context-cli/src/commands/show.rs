@@ -67,7 +67,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         return Ok(Done::Fine);
     }
     let id = app.out.paint(Style::Yellow, clean(node.id.as_str())).to_string();
-    let behind = placed.parent.map_or_else(|| "a root".to_owned(), |parent| format!("behind {parent}"));
+    let behind = placed
+        .parent
+        .map_or_else(|| "a root".to_owned(), |parent| format!("behind {}", clean(parent.as_str())));
     let edits = match node.revision {
         0 => String::new(),
         n => format!(" · revision {n}"),

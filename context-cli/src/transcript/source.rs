@@ -44,6 +44,7 @@ pub(crate) struct Source {
 impl Source {
     /// The metadata key of a chat that holds it.
     pub(crate) const KEY: &'static str = "source";
+    const VERSION: u32 = 1;
 
     pub(super) fn new(
         file: &str,
@@ -60,7 +61,7 @@ impl Source {
             let is_list = key.as_ref() == Some(name);
             *value = if is_list { serde_json::Value::Null.into() } else { value.compact() };
         }
-        let (v, codec, file) = (1, "openai-chat".to_owned(), file.to_owned());
+        let (v, codec, file) = (Self::VERSION, "openai-chat".to_owned(), file.to_owned());
         Self { v, codec, file, form, index, of, key, envelope }
     }
 
@@ -69,7 +70,12 @@ impl Source {
     }
 
     pub(crate) fn from_json(chat: &str, json: &Json) -> Result<Self, Failure> {
-        json.parse().map_err(|source| Failure::Source { chat: chat.to_owned(), source })
+        let source: Self =
+            json.parse().map_err(|source| Failure::Source { chat: chat.to_owned(), source })?;
+        if source.v > Self::VERSION {
+            return Err(Failure::NewerSource { chat: chat.to_owned(), version: source.v });
+        }
+        Ok(source)
     }
 
     /// The source of a chat, if it was imported.
@@ -118,4 +124,24 @@ pub(crate) fn file(conversations: &[(Option<&Source>, &[Json])]) -> String {
 
 fn lines(values: impl IntoIterator<Item = Json>) -> String {
     values.into_iter().map(|value| format!("{value}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn refused(json: serde_json::Value, kind: &str) {
+        assert_eq!(Source::from_json("c", &json.into()).unwrap_err().kind(), kind);
+    }
+
+    #[test]
+    fn a_source_of_another_program_is_refused_by_kind() {
+        let source = |v: u32| json!({"v": v, "codec": "x", "file": "a", "form": "one", "index": 0, "of": 1});
+        assert!(Source::from_json("c", &source(1).into()).is_ok());
+        refused(source(2), "unsupported");
+        refused(json!({"v": 1, "form": "scroll"}), "corrupt");
+    }
 }

@@ -74,11 +74,36 @@ fn chats_of_different_files_do_not_pass_for_one() {
     assert_eq!(bench.records("export --all").len(), 4);
 }
 
+/// Two files of the same name, each with one conversation, are not one file with two.
+#[test]
+fn two_files_of_one_name_do_not_pass_for_one() {
+    let bench = Bench::with_sample();
+    bench.ok("import notes.json --chat again");
+    let ran = bench.run("export --all");
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""));
+    assert!(ran.err.contains("chat again, chat notes"), "{}", ran.err);
+}
+
+#[test]
+fn what_is_not_understood_is_kept_and_said() {
+    let bench = Bench::new();
+    let odd = r#"[{"role": "user", "content": [{"type": "hologram", "x": 1}]}]"#;
+    bench.file("odd.json", odd);
+    let ran = bench.run("import odd.json");
+    assert_eq!(ran.status, 0);
+    assert_eq!(
+        ran.err,
+        "note: odd: unrepresentable at m1 content[0]: a part of type \"hologram\" is kept for its provider only\n"
+    );
+    assert_eq!(bench.records("import odd.json")[0]["diagnostics"][0]["path"], "m1 content[0]");
+    assert_eq!(read(&bench.ok("export odd")), read(odd));
+}
+
 #[test]
 fn reading_a_file_again_changes_nothing_and_another_one_is_refused() {
     let bench = Bench::with_sample();
     let before = bench.ok("export notes");
-    assert!(bench.ok("import notes.json").starts_with("unchanged: 1 chat of notes.json"));
+    assert!(bench.ok("import notes.json").starts_with("unchanged: 1 chat of notes.json stored before"));
     assert_eq!(bench.records("import notes.json")[0]["status"], "unchanged");
     bench.file("notes.json", sample().replace("Lindenhof", "Hafenhalle"));
     let ran = bench.run("import notes.json");
@@ -125,7 +150,25 @@ fn fragments_become_a_prompt() {
     let rules = r#"[{"name": "role", "data": "You book trips."},
         {"$fragment": {"name": "rules", "data": [{"$fragment": {"name": "hint", "data": "a\nb"}}]}}]"#;
     bench.file("rules.json", rules);
-    insta::assert_snapshot!(bench.show(&["render rules.json", "render rules.json --group --indent-text"]), @r"");
+    insta::assert_snapshot!(bench.show(&["render rules.json", "render rules.json --group --indent-text"]), @r"
+    $ context render rules.json
+    <role>You book trips.</role>
+    <rules>
+      <hint>a
+    b</hint>
+    </rules>
+
+    $ context render rules.json --group --indent-text
+    <role>You book trips.</role>
+    <rules>
+      <hints>
+        <hint>
+          a
+          b
+        </hint>
+      </hints>
+    </rules>
+    ");
     assert_eq!(bench.run_with("render", r#"{"name": "hint", "data": "x"}"#).out, "<hint>x</hint>\n");
     let text = &bench.records("render rules.json")[0]["text"];
     assert_eq!(format!("{}\n", text.as_str().unwrap()), bench.ok("render rules.json"));

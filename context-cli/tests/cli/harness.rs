@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The executable, away from whatever the machine has set.
-pub fn context(folder: &Path, args: &[&str]) -> Command {
+pub(crate) fn context(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_context"));
     for name in ["CONTEXT_STORE", "CONTEXT_USER", "COLUMNS", "LINES"] {
         command.env_remove(name);
@@ -19,53 +19,53 @@ pub fn context(folder: &Path, args: &[&str]) -> Command {
 }
 
 /// The sample transcript of the repository.
-pub fn sample() -> String {
+pub(crate) fn sample() -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/notes-agent.json");
     fs::read_to_string(file).expect("the sample is in the repository")
 }
 
 /// A temporary folder; the store in it is the one that is used when none is named.
-pub struct Bench(TempDir);
+pub(crate) struct Bench(TempDir);
 
 /// How a command ended.
 #[derive(Debug)]
-pub struct Ran {
-    pub status: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Ran {
+    pub(crate) status: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Bench {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().expect("a temporary folder"))
     }
 
     /// A folder with a store that holds the sample, as chat `notes`.
-    pub fn with_sample() -> Self {
+    pub(crate) fn with_sample() -> Self {
         let bench = Self::new();
-        bench.file("notes.json", &sample());
+        bench.file("notes.json", sample());
         bench.ok("import notes.json");
         bench
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Writes a file into the folder.
-    pub fn file(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.path().join(name);
         fs::write(&path, text).expect("the folder can be written to");
         path
     }
 
     /// Runs a command line, split at spaces.
-    pub fn run(&self, line: &str) -> Ran {
+    pub(crate) fn run(&self, line: &str) -> Ran {
         self.run_with(line, "")
     }
 
     /// Runs a command line with this on standard input.
-    pub fn run_with(&self, line: &str, input: &str) -> Ran {
+    pub(crate) fn run_with(&self, line: &str, input: &str) -> Ran {
         let args: Vec<_> = line.split_whitespace().collect();
         let mut child = context(self.path(), &args)
             .stdin(Stdio::piped())
@@ -86,7 +86,7 @@ impl Bench {
 
     /// Runs a command that must succeed and gives its output.
     #[track_caller]
-    pub fn ok(&self, line: &str) -> String {
+    pub(crate) fn ok(&self, line: &str) -> String {
         let ran = self.run(line);
         assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{line}");
         ran.out
@@ -94,12 +94,12 @@ impl Bench {
 
     /// Runs a command that must succeed and gives its records.
     #[track_caller]
-    pub fn records(&self, line: &str) -> Vec<Value> {
+    pub(crate) fn records(&self, line: &str) -> Vec<Value> {
         values(&self.ok(&format!("--json {line}")))
     }
 
     /// Runs command lines and shows what a person would see.
-    pub fn show(&self, lines: &[&str]) -> String {
+    pub(crate) fn show(&self, lines: &[&str]) -> String {
         let mut shown = String::new();
         for line in lines {
             let Ran { status, out, err } = self.run(line);
@@ -115,12 +115,12 @@ impl Bench {
 
 /// The values on the lines of a text.
 #[track_caller]
-pub fn values(text: &str) -> Vec<Value> {
+pub(crate) fn values(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
 }
 
 /// The text with every `2026-11-21 02:02` and `2026-11-21T02:02:41.5Z` replaced.
-pub fn without_times(text: &str) -> String {
+pub(crate) fn without_times(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(c) = rest.chars().next() {
         let length = time_length(rest.as_bytes());

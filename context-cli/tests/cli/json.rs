@@ -20,7 +20,7 @@ fn every_command_has_a_record() {
     check(
         &bench,
         "import a.json",
-        json!({"v": 1, "chat": "a", "file": "a.json", "messages": 1, "status": "imported"}),
+        json!({"v": 1, "chat": "a", "file": "a.json", "messages": 1, "status": "imported", "diagnostics": []}),
     );
     check(
         &bench,
@@ -50,13 +50,13 @@ fn every_command_has_a_record() {
         &bench,
         "prompt a",
         json!({"v": 1, "chat": "a", "branch": "main", "system_prompt": "",
-        "messages": [{"id": "m1", "message": message}]}),
+        "messages": [{"id": "m1", "message": message}], "diagnostics": []}),
     );
     check(
         &bench,
         "export a",
         json!({"v": 1, "chat": "a", "file": "a.json", "to": "source",
-        "conversation": {"id": 1, "messages": [{"role": "user", "content": "hi"}]}}),
+        "diagnostics": [], "conversation": {"id": 1, "messages": [{"role": "user", "content": "hi"}]}}),
     );
     check(
         &bench,

@@ -5,4 +5,4 @@ mod errors;
 mod files;
 mod harness;
 mod json;
-mod session;
+mod operator;

@@ -1,4 +1,4 @@
-//! An operator's session: import, look, branch, go back, draw, delete.
+//! What an operator does: import, look, branch, go back, draw, delete.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -86,7 +86,7 @@ fn escape_sequences_are_not_passed_on() {
     }
 }
 
-/// `context log … | head -1` used to be the classic way to make a Rust program panic.
+/// `context log … | head -1` is the classic way to make a program panic.
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let bench = Bench::new();
