@@ -59,7 +59,7 @@ fn main() {
     });
     let folder = tempfile::tempdir().unwrap();
     // One thread: what is measured is the work, not how the host schedules it.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut board = Board::new(options.json);
     runtime.block_on(async {
         append(&mut board, folder.path(), options.rounds).await;
