@@ -12,6 +12,7 @@ use context_runtime::{
 };
 use serde::Serialize;
 
+use super::prompt;
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::input::Input;
@@ -28,6 +29,7 @@ Examples:
   context import support.json                one chat `support`, or `support-0001` and so on
   context import a.jsonl b.jsonl             several files
   curl -s URL | context import - --chat day  from standard input
+  context import support.json --prompt       and show what a model would get
 
 Reading the same file again changes nothing and says so. Messages are named m1, m2, …";
 
@@ -44,6 +46,9 @@ pub(crate) struct Args {
     /// How messages are written
     #[arg(long, value_enum, default_value_t = Wire::Auto)]
     from: Wire,
+    /// Then show what a model would get of each chat
+    #[arg(long)]
+    prompt: bool,
 }
 
 /// How messages are written.
@@ -91,7 +96,11 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             Some(opened) => opened,
             None => opened.insert((app.store_or_new().await?, app.interrupt())),
         };
-        write_file(app, store.history(), &input, prepared, interrupt).await?;
+        write_file(app, store.history(), &input, &prepared, interrupt).await?;
+        for prepared in prepared.iter().filter(|_| args.prompt) {
+            interrupt.check("import")?;
+            prompt::print(app, Arc::clone(store), &prepared.chat, None).await?;
+        }
     }
     Ok(Done::Fine)
 }
@@ -171,7 +180,7 @@ async fn write_file(
     app: &mut App,
     history: &dyn HistoryStore,
     input: &Input,
-    all: Vec<Prepared>,
+    all: &[Prepared],
     interrupt: &CancelSignal,
 ) -> Result<(), Failure> {
     let total = all.len();

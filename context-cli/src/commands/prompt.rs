@@ -1,6 +1,8 @@
 //! `prompt`: what a model would get: the resolved system prompt and the messages. Writes nothing.
 
-use context_runtime::{ContextEngine, Diagnostic, Json};
+use std::sync::Arc;
+
+use context_runtime::{ContextEngine, Diagnostic, Json, Store};
 use serde::Serialize;
 
 use super::body;
@@ -45,19 +47,29 @@ struct PromptMessage<'a> {
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store().await?;
-    let mut builder =
-        ContextEngine::builder(store).user(app.user.clone()).chat(args.chat.as_str()).existing();
-    if let Some(branch) = args.branch {
+    print(app, store, &args.chat, args.branch.as_deref()).await?;
+    Ok(Done::Fine)
+}
+
+/// Prints what a model would get of a chat.
+pub(crate) async fn print(
+    app: &mut App,
+    store: Arc<dyn Store>,
+    chat: &str,
+    branch: Option<&str>,
+) -> Result<(), Failure> {
+    let mut builder = ContextEngine::builder(store).user(app.user.clone()).chat(chat).existing();
+    if let Some(branch) = branch {
         builder = builder.branch(branch);
     }
     let mut engine = builder.open().await?;
     let resolved = engine.resolve().await?;
-    app.out.diagnostics(&args.chat, &resolved.diagnostics);
+    app.out.diagnostics(chat, &resolved.diagnostics);
     if app.out.is_json() {
         let messages = resolved.messages.iter();
         app.out.record(&PromptRecord {
             v: 1,
-            chat: &args.chat,
+            chat,
             branch: engine.branch().as_str(),
             system_prompt: &resolved.system_prompt,
             messages: messages
@@ -65,7 +77,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
                 .collect(),
             diagnostics: &resolved.diagnostics,
         })?;
-        return Ok(Done::Fine);
+        return Ok(());
     }
     if !resolved.system_prompt.is_empty() {
         app.out.line(clean(&resolved.system_prompt))?;
@@ -81,5 +93,5 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         }
         app.out.line("")?;
     }
-    Ok(Done::Fine)
+    Ok(())
 }
