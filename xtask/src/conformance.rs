@@ -180,9 +180,11 @@ fn catch_mutants(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     Ok(Verdict::of(output.status.success()))
 }
 
-/// How many tests of a test program's output passed, and the names of those that did not.
+/// How many mutants of the kit's test output were caught, and the names of those that were not. A mutant's test
+/// is called as its fault, a type; the other tests of that program are about the kit itself.
 fn mutants(output: &str) -> (usize, Vec<String>) {
     let tests = output.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
+    let tests = tests.filter(|(name, _)| name.starts_with(|c: char| c.is_ascii_uppercase()));
     let (mut caught, mut escaped) = (0, Vec::new());
     for (name, result) in tests {
         match result.trim() {
@@ -200,8 +202,9 @@ mod tests {
 
     #[test]
     fn mutants_are_counted_by_test() {
-        let output = "running 3 tests\ntest a_stale ... ok\ntest b ... FAILED\ntest c       ... ok\n\ntest result: FAILED. 2 passed";
-        assert_eq!(mutants(output), (2, vec!["b".to_string()]));
+        let output = "running 3 tests\ntest ShowsStale ... ok\ntest Leaks ... FAILED\ntest Truncates       ... ok\n\
+                      test a_sound_store_passes ... ok\n\ntest result: FAILED. 3 passed";
+        assert_eq!(mutants(output), (2, vec!["Leaks".to_string()]));
     }
 
     #[test]
