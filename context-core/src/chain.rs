@@ -26,6 +26,7 @@ pub struct Chain(Arc<Inner>);
 #[derive(Clone, Default)]
 struct Inner {
     skipped: u64,
+    amendments: u64,
     len: usize,
     runs: Vec<Run>,
 }
@@ -108,6 +109,19 @@ impl Chain {
         self.0.skipped
     }
 
+    /// How many amending commits the chat had seen when the chain was read: what
+    /// [`Window::After`](crate::Window::After) is told the next time.
+    pub fn amendments(&self) -> u64 {
+        self.0.amendments
+    }
+
+    /// The same chain, read when the chat had seen this many amending commits.
+    #[must_use]
+    pub fn with_amendments(mut self, amendments: u64) -> Self {
+        Arc::make_mut(&mut self.0).amendments = amendments;
+        self
+    }
+
     /// Whether it begins at a root.
     pub fn is_whole(&self) -> bool {
         self.0.skipped == 0
@@ -184,7 +198,8 @@ impl Chain {
         if len >= self.len() {
             return self.clone();
         }
-        let mut chain = Inner { skipped: self.0.skipped, ..Inner::default() };
+        let Inner { skipped, amendments, .. } = *self.0;
+        let mut chain = Inner { skipped, amendments, ..Inner::default() };
         for run in self.0.runs.iter().take_while(|run| run.start < len) {
             match len - run.start {
                 take if take >= run.nodes.len => chain.push_run(Arc::clone(&run.nodes)),
@@ -200,7 +215,7 @@ impl Chain {
         let position = position.min(self.len());
         let skipped = self.0.skipped + position as u64;
         let nodes = (position..self.len()).filter_map(|i| self.get(i).cloned());
-        Self::from_nodes(skipped, nodes)
+        Self::from_nodes(skipped, nodes).with_amendments(self.amendments())
     }
 }
 

@@ -140,12 +140,6 @@ impl ContextEngine {
         Ok(self.fragments.remove(id) || pending)
     }
 
-    /// Forgets what was read, so that the next use reads the branch again. Only needed to see messages that
-    /// somebody else amended in place; new messages are seen anyway.
-    pub fn reload(&mut self) {
-        self.view = None;
-    }
-
     /// The chain of the branch as the caller last saw it; read if nobody has looked yet. What is saved is
     /// compared with this, so that a race is one against what the caller saw.
     async fn seen(&mut self) -> Result<&mut View> {

@@ -18,6 +18,8 @@ pub(crate) struct ChatState {
     /// Where in `nodes` a message is.
     pub(crate) index: HashMap<MessageId, usize>,
     pub(crate) revisions: HashMap<MessageId, Vec<Revision>>,
+    /// How many commits amended something.
+    pub(crate) amendments: u64,
     /// In the order they were created. Which one is active, only `chat` says.
     pub(crate) branches: Vec<Branch>,
     pub(crate) checkpoints: BTreeMap<CheckpointName, Checkpoint>,
@@ -35,6 +37,7 @@ impl ChatState {
             nodes: Vec::new(),
             index: HashMap::new(),
             revisions: HashMap::new(),
+            amendments: 0,
             branches: vec![main],
             checkpoints: BTreeMap::new(),
             fragments: Vec::new(),
@@ -79,7 +82,7 @@ impl ChatState {
             next = placed.parent.as_ref();
         }
         nodes.reverse();
-        Ok(Chain::from_nodes(0, nodes))
+        Ok(Chain::from_nodes(0, nodes).with_amendments(self.amendments))
     }
 
     pub(crate) fn put_fragments(&mut self, fragments: Vec<StoredFragment>) {

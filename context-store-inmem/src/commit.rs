@@ -48,6 +48,7 @@ impl ChatState {
         for node in &commit.amendments {
             self.amend(node, commit.at);
         }
+        self.amendments += u64::from(!commit.amendments.is_empty());
         self.put_fragments(commit.fragments);
         let committed = match branch {
             None => Committed::new(None, None),

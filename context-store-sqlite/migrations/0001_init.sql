@@ -14,6 +14,8 @@ CREATE TABLE chat (
   updated_at INTEGER NOT NULL,
   -- The minute of the newest write of all: the coarse order of listings, seldom rewritten.
   recency INTEGER NOT NULL,
+  -- How many commits amended a message.
+  amended INTEGER NOT NULL DEFAULT 0,
   UNIQUE (user, id)
 ) STRICT;
 CREATE INDEX chat_recency ON chat (user, recency);

@@ -224,6 +224,9 @@ async fn write(
     for (node, place) in commit.amendments.iter().zip(plan.amended) {
         amend(connection, chat, place, node, commit.at).await?;
     }
+    if !commit.amendments.is_empty() {
+        sqlx::query(sql::AMEND_CHAT).bind(chat).execute(&mut *connection).await?;
+    }
     let (committed, route) = match plan.aim {
         Aim::None => (Committed::new(None, None), None),
         Aim::At { name, branch, own } => {

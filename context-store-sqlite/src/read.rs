@@ -27,7 +27,7 @@ pub(crate) async fn chain(
 ) -> Result<Chain> {
     match window {
         Window::Tokens(budget) => by_tokens(connection, chat, end, *budget).await,
-        Window::Whole | Window::Last(_) | Window::Boundary | Window::After(_) => {
+        Window::Whole | Window::Last(_) | Window::Boundary | Window::After { .. } => {
             window_of(connection, chat, end, window).await
         }
         _ => {
@@ -71,8 +71,8 @@ async fn window_of(
         (Window::Last(_), false) => sql::LAST_OF,
         (Window::Boundary, true) => sql::BOUNDARY,
         (Window::Boundary, false) => sql::BOUNDARY_OF,
-        (Window::After(_), true) => sql::AFTER,
-        (Window::After(_), false) => sql::AFTER_OF,
+        (Window::After { .. }, true) => sql::AFTER,
+        (Window::After { .. }, false) => sql::AFTER_OF,
         (_, true) => sql::WHOLE,
         (_, false) => sql::WHOLE_OF,
     };
@@ -80,14 +80,16 @@ async fn window_of(
         let query = sqlx::query(statement).bind(chat.user.as_str()).bind(chat.chat.as_str()).bind(name);
         match window {
             Window::Last(n) => query.bind(signed(*n)),
-            Window::After(id) => query.bind(id.as_str()),
+            Window::After { message, amendments } => {
+                query.bind(message.as_str()).bind(i64::try_from(*amendments).unwrap_or(i64::MAX))
+            }
             _ => query,
         }
     };
     // Most chains lie on one branch: the short statement answers for those, and says nothing of others.
     let short = match window {
         Window::Whole if of_branch => Some(sql::OWN),
-        Window::After(_) if of_branch => Some(sql::OWN_AFTER),
+        Window::After { .. } if of_branch => Some(sql::OWN_AFTER),
         _ => None,
     };
     if let Some(statement) = short {
@@ -116,14 +118,15 @@ struct Found {
 
 /// Puts the runs in order and sees that none is missing.
 fn assemble(rows: Vec<SqliteRow>) -> Result<Chain> {
-    let windowed = rows.first().is_some_and(|row| row.len() > 3);
+    let windowed = rows.first().is_some_and(|row| row.len() > 4);
+    let amended: i64 = rows.first().map_or(Ok(0), |row| row.try_get(3))?;
     let mut found = Vec::with_capacity(rows.len());
     let mut skipped = 0;
     for row in rows {
         let cut: i64 = row.try_get(0)?;
-        let start: Option<i64> = if windowed { row.try_get(3)? } else { None };
+        let start: Option<i64> = if windowed { row.try_get(4)? } else { None };
         if let Some(start) = start {
-            let base: i64 = row.try_get(4)?;
+            let base: i64 = row.try_get(5)?;
             skipped = count(base + own_of(start) - 1)?;
         }
         match row.try_get::<Option<i64>, _>(1)? {
@@ -156,7 +159,7 @@ fn assemble(rows: Vec<SqliteRow>) -> Result<Chain> {
         expected += take;
         runs.push(PackedRun { bytes, take });
     }
-    let chain = Chain::from_packed(skipped, runs)?;
+    let chain = Chain::from_packed(skipped, runs)?.with_amendments(count(amended)?);
     if chain.len() != expected {
         return Err(Fault::Corrupt(MISSING, None));
     }

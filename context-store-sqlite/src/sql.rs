@@ -20,6 +20,12 @@ macro_rules! chat_no {
     };
 }
 
+macro_rules! amended {
+    () => {
+        "(SELECT amended FROM chat WHERE user = ?1 AND id = ?2)"
+    };
+}
+
 /// The chain that ends at the head of branch ?3: the pieces of branches it is made of, newest first, and the
 /// runs of each. One recursion per fork, none per message.
 macro_rules! of_branch {
@@ -53,7 +59,9 @@ macro_rules! whole {
                UNION ALL
                SELECT b.no << 32, p.parent, b.parent FROM piece p JOIN branch b ON b.no = p.parent >> 32
              )
-             SELECT p.cut, r.pos, r.data FROM piece p LEFT JOIN run r ON r.pos BETWEEN p.lo AND p.cut"
+             SELECT p.cut, r.pos, r.data, ",
+            amended!(),
+            " FROM piece p LEFT JOIN run r ON r.pos BETWEEN p.lo AND p.cut"
         )
     };
 }
@@ -70,7 +78,7 @@ macro_rules! window {
                SELECT b.no << 32, p.parent, b.base, b.parent, p.want, ", $($start)*!("p.parent", "p.want"), "
                FROM piece p JOIN branch b ON b.no = p.parent >> 32 WHERE p.start IS NULL
              )
-             SELECT p.cut, r.pos, r.data, p.start, p.base FROM piece p
+             SELECT p.cut, r.pos, r.data, ", amended!(), ", p.start, p.base FROM piece p
              LEFT JOIN run r ON r.pos <= p.cut AND r.pos >= CASE
                WHEN p.start IS NULL THEN p.lo
                WHEN p.start > p.cut THEN 0x7fffffffffffffff
@@ -103,7 +111,7 @@ macro_rules! from_message {
     ($cut:expr, $want:expr) => {
         concat!(
             "(SELECT a.pos + 1 FROM node a WHERE a.chat = b.chat AND a.id = ?4 AND a.pos > (b.no << 32) AND a.pos <= ",
-            $cut, ")"
+            $cut, " AND ?5 = ", amended!(), ")"
         )
     };
 }
@@ -135,6 +143,7 @@ statements! {
     );
     UPDATE_CHAT = "UPDATE chat SET title = ?2, metadata = ?3 WHERE no = ?1";
     ACTIVATE = "UPDATE chat SET active = ?2 WHERE no = ?1";
+    AMEND_CHAT = "UPDATE chat SET amended = amended + 1 WHERE no = ?1";
     TOUCH_CHAT = "UPDATE chat SET updated_at = max(updated_at, ?2), recency = max(recency, ?2 / 60000000) WHERE no = ?1";
     DELETE_CHAT = "DELETE FROM chat WHERE user = ?1 AND id = ?2";
 
@@ -183,18 +192,18 @@ statements! {
     // Chains.
     /// The whole chain of branch ?3 if it forks from none, as most: without the tables a recursion needs, which
     /// cost more than reading a hundred messages does.
-    OWN = "SELECT (b.no << 32) + b.own, r.pos, r.data
+    OWN = "SELECT (b.no << 32) + b.own, r.pos, r.data, c.amended
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3 AND b.parent IS NULL
         LEFT JOIN run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own
         WHERE c.user = ?1 AND c.id = ?2";
-    /// What follows message ?4 if branch ?3 owns it.
-    OWN_AFTER = "SELECT (b.no << 32) + b.own, r.pos, r.data, a.pos + 1, b.base
+    /// What follows message ?4 if branch ?3 owns it and ?5 commits have amended something.
+    OWN_AFTER = "SELECT (b.no << 32) + b.own, r.pos, r.data, c.amended, a.pos + 1, b.base
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3
         CROSS JOIN node a ON a.chat = c.no AND a.id = ?4 AND a.pos > b.no << 32 AND a.pos <= (b.no << 32) + b.own
         LEFT JOIN run r ON r.pos <= (b.no << 32) + b.own AND r.pos >= CASE
           WHEN a.pos = (b.no << 32) + b.own THEN 0x7fffffffffffffff
           ELSE (SELECT max(pos) FROM run WHERE pos <= a.pos + 1) END
-        WHERE c.user = ?1 AND c.id = ?2";
+        WHERE c.user = ?1 AND c.id = ?2 AND c.amended = ?5";
     WHOLE = of_branch!(whole);
     WHOLE_OF = of_message!(whole);
     LAST = of_branch!(window, { "?4", from_depth });

@@ -49,8 +49,13 @@ async fn chain_to_any_message(lab: &Lab) -> Checked {
 
 async fn empty_branch_has_an_empty_chain(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let windows =
-        [Window::Whole, Window::Last(3), Window::Boundary, Window::Tokens(9), Window::After("x".into())];
+    let windows = [
+        Window::Whole,
+        Window::Last(3),
+        Window::Boundary,
+        Window::Tokens(9),
+        Window::After { message: "x".into(), amendments: 0 },
+    ];
     for window in windows {
         let chain = desk.read("main", window.clone()).await?;
         let seen = (chain.len(), chain.skipped());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use context_core::{Chain, Commit, Window};
 
 use crate::case::{Checked, cases};
-use crate::desk::{Desk, boundary, id, ids, message, owned};
+use crate::desk::{Desk, boundary, id, ids, message, owned, says};
 use crate::expect::same;
 use crate::lab::Lab;
 
@@ -16,7 +16,12 @@ cases!("windows":
     newest_boundary_counts,
     tokens_take_at_least_one,
     after_tells_what_is_new,
+    after_reads_all_again_once_something_was_amended,
 );
+
+fn after(message: &str, amendments: u64) -> Window {
+    Window::After { message: message.into(), amendments }
+}
 
 /// Every kind of window, with edges.
 fn windows() -> Vec<Window> {
@@ -25,7 +30,8 @@ fn windows() -> Vec<Window> {
     windows.extend([0, 1, 9, 10, 11, 39, 40, 155, 400, 5000, u64::MAX].map(Window::Tokens));
     windows.extend(
         ["m0", "m1", "m40", "m50", "m51", "m98", "m99", "x", "y", "cut", "ghost"]
-            .map(|id| Window::After(id.into())),
+            .iter()
+            .flat_map(|id| [after(id, 0), after(id, 1)]),
     );
     windows
 }
@@ -140,8 +146,8 @@ async fn after_tells_what_is_new(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.fill(20, 3).await?;
     desk.applied(desk.fork("side", "m4", ["x"])).await?;
-    let read = async |after: &str| {
-        let seen = desk.read("main", Window::After(after.into())).await?;
+    let read = async |message: &str| {
+        let seen = desk.read("main", after(message, 0)).await?;
         Checked::Ok((seen.skipped(), seen.len(), seen.head().cloned()))
     };
     same("after the head", &read("m19").await?, &(20, 0, None))?;
@@ -149,6 +155,29 @@ async fn after_tells_what_is_new(lab: &Lab) -> Checked {
     same("after the root", &read("m0").await?, &(1, 19, id("m19")))?;
     same("after a message of another branch", &read("x").await?, &(0, 20, id("m19")))?;
     same("after a message that is nowhere", &read("ghost").await?, &(0, 20, id("m19")))?;
-    let seen = desk.read("side", Window::After("m19".into())).await?;
+    let seen = desk.read("side", after("m19", 0)).await?;
     same("on a fork, after a message behind its place", &(seen.skipped(), seen.len()), &(0, 6))
+}
+
+/// A reader that keeps a chain must find out that a message it has is no longer what is stored.
+async fn after_reads_all_again_once_something_was_amended(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    desk.fill(5, 3).await?;
+    desk.applied(desk.fork("side", "m1", ["x"])).await?;
+    let seen = async |branch: &str, window: Window| {
+        let seen = desk.read(branch, window).await?;
+        Checked::Ok((seen.skipped(), seen.len(), seen.amendments()))
+    };
+    same("nothing amended yet", &seen("main", Window::Whole).await?, &(0, 5, 0))?;
+    let amended = ["m0", "m3"].map(|id| says(id, "amended"));
+    desk.applied(Commit { amendments: amended.into(), ..desk.stay() }).await?;
+    same("what was read before the amendment", &seen("main", after("m4", 0)).await?, &(0, 5, 1))?;
+    same("what was read behind it", &seen("main", after("m4", 1)).await?, &(5, 0, 1))?;
+    same("another branch of the chat", &seen("side", after("x", 0)).await?, &(0, 3, 1))?;
+    desk.applied(desk.extend("m4", ["m5"])).await?;
+    same("an append is no amendment", &seen("main", after("m4", 1)).await?, &(5, 1, 1))?;
+    for window in [Window::Last(2), Window::Boundary, Window::Tokens(1)] {
+        same(format!("{window:?}"), &seen("main", window).await?.2, &1)?;
+    }
+    Ok(())
 }

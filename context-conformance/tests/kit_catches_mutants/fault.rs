@@ -42,6 +42,8 @@ pub(crate) enum Fault {
     TruncatesWindows,
     /// Passes the end of a chain for the whole.
     HidesWhatWasSkipped,
+    /// Gives only what is new, whatever was amended.
+    HidesAmendments,
     TruncatesBodies,
     EndsBodiesAtNul,
     MovesReplacedFragments,

@@ -49,6 +49,7 @@ caught! {
     CountsVersions => "branches::next_version_takes_the_lowest_free_number";
     TruncatesWindows => "windows::cut_where_they_say";
     HidesWhatWasSkipped => "windows::cut_where_they_say";
+    HidesAmendments => "windows::after_reads_all_again_once_something_was_amended";
     TruncatesBodies => "fidelity::large_bodies";
     EndsBodiesAtNul => "fidelity::bodies_of_any_bytes";
     MovesReplacedFragments => "fragments::same_id_replaces_in_place";

@@ -275,9 +275,13 @@ impl HistoryStore for Broken {
             (Fault::TruncatesWindows, _, Window::Last(n)) => {
                 self.history().chain(chat, end, &Window::Last(*n.min(&50))).await
             }
+            (Fault::HidesAmendments, ..) => {
+                let chain = self.history().chain(chat, end, &Window::Whole).await?.with_amendments(0);
+                Ok(window.of(&chain))
+            }
             (Fault::HidesWhatWasSkipped, ..) => {
                 let chain = self.history().chain(chat, end, window).await?;
-                Ok(Chain::from_nodes(0, chain.iter().cloned()))
+                Ok(Chain::from_nodes(0, chain.iter().cloned()).with_amendments(chain.amendments()))
             }
             (Fault::BoundsTheDepth, ..) => {
                 let chain = self.history().chain(chat, end, &Window::Last(1000)).await?;

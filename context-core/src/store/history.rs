@@ -29,9 +29,14 @@ pub enum Window {
     Boundary,
     /// As many of the last nodes as [weigh](crate::Node::weight) at most this together, but at least one.
     Tokens(u64),
-    /// What follows this message; all if it is not on the chain, which [`Chain::skipped`] tells: it is 0 only
-    /// then.
-    After(MessageId),
+    /// What follows a message that was read before. All of the chain if the message is not on it, or if the chat
+    /// has seen other than this many amending commits; [`Chain::skipped`] tells: it is 0 only then.
+    After {
+        /// The newest message the caller has.
+        message: MessageId,
+        /// What [`Chain::amendments`] was when the caller read it.
+        amendments: u64,
+    },
 }
 
 impl Window {
@@ -53,7 +58,10 @@ impl Window {
                 });
                 chain.len() - fitting.count().max(1).min(chain.len())
             }
-            Self::After(id) => chain.position(id).map_or(0, |position| position + 1),
+            Self::After { message, amendments } if *amendments == chain.amendments() => {
+                chain.position(message).map_or(0, |position| position + 1)
+            }
+            Self::After { .. } => 0,
         };
         if start == 0 { chain.clone() } else { chain.suffix(start) }
     }
@@ -114,7 +122,9 @@ pub trait HistoryStore: Send + Sync {
     async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool>;
 
     /// Reads a chain from a root to `end`, or the end of it, as one consistent state. What the window asks for
-    /// or an error, never silently less. A branch without messages has an empty chain.
+    /// or an error, never silently less. A branch without messages has an empty chain. The chain says how many
+    /// commits with amendments the chat has seen ([`Chain::amendments`]), so that a reader that keeps it finds
+    /// out when a message it has is no longer what is stored.
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain>;
 
     /// Messages by id, of any branch: one slot per id, in order.
@@ -154,6 +164,10 @@ mod tests {
     use super::*;
     use crate::{Encoded, Message, Node, Role};
 
+    fn after(message: &str, amendments: u64) -> Window {
+        Window::After { message: message.into(), amendments }
+    }
+
     fn chain() -> Chain {
         let node = |i: u32| {
             let id = format!("m{i}");
@@ -164,7 +178,7 @@ mod tests {
             }
             .with_tokens(10)
         };
-        Chain::from_nodes(0, (0..6).map(|i| Arc::new(node(i))))
+        Chain::from_nodes(0, (0..6).map(|i| Arc::new(node(i)))).with_amendments(4)
     }
 
     #[track_caller]
@@ -181,9 +195,10 @@ mod tests {
         check(Window::Boundary, 2);
         check(Window::Tokens(35), 3);
         check(Window::Tokens(1), 5);
-        check(Window::After("m3".into()), 4);
-        check(Window::After("m5".into()), 6);
-        check(Window::After("elsewhere".into()), 0);
+        check(after("m3", 4), 4);
+        check(after("m5", 4), 6);
+        check(after("elsewhere", 4), 0);
+        check(after("m5", 3), 0);
         assert!(Window::Tokens(1).of(&Chain::default()).is_empty());
     }
 }

@@ -90,8 +90,14 @@ impl ContextEngine {
     pub async fn save_with(&mut self, edits: Edits) -> Result<Saved> {
         if let Some(earlier) = self.in_flight.clone() {
             // Whatever it was refused for is found again below, with what is pending now.
-            if let Some(committed) = self.send(earlier.clone()).await?.committed() {
-                self.absorb(&earlier, &committed);
+            match self.send(earlier.clone()).await? {
+                CommitOutcome::Applied(committed) => self.absorb(&earlier, &committed),
+                CommitOutcome::Replayed(committed) => {
+                    // Whatever was written since, by whom ever, is found by reading again.
+                    self.absorb(&earlier, &committed);
+                    self.view = None;
+                }
+                _ => {}
             }
         }
         self.seen().await?;
@@ -246,6 +252,9 @@ impl ContextEngine {
         if let Some(view) = &mut self.view {
             commit.nodes.iter().for_each(|node| view.push(Arc::clone(node)));
             commit.amendments.iter().for_each(|node| view.amend(node));
+            if !commit.amendments.is_empty() {
+                view.amended();
+            }
         }
     }
 

@@ -35,9 +35,10 @@ impl View {
         else {
             return Ok(Self::of(history.chain(chat, &end, &Window::Whole).await?));
         };
-        let news = history.chain(chat, &end, &Window::After(head)).await?;
+        let after = Window::After { message: head, amendments: view.chain.amendments() };
+        let news = history.chain(chat, &end, &after).await?;
         if news.is_whole() {
-            // The branch no longer leads through what was known.
+            // What was known was amended, or the branch no longer leads through it.
             return Ok(Self::of(news));
         }
         news.iter().for_each(|node| view.push(Arc::clone(node)));
@@ -103,6 +104,13 @@ impl View {
         let mut other = Self { chain, hidden, shown: None, turns: self.turns, positions: None };
         nodes.iter().for_each(|(position, node)| other.put(*position, Arc::clone(node)));
         other.shown().clone()
+    }
+
+    /// An amending commit of one's own was applied: the chat has seen one more. If it was not the only one, the
+    /// next read finds that the count is another and reads all again.
+    pub(super) fn amended(&mut self) {
+        let amendments = self.chain.amendments() + 1;
+        self.chain = std::mem::take(&mut self.chain).with_amendments(amendments);
     }
 
     /// Puts the amended form of a node in its place, if the node is on this chain.
