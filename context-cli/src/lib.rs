@@ -12,7 +12,8 @@ mod drawing;
 mod error;
 mod input;
 mod output;
+mod run;
 mod text;
 mod transcript;
 
-pub use app::run;
+pub use run::run;

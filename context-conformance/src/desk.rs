@@ -8,7 +8,7 @@ use context_core::{
     StoredFragment, Target, Timestamp, Window,
 };
 
-use crate::case::Checked;
+use crate::checked::Checked;
 use crate::expect::{applied, same};
 use crate::fixed::FixedClock;
 

@@ -4,7 +4,7 @@ use std::fmt::{Debug, Display};
 
 use context_core::{CommitOutcome, Committed, Error, ErrorKind};
 
-use crate::case::{Checked, Stop};
+use crate::checked::{Checked, Stop};
 
 /// The longest part of a value that a failure shows.
 const SHOWN: usize = 1500;

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::case::{Case, Verdict};
+use crate::case::Case;
 use crate::cases;
+use crate::checked::Verdict;
 use crate::report::Line;
 use crate::run::run_case;
 use crate::settings::{Settings, report_file};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use context_core::{Store, StoreInfo};
 
-use crate::case::{Case, Checked, Stop};
+use crate::checked::{Checked, Stop};
 use crate::desk::Desk;
 use crate::settings::Settings;
 use crate::subject::Subject;
@@ -19,8 +19,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    pub(crate) fn new(subject: Arc<dyn Subject>, settings: Settings, case: &Case) -> Self {
-        let prefix = format!("{}-{}", case.group, case.name);
+    pub(crate) fn new(subject: Arc<dyn Subject>, settings: Settings, prefix: String) -> Self {
         Self { subject, settings, prefix, desks: AtomicU32::new(0) }
     }
 

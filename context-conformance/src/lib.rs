@@ -61,6 +61,7 @@
 
 mod case;
 mod cases;
+mod checked;
 mod desk;
 mod expect;
 mod fixed;
@@ -74,8 +75,9 @@ mod settings;
 mod subject;
 mod visible;
 
-pub use case::{Case, Requires, Verdict};
+pub use case::{Case, Requires};
 pub use cases::all as cases;
+pub use checked::Verdict;
 pub use fixed::{FixedClock, SequenceIds};
 pub use harness::main;
 pub use report::{CaseResult, Report, SUITE_VERSION};

@@ -5,7 +5,8 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::case::{Case, Verdict};
+use crate::case::Case;
+use crate::checked::Verdict;
 
 /// The version of the suite: changes when a case is added or asks something else.
 pub const SUITE_VERSION: u32 = 1;

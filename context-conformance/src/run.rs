@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use context_core::Durability;
 
-use crate::case::{Case, Requires, Verdict};
+use crate::case::{Case, Requires};
 use crate::cases;
+use crate::checked::Verdict;
 use crate::lab::Lab;
 use crate::report::{CaseResult, Report};
 use crate::settings::Settings;
@@ -45,7 +46,7 @@ pub async fn assert_conforms(subject: impl Subject) {
 
 /// Runs one case in a task of its own, so that a panic stays there.
 pub(crate) async fn run_case(subject: Arc<dyn Subject>, settings: &Settings, case: &'static Case) -> Verdict {
-    let lab = Lab::new(subject, settings.clone(), case);
+    let lab = Lab::new(subject, settings.clone(), format!("{}-{}", case.group, case.name));
     let task = tokio::spawn(async move {
         match lacks(&lab, case.requires).await {
             Some(verdict) => verdict,

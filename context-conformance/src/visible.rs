@@ -5,7 +5,7 @@ use context_core::{
     StoredFragment, Window,
 };
 
-use crate::case::Checked;
+use crate::checked::Checked;
 use crate::desk::Desk;
 
 /// What a chat looks like from outside. Messages are ordered by id, since stores may order them as they like.

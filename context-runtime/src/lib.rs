@@ -69,3 +69,8 @@ pub use engine::{
 };
 pub use registry::{StoreFactory, StoreRegistry, open};
 pub use system::{SystemClock, Uuid7Ids};
+
+/// The README's example is compiled and run.
+#[cfg(all(doctest, feature = "inmem", feature = "xml"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;

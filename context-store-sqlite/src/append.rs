@@ -3,8 +3,6 @@
 //! It is taken when this handle knows where the branch ends, which is checked again inside the statement. It
 //! decides nothing: whatever is not plainly right is left to the transaction in [`commit`](crate::commit).
 
-use std::collections::HashMap;
-
 use context_core::{BranchName, ChatRef, Commit, Committed, MessageId, NodeKind, Target, pack};
 use sqlx::sqlite::SqliteConnection;
 
@@ -19,32 +17,6 @@ pub(crate) const RUN: i64 = 64;
 const SMALL_RUN: i64 = 16;
 /// The most bytes that are packed into one run; a larger message is alone.
 pub(crate) const RUN_BYTES: usize = 256 << 10;
-
-/// How many branches a handle remembers the end of.
-const ROUTES: usize = 4096;
-
-/// Where branches end, as far as this handle has seen. Numbers in the file are never used twice, so an entry
-/// may be stale but can never mean another branch.
-#[derive(Default)]
-pub(crate) struct Routes(HashMap<(ChatRef, BranchName), Route>);
-
-/// The end of a branch.
-#[derive(Clone, Debug)]
-pub(crate) struct Route {
-    pub(crate) chat: i64,
-    pub(crate) branch: i64,
-    pub(crate) own: i64,
-    pub(crate) head: Option<MessageId>,
-}
-
-impl Routes {
-    pub(crate) fn learn(&mut self, chat: &ChatRef, branch: &BranchName, route: Route) {
-        if self.0.len() >= ROUTES {
-            self.0.clear();
-        }
-        self.0.insert((chat.clone(), branch.clone()), route);
-    }
-}
 
 /// New messages, packed, ready to be appended.
 pub(crate) struct Append {

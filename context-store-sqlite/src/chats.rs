@@ -7,25 +7,14 @@ use context_core::{
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
-use crate::append::Routes;
 use crate::connections::Writer;
-use crate::error::{Fault, Result};
-use crate::messages::{bad_cursor, find};
+use crate::error::{Fault, Result, bad_cursor};
+use crate::messages::find;
 use crate::place::{count, signed};
-use crate::read::message_id;
+use crate::routes::Routes;
+use crate::rows::message_id;
+use crate::scope::chat_no;
 use crate::sql;
-
-/// The number of a chat of this user.
-pub(crate) async fn chat_no(
-    connection: &mut SqliteConnection,
-    operation: &'static str,
-    chat: &ChatRef,
-) -> Result<i64> {
-    let query = sqlx::query(sql::CHAT_NO).bind(chat.user.as_str()).bind(chat.chat.as_str());
-    let row = query.fetch_all(connection).await?.pop();
-    let row = row.ok_or_else(|| Error::not_found(operation, "chat", &chat.chat))?;
-    Ok(row.try_get(0)?)
-}
 
 /// A chat and its number.
 pub(crate) async fn read(connection: &mut SqliteConnection, chat: &ChatRef) -> Result<Option<(i64, Chat)>> {

@@ -13,7 +13,7 @@ use sqlx::{Connection, Row};
 use crate::error::{Fault, Result};
 use crate::messages::{Piece, pieces, runs_from};
 use crate::place::{branch_of, count, own_of, place, signed};
-use crate::read::message_id;
+use crate::rows::message_id;
 use crate::{chats, sql};
 
 pub(crate) async fn check(connection: &mut SqliteConnection, cancel: &CancelSignal) -> Result<CheckReport> {

@@ -12,13 +12,15 @@ use context_core::{
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::append::{Append, Merge, RUN, RUN_BYTES, Route, json_ids};
-use crate::chats::{self, chat_no};
+use crate::append::{Append, Merge, RUN, RUN_BYTES, json_ids};
+use crate::chats;
 use crate::connections::Writer;
 use crate::error::{Fault, Result};
 use crate::messages::{Spot, amend, find, nodes_at};
 use crate::place::{branch_of, place, signed};
-use crate::read::message_id;
+use crate::routes::Route;
+use crate::rows::message_id;
+use crate::scope::chat_no;
 use crate::{fragments, sql};
 
 const OPERATION: &str = "commit";

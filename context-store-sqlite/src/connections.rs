@@ -13,9 +13,9 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, Sqli
 use sqlx::{ConnectOptions, Connection, Either, Executor, Sqlite, Transaction};
 use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
-use crate::append::Routes;
 use crate::config::SqliteConfig;
 use crate::error::Result;
+use crate::routes::Routes;
 use crate::{schema, sql};
 
 pub(crate) struct Connections {

@@ -102,3 +102,8 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
     };
     Error::new(kind, operation, message).with_retry(retry).with_source(error)
 }
+
+/// A cursor of another listing, or of nobody's making.
+pub(crate) fn bad_cursor(operation: &'static str) -> Error {
+    Error::invalid(operation, "the cursor is not one of this listing")
+}

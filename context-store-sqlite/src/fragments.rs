@@ -7,7 +7,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use crate::chats::{metadata_from, metadata_text};
 use crate::error::{Fault, Result};
-use crate::read::blob;
+use crate::rows::blob;
 use crate::sql;
 
 /// The fragments in the order they were first put, each with its number.

@@ -61,7 +61,10 @@ mod fragments;
 mod messages;
 mod place;
 mod read;
+mod routes;
+mod rows;
 mod schema;
+mod scope;
 mod sql;
 mod store;
 

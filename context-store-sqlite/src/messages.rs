@@ -11,10 +11,10 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::append::json_ids;
-use crate::chats::chat_no;
-use crate::error::{Fault, Result};
+use crate::error::{Fault, Result, bad_cursor};
 use crate::place::{branch_of, count, own_of, place};
-use crate::read::{blob, message_id, nth};
+use crate::rows::{blob, message_id, nth};
+use crate::scope::chat_no;
 use crate::sql;
 
 /// Where a stored message is.
@@ -208,10 +208,6 @@ pub(crate) async fn runs_from(
     let runs: Vec<(i64, Bytes)> = rows.into_iter().map(run).collect::<Result<_>>()?;
     // A run of another branch is no answer.
     Ok(runs.into_iter().filter(|(first, _)| branch_of(*first) == branch_of(to)).collect())
-}
-
-pub(crate) fn bad_cursor(operation: &'static str) -> Error {
-    Error::invalid(operation, "the cursor is not one of this listing")
 }
 
 pub(crate) async fn revisions(

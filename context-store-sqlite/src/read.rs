@@ -1,16 +1,15 @@
 //! Reading chains and windows: one statement each, whatever the number of messages.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use context_core::{Chain, ChainEnd, ChatRef, Error, MessageId, Node, PackedRun, Window, pack};
+use context_core::{Chain, ChainEnd, ChatRef, Error, PackedRun, Window, pack};
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use crate::chats::chat_no;
 use crate::connections::run;
 use crate::error::{Fault, Result};
 use crate::place::{branch_of, count, own_of, place, signed};
+use crate::rows::{MISSING, blob, length};
+use crate::scope::chat_no;
 use crate::sql;
 
 const OPERATION: &str = "chain";
@@ -164,37 +163,4 @@ fn assemble(rows: Vec<SqliteRow>) -> Result<Chain> {
         return Err(Fault::Corrupt(MISSING, None));
     }
     Ok(chain)
-}
-
-const MISSING: &str = "messages of the chain are missing";
-
-fn length(places: i64) -> Result<usize> {
-    usize::try_from(places).map_err(|_| Fault::Corrupt("runs of messages overlap", None))
-}
-
-/// A blob of a row, without copying it: the row stays alive as long as the bytes.
-pub(crate) fn blob(row: SqliteRow, column: usize) -> Result<Bytes> {
-    struct Column(SqliteRow, usize);
-
-    impl AsRef<[u8]> for Column {
-        fn as_ref(&self) -> &[u8] {
-            self.0.try_get(self.1).expect("decoded before")
-        }
-    }
-
-    row.try_get::<&[u8], _>(column)?;
-    Ok(Bytes::from_owner(Column(row, column)))
-}
-
-/// The `n`th node of a packed run, from 0.
-pub(crate) fn nth(run: &Bytes, n: i64) -> Result<Arc<Node>> {
-    let (_, rest) = pack::split_at(run, length(n)?)?;
-    let (record, _) = pack::split_at(&rest, 1)?;
-    let node = pack::unpack(&record)?.pop();
-    node.ok_or(Fault::Corrupt(MISSING, None))
-}
-
-/// An id as it is in a row.
-pub(crate) fn message_id(row: &SqliteRow, column: usize) -> Result<Option<MessageId>> {
-    Ok(row.try_get::<Option<&str>, _>(column)?.map(MessageId::from))
 }

@@ -14,6 +14,7 @@ use crate::append::Append;
 use crate::config::SqliteConfig;
 use crate::connections::Connections;
 use crate::error::Fault;
+use crate::scope::chat_no;
 use crate::{chats, check, commit, fragments, messages, read, sql};
 
 /// A store in one SQLite file. Keep it behind an `Arc`; every task may use it.
@@ -185,7 +186,7 @@ impl HistoryStore for Shared {
 impl FragmentStore for Shared {
     async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
         reading!(self, "fragments", |reader| {
-            let no = chats::chat_no(reader, "fragments", chat).await?;
+            let no = chat_no(reader, "fragments", chat).await?;
             let fragments = fragments::list(reader, no).await?;
             Ok(fragments.into_iter().map(|(_, fragment)| fragment).collect())
         })
@@ -196,7 +197,7 @@ impl FragmentStore for Shared {
         fragments.iter().try_for_each(|fragment| limits::check_fragment(OPERATION, fragment))?;
         writing!(self, "put_fragments", |writer| {
             let mut transaction = writer.begin().await?;
-            let no = chats::chat_no(&mut transaction, OPERATION, chat).await?;
+            let no = chat_no(&mut transaction, OPERATION, chat).await?;
             fragments::put(&mut transaction, no, fragments).await?;
             chats::touch(&mut transaction, no, at).await?;
             transaction.commit().await?;
@@ -206,7 +207,7 @@ impl FragmentStore for Shared {
 
     async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
         writing!(self, "remove_fragment", |writer| {
-            let no = chats::chat_no(&mut writer.connection, "remove_fragment", chat).await?;
+            let no = chat_no(&mut writer.connection, "remove_fragment", chat).await?;
             let remove = sqlx::query(sql::REMOVE_FRAGMENT).bind(no).bind(id.as_str());
             Ok(remove.execute(&mut writer.connection).await?.rows_affected() > 0)
         })

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use context_core::{Commit, ErrorKind, Message, MessageId, Node, NodeKind, Revision, Role, Timestamp};
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::{Desk, id, message, says};
 use crate::expect::{refused, same};
 use crate::lab::Lab;

@@ -2,7 +2,8 @@
 
 use context_core::{Commit, CommitOutcome, Committed, ErrorKind, ForkName, Target};
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::{Desk, id, ids, owned};
 use crate::expect::{refused, same};
 use crate::lab::Lab;

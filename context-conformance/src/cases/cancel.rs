@@ -6,7 +6,8 @@ use std::task::Poll;
 
 use context_core::{ChatPatch, Commit, CommitOutcome, Metadata};
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::{Desk, says, stored};
 use crate::expect::{ensure, fail, same};
 use crate::lab::Lab;

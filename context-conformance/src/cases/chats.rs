@@ -5,7 +5,8 @@ use context_core::{
 };
 use serde_json::json;
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::{Desk, message, owned, stored};
 use crate::expect::{ensure, fail, refused, same, shown};
 use crate::lab::Lab;

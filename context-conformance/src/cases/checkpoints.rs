@@ -2,7 +2,8 @@
 
 use context_core::{Checkpoint, CommitOutcome, ErrorKind};
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::says;
 use crate::expect::{refused, same};
 use crate::lab::Lab;

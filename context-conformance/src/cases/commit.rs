@@ -3,7 +3,8 @@
 use context_core::{ChatPatch, Commit, CommitOutcome, Committed, ErrorKind, Metadata, Target};
 use serde_json::json;
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::{Desk, id, message, says, stored};
 use crate::expect::{refused, same};
 use crate::lab::Lab;

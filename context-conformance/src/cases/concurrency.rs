@@ -7,7 +7,8 @@ use context_core::{CommitOutcome, ErrorKind, Retry};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use crate::case::{Checked, Stop, cases};
+use crate::case::cases;
+use crate::checked::{Checked, Stop};
 use crate::desk::{Desk, ids};
 use crate::expect::{ensure, fail, same};
 use crate::lab::Lab;

@@ -2,7 +2,8 @@
 
 use context_core::{Commit, CommitOutcome, Committed};
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::{Desk, id, ids, says, stored};
 use crate::expect::{fail, same};
 use crate::lab::Lab;

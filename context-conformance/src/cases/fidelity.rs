@@ -6,7 +6,8 @@ use context_core::{
     Commit, Encoded, ForkName, Json, Message, Metadata, NewChat, Node, NodeKind, Role, Target, Timestamp,
 };
 
-use crate::case::{Checked, Stop, cases};
+use crate::case::cases;
+use crate::checked::{Checked, Stop};
 use crate::desk::{Desk, ids, message, raw};
 use crate::expect::same;
 use crate::lab::Lab;

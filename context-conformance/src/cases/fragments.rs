@@ -3,7 +3,8 @@
 use context_core::{Encoded, ErrorKind, Metadata, StoredFragment};
 use serde_json::json;
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::{Desk, stored};
 use crate::expect::{refused, same};
 use crate::lab::Lab;

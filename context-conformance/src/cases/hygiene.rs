@@ -2,7 +2,8 @@
 
 use context_core::{ChatPatch, Commit, ErrorKind, Metadata, NewChat, Retry};
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::{Desk, says, stored};
 use crate::expect::{ensure, refused, same};
 use crate::lab::Lab;

@@ -2,7 +2,8 @@
 
 use context_core::Durability;
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::expect::{ensure, same};
 use crate::lab::Lab;
 

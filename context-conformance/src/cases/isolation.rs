@@ -1,6 +1,7 @@
 //! Two namespaces never see each other.
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::stored;
 use crate::expect::same;
 use crate::lab::Lab;

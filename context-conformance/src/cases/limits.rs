@@ -7,7 +7,8 @@ use context_core::{
     ChatPatch, ChatQuery, Commit, Encoded, Error, ErrorKind, Json, Metadata, NewChat, Retry, StoredFragment,
 };
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::{Desk, id, message, raw, stored};
 use crate::expect::{refused, same};
 use crate::lab::Lab;

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use context_core::{ChatQuery, ChatSummary, Cursor, ErrorKind, Json, Metadata, NewChat};
 use serde_json::json;
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::Desk;
 use crate::expect::{ensure, refused, same};
 use crate::lab::Lab;
@@ -143,7 +144,8 @@ async fn filters_compare_exact_keys_and_values(lab: &Lab) -> Checked {
     let check = async |filters: &[(&str, &str)], expected: &[usize]| {
         let mut query = limited(10);
         for (key, text) in filters {
-            let value = Json::from_text(*text).map_err(|error| crate::case::Stop::Fail(error.to_string()))?;
+            let value =
+                Json::from_text(*text).map_err(|error| crate::checked::Stop::Fail(error.to_string()))?;
             query.metadata.push(((*key).to_owned(), value));
         }
         same(format!("listing with {filters:?}"), &listed(&desk, query).await?, &names(expected))

@@ -2,7 +2,8 @@
 
 use context_core::{CancelSignal, CancelSource, ErrorKind};
 
-use crate::case::{Checked, Stop, cases};
+use crate::case::cases;
+use crate::checked::{Checked, Stop};
 use crate::desk::{Desk, says, stored};
 use crate::expect::{refused, same};
 use crate::lab::Lab;

@@ -8,7 +8,8 @@ use context_core::{
     ChatPatch, Checkpoint, Commit, CommitKey, CommitOutcome, Error, ErrorKind, ForkName, Metadata, Target,
 };
 
-use crate::case::{Checked, Stop, cases};
+use crate::case::cases;
+use crate::checked::{Checked, Stop};
 use crate::desk::{Desk, boundary, message, says, stored};
 use crate::expect::same;
 use crate::lab::Lab;

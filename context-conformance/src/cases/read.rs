@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use context_core::{ChainEnd, ErrorKind, MessageId, Placed, Window};
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::{Desk, ids, message, owned};
 use crate::expect::{ensure, refused, same};
 use crate::lab::Lab;

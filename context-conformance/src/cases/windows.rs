@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use context_core::{Chain, Commit, Window};
 
-use crate::case::{Checked, cases};
+use crate::case::cases;
+use crate::checked::Checked;
 use crate::desk::{Desk, boundary, id, ids, message, owned, says};
 use crate::expect::same;
 use crate::lab::Lab;

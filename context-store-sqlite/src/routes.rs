@@ -1,0 +1,31 @@
+//! Where branches end, as far as a handle has seen: what lets an append be one statement.
+
+use std::collections::HashMap;
+
+use context_core::{BranchName, ChatRef, MessageId};
+
+/// How many branches a handle remembers the end of.
+const ROUTES: usize = 4096;
+
+/// Where branches end, as far as this handle has seen. Numbers in the file are never used twice, so an entry
+/// may be stale but can never mean another branch.
+#[derive(Default)]
+pub(crate) struct Routes(pub(crate) HashMap<(ChatRef, BranchName), Route>);
+
+/// The end of a branch.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    pub(crate) chat: i64,
+    pub(crate) branch: i64,
+    pub(crate) own: i64,
+    pub(crate) head: Option<MessageId>,
+}
+
+impl Routes {
+    pub(crate) fn learn(&mut self, chat: &ChatRef, branch: &BranchName, route: Route) {
+        if self.0.len() >= ROUTES {
+            self.0.clear();
+        }
+        self.0.insert((chat.clone(), branch.clone()), route);
+    }
+}

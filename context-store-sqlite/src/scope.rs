@@ -1,0 +1,20 @@
+//! Who may see what: every operation begins with the number of a chat that is the user's.
+
+use context_core::{ChatRef, Error};
+use sqlx::Row;
+use sqlx::sqlite::SqliteConnection;
+
+use crate::error::Result;
+use crate::sql;
+
+/// The number of a chat of this user.
+pub(crate) async fn chat_no(
+    connection: &mut SqliteConnection,
+    operation: &'static str,
+    chat: &ChatRef,
+) -> Result<i64> {
+    let query = sqlx::query(sql::CHAT_NO).bind(chat.user.as_str()).bind(chat.chat.as_str());
+    let row = query.fetch_all(connection).await?.pop();
+    let row = row.ok_or_else(|| Error::not_found(operation, "chat", &chat.chat))?;
+    Ok(row.try_get(0)?)
+}
