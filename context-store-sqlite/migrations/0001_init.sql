@@ -116,8 +116,20 @@ CREATE TRIGGER append_one_run INSTEAD OF INSERT ON append_one BEGIN
   UPDATE chat SET recency = NEW.at / 60000000 WHERE no = NEW.chat AND recency < NEW.at / 60000000;
 END;
 
--- The same for several messages, whose ids are a JSON list, and for those that fill a block of runs. Apart,
--- because an INSERT ... SELECT into a view costs a temporary table even if nothing is selected.
+-- The same for two: what a turn usually is.
+CREATE VIEW append_two (branch, chat, expected, first, head, at, data) AS SELECT 0, 0, 0, '', '', 0, x'';
+CREATE TRIGGER append_two_run INSTEAD OF INSERT ON append_two BEGIN
+  UPDATE branch SET own = NEW.expected + 2, head = NEW.head, touched = max(touched, NEW.at)
+    WHERE no = NEW.branch AND own = NEW.expected;
+  SELECT raise(ABORT, 'the branch is elsewhere') WHERE changes() <> 1;
+  INSERT INTO run (pos, data) VALUES ((NEW.branch << 32) + NEW.expected + 1, NEW.data);
+  INSERT INTO node (chat, id, pos) VALUES
+    (NEW.chat, NEW.first, (NEW.branch << 32) + NEW.expected + 1),
+    (NEW.chat, NEW.head, (NEW.branch << 32) + NEW.expected + 2);
+  UPDATE chat SET recency = NEW.at / 60000000 WHERE no = NEW.chat AND recency < NEW.at / 60000000;
+END;
+
+-- The same for any number, whose ids are a JSON list, and for those that fill a block of runs. Apart, because an INSERT ... SELECT into a view costs a temporary table even if nothing is selected.
 CREATE VIEW append (branch, chat, expected, own, head, at, ids, data, merge_small, merge_large)
   AS SELECT 0, 0, 0, 0, '', 0, '', x'', 0, 0;
 CREATE TRIGGER append_run INSTEAD OF INSERT ON append BEGIN

@@ -22,6 +22,7 @@ pub(crate) const RUN_BYTES: usize = 256 << 10;
 pub(crate) struct Append {
     at: (ChatRef, BranchName),
     expected: Option<MessageId>,
+    first: Option<MessageId>,
     head: MessageId,
     added: i64,
     data: Vec<u8>,
@@ -47,6 +48,7 @@ impl Append {
         fits.then(|| Self {
             at: (commit.chat.clone(), branch.clone()),
             expected: expected.clone(),
+            first: commit.nodes.first().map(|node| node.id.clone()),
             head: last.id.clone(),
             added: signed(commit.nodes.len()),
             data,
@@ -63,14 +65,19 @@ impl Append {
         };
         let own = route.own + self.added;
         let merge = Merge::after(route.own, own);
-        let plain = self.added == 1 && merge == Merge::NONE;
-        let query = sqlx::query(if plain { sql::APPEND_ONE } else { sql::APPEND });
-        let query = query.bind(route.branch).bind(route.chat).bind(route.own);
-        let query = if plain {
-            query.bind(self.head.as_str()).bind(self.time).bind(self.data)
-        } else {
-            let query = query.bind(own).bind(self.head.as_str()).bind(self.time).bind(self.ids);
-            query.bind(self.data).bind(merge.small).bind(merge.large)
+        let to = |statement| sqlx::query(statement).bind(route.branch).bind(route.chat).bind(route.own);
+        let query = match (self.added, &self.first) {
+            (1, _) if merge == Merge::NONE => {
+                to(sql::APPEND_ONE).bind(self.head.as_str()).bind(self.time).bind(self.data)
+            }
+            (2, Some(first)) if merge == Merge::NONE => {
+                let query = to(sql::APPEND_TWO).bind(first.as_str()).bind(self.head.as_str());
+                query.bind(self.time).bind(self.data)
+            }
+            _ => {
+                let query = to(sql::APPEND).bind(own).bind(self.head.as_str()).bind(self.time);
+                query.bind(self.ids).bind(self.data).bind(merge.small).bind(merge.large)
+            }
         };
         if let Err(fault) = run(connection, query).await {
             routes.0.remove(&self.at);

@@ -160,6 +160,7 @@ statements! {
 
     // Messages.
     APPEND_ONE = "INSERT INTO append_one VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    APPEND_TWO = "INSERT INTO append_two VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     APPEND = "INSERT INTO append VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     MERGE = "INSERT INTO merge VALUES (?1, ?2)";
     ADD_RUN = "INSERT INTO run (pos, data) VALUES (?1, ?2)";

@@ -34,13 +34,13 @@ impl Floor {
         Self { connection, head: RefCell::default(), path: path.to_owned() }
     }
 
-    pub(crate) fn append(&self, node: &Node) {
+    pub(crate) fn append(&self, nodes: &[Node]) {
         let execute = |sql: &str, values: &[&dyn rusqlite::ToSql]| {
             self.connection.prepare_cached(sql).unwrap().execute(values).unwrap();
         };
-        let id = node.id.as_str();
         execute("BEGIN IMMEDIATE", &[]);
-        self.insert(node);
+        nodes.iter().for_each(|node| self.insert(node));
+        let id = nodes.last().map(|node| node.id.as_str());
         execute("UPDATE branch SET head = ?1, seq = seq + 1 WHERE id = 1", params![id]);
         execute("COMMIT", &[]);
     }

@@ -86,15 +86,28 @@ async fn append(board: &mut Board, folder: &std::path::Path, rounds: usize) {
             let nodes: Vec<_> = (first..first + MESSAGES).map(ours::node).collect();
             row.ours(MESSAGES, async {
                 for node in &nodes {
-                    head = ours.append("chat", &head, node).await;
+                    head = ours.append("chat", &head, std::slice::from_ref(node)).await;
                 }
             })
             .await;
-            row.floor(MESSAGES, async { nodes.iter().for_each(|node| floor.append(node)) }).await;
+            row.floor(MESSAGES, async { nodes.chunks(1).for_each(|one| floor.append(one)) }).await;
+        }
+        board.add(row);
+        let mut row = Row::new("append two in one commit", n, "us", None).skip_first(1);
+        for round in 0..rounds + 1 {
+            let first = n + (rounds + 2 + round) * MESSAGES;
+            let nodes: Vec<_> = (first..first + MESSAGES).map(ours::node).collect();
+            row.ours(MESSAGES / 2, async {
+                for pair in nodes.chunks(2) {
+                    head = ours.append("chat", &head, pair).await;
+                }
+            })
+            .await;
+            row.floor(MESSAGES / 2, async { nodes.chunks(2).for_each(|pair| floor.append(pair)) }).await;
         }
         board.add(row);
         if n == 10_000 {
-            let messages = n + (rounds + 2) * MESSAGES;
+            let messages = n + (2 * rounds + 3) * MESSAGES;
             let (own, bare) = (ours.bytes(), floor.bytes());
             board.add(Row::sizes("bytes on disk per message", messages, own, bare));
         }

@@ -62,8 +62,8 @@ impl Ours {
         }
     }
 
-    pub(crate) async fn append(&self, chat: &str, head: &MessageId, node: &Node) -> MessageId {
-        let nodes = vec![Arc::new(node.clone())];
+    pub(crate) async fn append(&self, chat: &str, head: &MessageId, nodes: &[Node]) -> MessageId {
+        let nodes = nodes.iter().map(|node| Arc::new(node.clone())).collect();
         self.commit(Commit { nodes, ..commit(chat, extend(Some(head.clone()))) }).await
     }
 
