@@ -118,6 +118,16 @@ impl Message {
         Encoded::new(Self::shared_kind(), Self::VERSION, bytes)
     }
 
+    /// How the stored form of every message of this role begins, up to its first part.
+    pub(crate) fn body_start(role: Role) -> &'static [u8] {
+        match role {
+            Role::System => br#"{"role":"system","parts":["#,
+            Role::User => br#"{"role":"user","parts":["#,
+            Role::Assistant => br#"{"role":"assistant","parts":["#,
+            Role::Tool => br#"{"role":"tool","parts":["#,
+        }
+    }
+
     /// One copy of the kind that nearly every node has.
     pub(crate) fn shared_kind() -> Arc<str> {
         static KIND: LazyLock<Arc<str>> = LazyLock::new(|| Message::KIND.into());

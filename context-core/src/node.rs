@@ -89,8 +89,12 @@ impl Node {
 
     /// Whether it is a message without parts, still to be filled.
     pub fn is_placeholder(&self) -> bool {
-        // Only a short body can be one, so long ones are not parsed for the answer.
-        self.body.bytes().len() < 1024 && self.message().is_ok_and(|message| message.is_placeholder())
+        let Some(role) = self.role() else { return false };
+        // A body as this crate writes it tells without being parsed, and a chain is asked for every node.
+        match self.body.bytes().strip_prefix(Message::body_start(role)) {
+            Some(parts) => parts.starts_with(b"]"),
+            None => self.message().is_ok_and(|message| message.is_placeholder()),
+        }
     }
 
     /// What [`Window::Tokens`](crate::Window::Tokens) counts: the count that was saved, else a quarter of the
@@ -143,5 +147,29 @@ impl Placed {
     /// A node at its place.
     pub fn new(node: impl Into<Arc<Node>>, parent: Option<MessageId>, depth: u64) -> Self {
         Self { node: node.into(), parent, depth }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Part;
+
+    #[test]
+    fn placeholders_are_known_without_parsing_what_this_crate_wrote() {
+        for role in [Role::System, Role::User, Role::Assistant, Role::Tool] {
+            for (parts, expected) in
+                [(vec![], true), (vec![Part::text("")], false), (vec![Part::text("x")], false)]
+            {
+                let written = Node::new("m", Message::new(role, parts), Timestamp::default());
+                let body = written.body.clone();
+                let read = Node::from_encoded("m".into(), written.kind, Timestamp::default(), body);
+                assert_eq!(read.is_placeholder(), expected);
+                assert!(read.message.get().is_none());
+            }
+        }
+        let foreign = Encoded::new("message", 1, &br#"{ "parts": [], "role": "user" }"#[..]);
+        let kind = NodeKind::Message(Role::User);
+        assert!(Node::from_encoded("m".into(), kind, Timestamp::default(), foreign).is_placeholder());
     }
 }

@@ -21,19 +21,23 @@ struct Options {
     json: bool,
     check: bool,
     rounds: usize,
+    only: Option<String>,
 }
+
+const PARTS: [&str; 3] = ["append", "load", "turn"];
 
 const HELP: &str = "\
 Measures appending to and loading a chat on SQLite beside a bare-library floor.
 
-Usage: cargo xtask bench history [--json] [--check] [--rounds N]
+Usage: cargo xtask bench history [--json] [--check] [--rounds N] [--only PART]
 
   --json       print a JSON object per row instead of the table
   --check      exit with 1 when a ratio misses its target
-  --rounds N   paired rounds per row (default 11); more for a noisy machine";
+  --rounds N   paired rounds per row (default 11); more for a noisy machine
+  --only PART  one of append, load, turn";
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { json: false, check: false, rounds: 11 };
+    let mut options = Options { json: false, check: false, rounds: 11, only: None };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -42,6 +46,10 @@ fn options() -> Result<Options, String> {
             "--rounds" => {
                 let rounds = arguments.next().and_then(|n| n.parse().ok()).filter(|n| *n > 0);
                 options.rounds = rounds.ok_or("--rounds takes a number from 1")?;
+            }
+            "--only" => {
+                let part = arguments.next().filter(|part| PARTS.contains(&part.as_str()));
+                options.only = Some(part.ok_or("--only takes one of append, load, turn")?);
             }
             // What cargo adds.
             "--bench" => {}
@@ -62,9 +70,16 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut board = Board::new(options.json);
     runtime.block_on(async {
-        append(&mut board, folder.path(), options.rounds).await;
-        load(&mut board, folder.path(), options.rounds).await;
-        turn(&mut board, folder.path(), options.rounds).await;
+        let asked = |part| options.only.as_deref().is_none_or(|only| only == part);
+        if asked("append") {
+            append(&mut board, folder.path(), options.rounds).await;
+        }
+        if asked("load") {
+            load(&mut board, folder.path(), options.rounds).await;
+        }
+        if asked("turn") {
+            turn(&mut board, folder.path(), options.rounds).await;
+        }
     });
     if board.finish() && options.check {
         std::process::exit(1);
