@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use context_core::{Fragment, RenderError, Renderer};
 
-use self::escape::{push_attribute, push_text};
+use self::escape::{push_attribute, push_line, push_text};
 use self::name::push_name;
 use crate::walk::{Scalar, Visitor, walk};
 
@@ -107,8 +107,10 @@ impl XmlRenderer {
         self
     }
 
-    /// Whether text of several lines stands on lines of its own, each indented one level deeper than its tag,
-    /// empty ones too. This adds white space to the text; without it text is written as it is.
+    /// Whether text of several lines is laid out for reading: on lines of its own, each indented one level deeper
+    /// than its tag, empty ones too. White space is then no longer exact: it is added in front of each line,
+    /// line breaks stay as they were written, and lines of nothing but white space are one empty line. Without
+    /// it text reads back as it is.
     #[must_use]
     pub fn indent_text(mut self, on: bool) -> Self {
         self.indent_text = on;
@@ -168,9 +170,11 @@ impl Visitor for Writer {
         let tag = self.open(name);
         match value {
             Scalar::Text(text) if self.indent_text && text.contains('\n') => {
+                let blank = text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
+                let text = if blank { "" } else { text };
                 for line in text.split('\n') {
                     self.new_line(depth + 1);
-                    push_text(&mut self.out, line);
+                    push_line(&mut self.out, line);
                 }
                 self.new_line(depth);
             }

@@ -5,12 +5,26 @@
 
 /// Appends `text` as the content of an element.
 pub(super) fn push_text(out: &mut String, text: &str) {
-    push_escaped(out, text, false);
+    push_escaped(out, text, Place::Text);
+}
+
+/// Appends a line of text that is laid out for reading, so that its white space is not exact anyway: the
+/// carriage return of a line break stays what it is.
+pub(super) fn push_line(out: &mut String, line: &str) {
+    push_escaped(out, line, Place::Line);
 }
 
 /// Appends `value` as an attribute value, without the quotes.
 pub(super) fn push_attribute(out: &mut String, value: &str) {
-    push_escaped(out, value, true);
+    push_escaped(out, value, Place::Attribute);
+}
+
+/// Where text stands, which decides how its white space is written.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Text,
+    Line,
+    Attribute,
 }
 
 /// Whether the byte may have to be replaced: mark-up, controls, and the first byte of U+FFFE and U+FFFF.
@@ -24,7 +38,8 @@ fn is_special(byte: u8) -> bool {
         | (byte == 0xEF)
 }
 
-fn push_escaped(out: &mut String, text: &str, attribute: bool) {
+fn push_escaped(out: &mut String, text: &str, place: Place) {
+    let attribute = place == Place::Attribute;
     let bytes = text.as_bytes();
     let (mut written, mut at) = (0, 0);
     while let Some(distance) = find_special(&bytes[at..]) {
@@ -36,12 +51,12 @@ fn push_escaped(out: &mut String, text: &str, attribute: bool) {
             b'>' => ("&gt;", 1),
             b'"' => ("&quot;", 1),
             b'\'' => ("&apos;", 1),
-            b'\r' => ("&#13;", 1),
+            b'\r' if place != Place::Line => ("&#13;", 1),
             // An attribute's white space is normalised when it is read.
             b'\n' if attribute => ("&#10;", 1),
             b'\t' if attribute => ("&#9;", 1),
             0xEF if matches!(bytes.get(at + 1..at + 3), Some([0xBF, 0xBE | 0xBF])) => ("\u{FFFD}", 3),
-            b'\n' | b'\t' | 0x20.. => {
+            b'\n' | b'\t' | b'\r' | 0x20.. => {
                 at += 1;
                 continue;
             }
@@ -128,5 +143,8 @@ mod tests {
             push_attribute(&mut out.1, raw);
             assert_eq!((out.0.as_str(), out.1.as_str()), (text, attribute), "{raw:?}");
         }
+        let mut line = String::new();
+        push_line(&mut line, "a<\r");
+        assert_eq!(line, "a&lt;\r");
     }
 }

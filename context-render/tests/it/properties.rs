@@ -132,10 +132,11 @@ proptest! {
     #[test]
     fn indented_text_differs_in_white_space_only(fragments in fragments()) {
         let squeezed = |xml: XmlRenderer| -> Vec<_> {
-            let mut tokens = read(&xml.render(&fragments).unwrap());
+            // A carriage return may stand as it is in text that is laid out.
+            let mut tokens = read(&xml.render(&fragments).unwrap().replace('\r', ""));
             for token in &mut tokens {
                 if let Token::Leaf(_, text) = token {
-                    text.retain(|c| c != ' ' && c != '\n');
+                    text.retain(|c| !matches!(c, ' ' | '\t' | '\r' | '\n'));
                 }
             }
             tokens

@@ -259,10 +259,10 @@ fn grouping_reaches_every_level_of_fragments_but_no_other_list() {
 #[test]
 fn text_of_several_lines_is_indented_on_request() {
     let xml = XmlRenderer::new().indent_text(true);
-    let data = map([("one", "x"), ("two", "x\n\ny & z"), ("blank", "\n")]);
+    let data = map([("one", "x"), ("two", "x\r\n\ny & z"), ("blank", " \n\n")]);
     assert_eq!(
         render_with(&xml, [Fragment::new("doc", data)]),
-        "<doc>\n  <one>x</one>\n  <two>\n    x\n    \n    y &amp; z\n  </two>\n  <blank>\n    \n    \n  \
+        "<doc>\n  <one>x</one>\n  <two>\n    x\r\n    \n    y &amp; z\n  </two>\n  <blank>\n    \n  \
          </blank>\n</doc>"
     );
 }
