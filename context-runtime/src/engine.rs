@@ -122,6 +122,9 @@ impl ContextEngine {
     pub fn set(&mut self, fragments: impl IntoIterator<Item = Fragment>) -> &mut Self {
         for fragment in fragments {
             if fragment.is_message() {
+                if let Some(id) = fragment.id() {
+                    self.reconsider(&MessageId::from(id.clone()));
+                }
                 self.pending.push(fragment, &*self.parts.ids, &*self.parts.clock);
             } else {
                 self.fragments.set(fragment);
@@ -133,11 +136,21 @@ impl ContextEngine {
     /// Takes back what was set under an id: a pending message, or a context fragment, which is also forgotten
     /// by the store if it was persisted. False if there was nothing.
     pub async fn unset(&mut self, id: &FragmentId) -> Result<bool> {
-        let pending = self.pending.remove(&MessageId::from(id.clone()));
+        let message = MessageId::from(id.clone());
+        self.reconsider(&message);
+        let pending = self.pending.remove(&message);
         if self.fragments.is_stored(id) {
             self.parts.store.fragments().remove_fragment(&self.chat, id).await?;
         }
         Ok(self.fragments.remove(id) || pending)
+    }
+
+    /// The caller says otherwise of a message that is on its way: what was sent is not sent again. If it did
+    /// arrive, the next save finds its ids.
+    fn reconsider(&mut self, id: &MessageId) {
+        if self.in_flight.as_ref().is_some_and(|flight| flight.holds(id)) {
+            self.in_flight = None;
+        }
     }
 
     /// The chain of the branch as the caller last saw it; read if nobody has looked yet. What is saved is

@@ -289,6 +289,11 @@ struct Draft {
 }
 
 impl InFlight {
+    /// Whether it holds the pending message of this id.
+    pub(super) fn holds(&self, id: &MessageId) -> bool {
+        self.pending.iter().any(|node| node.id == *id)
+    }
+
     fn is_empty(&self) -> bool {
         let Commit { nodes, amendments, fragments, .. } = &self.commit;
         nodes.is_empty() && amendments.is_empty() && fragments.is_empty()

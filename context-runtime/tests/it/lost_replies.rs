@@ -19,6 +19,8 @@ use crate::kit::{builder, say, shown, store, stored, with_messages};
 /// What happens to the next commits, once each.
 #[derive(Debug)]
 enum Fault {
+    /// Nothing.
+    None,
     /// Applied, then the connection breaks.
     ReplyLost,
     /// Applied, then nothing is heard.
@@ -57,7 +59,7 @@ impl HistoryStore for Flaky {
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
         let broken = || Error::new(ErrorKind::Unavailable, "commit", "the connection broke");
         match self.plan.get(self.commits.fetch_add(1, Ordering::SeqCst)) {
-            None => self.inner.history().commit(commit).await,
+            None | Some(Fault::None) => self.inner.history().commit(commit).await,
             Some(Fault::Unreachable) => Err(broken()),
             Some(fault) => {
                 let _applied = self.inner.history().commit(commit).await?;
@@ -167,19 +169,49 @@ async fn a_lost_reply_is_found_out_by_the_next_save() {
 
 #[tokio::test]
 async fn an_edit_whose_reply_was_lost_makes_one_branch() {
-    // The first commit is refused by the ids, the second is the branch.
-    let (inner, mut chat) = flaky(vec![]).await;
-    drop(chat);
-    let plan = vec![Fault::Unreachable];
-    let faulty: Arc<dyn Store> =
-        Arc::new(Flaky { inner: Arc::clone(&inner), plan, commits: AtomicUsize::new(0) });
-    chat = builder(&faulty).open().await.unwrap();
+    // The first commit is refused because of the id, the second makes the branch.
+    let (inner, mut chat) = flaky(vec![Fault::None, Fault::ReplyLost]).await;
     chat.set([say("u1", "edited"), role("R").persisted()]);
-    assert!(chat.save().await.is_err());
+    assert_eq!(chat.save().await.unwrap_err().kind(), ErrorKind::Unavailable);
+    assert_eq!(inner.history().branches(chat.chat_ref()).await.unwrap().len(), 2);
     let saved = chat.save().await.unwrap();
-    assert_eq!(saved.outcome, SaveOutcome::Edited { from: "main".into() });
+    assert_eq!((saved.branch.as_str(), saved.outcome), ("main-v2", SaveOutcome::Unchanged));
+    assert_eq!(inner.history().branches(chat.chat_ref()).await.unwrap().len(), 2);
+    assert_eq!(inner.fragments().fragments(chat.chat_ref()).await.unwrap().len(), 1);
+    assert_eq!(chat.pending().count(), 0);
+    assert_eq!(stored(&inner, "main").await, CHAT);
+}
+
+#[tokio::test]
+async fn an_edit_that_never_arrived_is_made_by_the_next_save() {
+    let (inner, mut chat) = flaky(vec![Fault::None, Fault::Unreachable]).await;
+    chat.set([say("u1", "edited")]);
+    assert!(chat.save().await.is_err());
+    let _saved = chat.save().await.unwrap();
+    assert_eq!(shown(&mut chat).await.len(), 1);
     assert_eq!(inner.history().branches(chat.chat_ref()).await.unwrap().len(), 2);
     assert_eq!(stored(&inner, "main").await, CHAT);
+}
+
+#[tokio::test]
+async fn what_is_taken_back_or_said_anew_after_a_failed_save_is_not_sent_as_it_was() {
+    let (inner, mut chat) = flaky(vec![Fault::Unreachable]).await;
+    chat.set([say("u2", "typo"), say("u3", "never mind")]);
+    assert!(chat.save().await.is_err());
+    chat.set([say("u2", "corrected")]);
+    assert!(chat.unset(&"u3".into()).await.unwrap());
+    let _saved = chat.save().await.unwrap();
+    assert_eq!(stored(&inner, "main").await, [CHAT[0], CHAT[1], "u2: corrected"]);
+
+    // If it did arrive, it is a stored message like any other, and saying otherwise is an edit.
+    let (inner, mut chat) = flaky(vec![Fault::ReplyLost]).await;
+    chat.set([say("u2", "typo")]);
+    assert!(chat.save().await.is_err());
+    chat.set([say("u2", "corrected")]);
+    let saved = chat.save().await.unwrap();
+    assert_eq!(saved.outcome, SaveOutcome::Edited { from: "main".into() });
+    assert_eq!(stored(&inner, "main").await, [CHAT[0], CHAT[1], "u2: typo"]);
+    assert_eq!(shown(&mut chat).await[2].split(": ").nth(1), Some("corrected"));
 }
 
 #[tokio::test]
