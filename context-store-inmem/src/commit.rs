@@ -42,7 +42,7 @@ impl ChatState {
         }
 
         // From here on nothing is refused.
-        chat.updated_at = commit.at;
+        chat.updated_at = chat.updated_at.max(commit.at);
         self.chat = chat;
         let head = self.add_nodes(commit.base().cloned(), &commit.nodes);
         for node in &commit.amendments {

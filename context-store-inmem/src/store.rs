@@ -130,7 +130,7 @@ impl HistoryStore for Shared {
         let state = chats.get_mut(OPERATION, chat)?;
         let mut changed = state.chat.clone();
         patch.apply(&mut changed)?;
-        changed.updated_at = at;
+        changed.updated_at = changed.updated_at.max(at);
         state.chat = changed.clone();
         Ok(changed)
     }
@@ -154,7 +154,7 @@ impl HistoryStore for Shared {
         let state = chats.get_mut(OPERATION, chat)?;
         state.branch(OPERATION, branch)?;
         state.chat.active = branch.clone();
-        state.chat.updated_at = at;
+        state.chat.updated_at = state.chat.updated_at.max(at);
         Ok(())
     }
 
@@ -172,7 +172,7 @@ impl HistoryStore for Shared {
         state.placed(OPERATION, message)?;
         let checkpoint = Checkpoint::new(name.clone(), message.clone(), at);
         state.checkpoints.insert(name.clone(), checkpoint.clone());
-        state.chat.updated_at = at;
+        state.chat.updated_at = state.chat.updated_at.max(at);
         Ok(checkpoint)
     }
 
@@ -251,7 +251,7 @@ impl FragmentStore for Shared {
         let mut chats = self.write(OPERATION)?;
         let state = chats.get_mut(OPERATION, chat)?;
         state.put_fragments(fragments.to_vec());
-        state.chat.updated_at = at;
+        state.chat.updated_at = state.chat.updated_at.max(at);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use context_core::{ChatQuery, ChatSummary, Cursor, ErrorKind, Json, Metadata, NewChat};
+use context_core::{ChatQuery, ChatSummary, Commit, Cursor, ErrorKind, Json, Metadata, NewChat, Timestamp};
 use serde_json::json;
 
 use crate::case::cases;
@@ -94,7 +94,10 @@ async fn every_write_is_activity(lab: &Lab) -> Checked {
     let fork = desk.fork("side", "a", []);
     let at = fork.at;
     desk.applied(fork).await?;
-    after("a fork", at).await
+    after("a fork", at).await?;
+    let late = Commit { at: Timestamp::from_micros(at.as_micros() - 1), ..desk.extend("a", ["b"]) };
+    desk.applied(late).await?;
+    after("a message of a clock that runs behind", at).await
 }
 
 async fn pages_show_each_chat_once(lab: &Lab) -> Checked {

@@ -23,6 +23,7 @@ pub struct Chat {
     /// When it was created.
     pub created_at: Timestamp,
     /// When it was last written to: the time of the newest call that changed something and brought one.
+    /// Never goes backwards, whatever the callers' clocks say.
     pub updated_at: Timestamp,
 }
 
