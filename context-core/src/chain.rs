@@ -26,7 +26,7 @@ pub struct Chain(Arc<Inner>);
 #[derive(Clone, Default)]
 struct Inner {
     skipped: u64,
-    amendments: u64,
+    edition: u64,
     len: usize,
     runs: Vec<Run>,
 }
@@ -109,16 +109,18 @@ impl Chain {
         self.0.skipped
     }
 
-    /// How many amending commits the chat had seen when the chain was read: what
-    /// [`Window::After`](crate::Window::After) is told the next time.
-    pub fn amendments(&self) -> u64 {
-        self.0.amendments
+    /// Which edition of the chat's messages this is: what [`Window::After`](crate::Window::After) is told the next
+    /// time. One higher after each operation that changes or removes stored messages (a commit with amendments
+    /// or redactions, a deletion); it begins elsewhere for each chat ever created, so that a chat that was
+    /// deleted and created again is not taken for the old one.
+    pub fn edition(&self) -> u64 {
+        self.0.edition
     }
 
-    /// The same chain, read when the chat had seen this many amending commits.
+    /// The same chain, of this edition.
     #[must_use]
-    pub fn with_amendments(mut self, amendments: u64) -> Self {
-        Arc::make_mut(&mut self.0).amendments = amendments;
+    pub fn with_edition(mut self, edition: u64) -> Self {
+        Arc::make_mut(&mut self.0).edition = edition;
         self
     }
 
@@ -198,8 +200,8 @@ impl Chain {
         if len >= self.len() {
             return self.clone();
         }
-        let Inner { skipped, amendments, .. } = *self.0;
-        let mut chain = Inner { skipped, amendments, ..Inner::default() };
+        let Inner { skipped, edition, .. } = *self.0;
+        let mut chain = Inner { skipped, edition, ..Inner::default() };
         for run in self.0.runs.iter().take_while(|run| run.start < len) {
             match len - run.start {
                 take if take >= run.nodes.len => chain.push_run(Arc::clone(&run.nodes)),
@@ -215,7 +217,7 @@ impl Chain {
         let position = position.min(self.len());
         let skipped = self.0.skipped + position as u64;
         let nodes = (position..self.len()).filter_map(|i| self.get(i).cloned());
-        Self::from_nodes(skipped, nodes).with_amendments(self.amendments())
+        Self::from_nodes(skipped, nodes).with_edition(self.edition())
     }
 }
 

@@ -33,6 +33,7 @@
 
 mod cancel;
 mod chain;
+mod chat_state;
 mod codec;
 mod diagnostic;
 mod environment;
@@ -46,10 +47,12 @@ mod message;
 mod node;
 pub mod pack;
 mod render;
+pub mod search;
 mod store;
 
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use chain::{Chain, PackedRun};
+pub use chat_state::ChatState;
 pub use codec::{
     BodyCodec, CodecError, CodecRegistry, Encoded, FragmentBody, FragmentCodec, HintBody, RoleBody,
 };
@@ -69,7 +72,8 @@ pub use message::{
 pub use node::{Node, NodeKind, Placed};
 pub use render::{RenderError, Renderer};
 pub use store::{
-    Branch, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSummary, CheckReport, Checkpoint, Commit,
-    CommitOutcome, Committed, Created, Cursor, Durability, Finding, ForkName, FragmentStore, HistoryStore,
-    Maintenance, NewChat, Page, Revision, Store, StoreInfo, StoredFragment, Target, Window, check_chat_graph,
+    Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, CheckReport,
+    Checkpoint, Commit, CommitOutcome, Committed, Created, Cursor, Durability, Erasure, Finding, ForkName,
+    FragmentStore, HistoryStore, Maintenance, NewChat, Page, Revision, SearchHit, SearchQuery, SearchScope,
+    SearchStore, Store, StoreInfo, StoredFragment, Target, Vacuumed, Window, check_chat_graph,
 };

@@ -14,8 +14,10 @@ pub const MAX_TITLE_BYTES: usize = 4096;
 pub const MAX_BODY_BYTES: usize = 16 << 20;
 /// The largest metadata of a chat, as JSON, in bytes.
 pub const MAX_METADATA_BYTES: usize = 1 << 20;
-/// The most nodes, amendments and fragments of one commit together.
+/// The most nodes, amendments, redactions and fragments of one commit together.
 pub const MAX_COMMIT_ITEMS: usize = 10_000;
+/// The longest text of a search, in bytes.
+pub const MAX_SEARCH_BYTES: usize = 4096;
 /// The largest page of a listing.
 pub const MAX_PAGE: usize = 1000;
 
@@ -72,14 +74,15 @@ pub fn check_commit(commit: &Commit) -> Result<()> {
     if let Some(key) = &commit.key {
         check_id(OPERATION, "key", key.as_str())?;
     }
-    let items = commit.nodes.len() + commit.amendments.len() + commit.fragments.len();
+    let changed = || commit.amendments.iter().chain(&commit.redactions);
+    let items = commit.nodes.len() + changed().count() + commit.fragments.len();
     if items > MAX_COMMIT_ITEMS {
         return Err(Error::invalid(OPERATION, "too many items in one commit")
             .with("items", items)
             .with("limit", MAX_COMMIT_ITEMS));
     }
     let mut seen = HashSet::with_capacity(commit.nodes.len());
-    for node in commit.nodes.iter().chain(&commit.amendments) {
+    for node in commit.nodes.iter().chain(changed()) {
         check_node(OPERATION, node)?;
         if !seen.insert(&node.id) {
             return Err(
@@ -106,7 +109,12 @@ fn check_node(operation: &'static str, node: &Node) -> Result<()> {
         .map_err(|error| error.with("message", &node.id))
 }
 
-fn check_length(operation: &'static str, what: &'static str, bytes: usize, limit: usize) -> Result<()> {
+pub(crate) fn check_length(
+    operation: &'static str,
+    what: &'static str,
+    bytes: usize,
+    limit: usize,
+) -> Result<()> {
     if bytes <= limit {
         return Ok(());
     }

@@ -11,6 +11,8 @@
 
 mod json;
 mod part;
+mod readable;
+mod redact;
 
 use std::borrow::Cow;
 use std::fmt;

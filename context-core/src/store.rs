@@ -4,15 +4,19 @@ mod chat;
 mod commit;
 mod history;
 mod maintenance;
+mod search;
 
 use std::fmt::Debug;
 
-pub use chat::{Chat, ChatPatch, ChatQuery, ChatSummary, Created, Cursor, NewChat, Page};
+pub(crate) use chat::check_page;
+pub use chat::{Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, Created, Cursor, NewChat, Page};
 pub use commit::{
-    Branch, Checkpoint, Commit, CommitOutcome, Committed, ForkName, Revision, StoredFragment, Target,
+    Branch, BranchDeletion, Checkpoint, Commit, CommitOutcome, Committed, ForkName, Revision, StoredFragment,
+    Target,
 };
 pub use history::{ChainEnd, FragmentStore, HistoryStore, Window};
-pub use maintenance::{CheckReport, Finding, Maintenance, check_chat_graph};
+pub use maintenance::{CheckReport, Erasure, Finding, Maintenance, Vacuumed, check_chat_graph};
+pub use search::{SearchHit, SearchQuery, SearchScope, SearchStore};
 
 /// What survives what, once a write has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,6 +86,13 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Persisted context fragments.
     fn fragments(&self) -> &dyn FragmentStore;
 
+    /// Full-text search.
+    fn search(&self) -> Option<&dyn SearchStore> {
+        None
+    }
+
     /// Looking after the store as a whole.
-    fn maintenance(&self) -> Option<&dyn Maintenance>;
+    fn maintenance(&self) -> Option<&dyn Maintenance> {
+        None
+    }
 }

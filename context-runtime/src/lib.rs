@@ -51,15 +51,17 @@ mod system;
 #[cfg(feature = "openai")]
 pub use context_codec_openai as openai;
 pub use context_core::{
-    Branch, BranchName, CancelSignal, CancelSource, Chain, ChainEnd, Chat, ChatId, ChatPatch, ChatQuery,
-    ChatRef, ChatSummary, CheckReport, Checkpoint, CheckpointName, Clock, CodecError, CodecRegistry, Commit,
-    CommitKey, CommitOutcome, Committed, Created, Cursor, Data, Diagnostic, DiagnosticCode, Durability,
-    Encoded, Error, ErrorKind, Finding, ForkName, Fragment, FragmentBody, FragmentCodec, FragmentContent,
-    FragmentData, FragmentError, FragmentId, FragmentKind, FragmentStore, HistoryStore, IdGenerator, Json,
-    JsonMap, Maintenance, Media, MediaSource, Message, MessageId, Metadata, NewChat, Node, NodeKind, Number,
-    OpaqueBlock, Page, Part, Placed, Reasoning, RenderError, Renderer, Result, Retry, Revision, Role,
+    Branch, BranchDeletion, BranchName, CancelSignal, CancelSource, Chain, ChainEnd, Chat, ChatId, ChatPatch,
+    ChatQuery, ChatRef, ChatSize, ChatState, ChatSummary, CheckReport, Checkpoint, CheckpointName, Clock,
+    CodecError, CodecRegistry, Commit, CommitKey, CommitOutcome, Committed, Created, Cursor, Data,
+    Diagnostic, DiagnosticCode, Durability, Encoded, Erasure, Error, ErrorKind, Finding, ForkName, Fragment,
+    FragmentBody, FragmentCodec, FragmentContent, FragmentData, FragmentError, FragmentId, FragmentKind,
+    FragmentStore, HistoryStore, IdGenerator, Json, JsonMap, Maintenance, Media, MediaSource, Message,
+    MessageId, Metadata, NewChat, Node, NodeKind, Number, OpaqueBlock, Page, Part, Placed, Reasoning,
+    RenderError, Renderer, Result, Retry, Revision, Role, SearchHit, SearchQuery, SearchScope, SearchStore,
     Severity, Store, StoreInfo, StoredFragment, Target, Text, Timestamp, ToolCall, ToolInput, ToolResult,
-    UserId, Window, assistant, fragment, graph, hint, last_assistant_message, limits, role, user,
+    UserId, Vacuumed, Window, assistant, fragment, graph, hint, last_assistant_message, limits, role, search,
+    user,
 };
 #[cfg(feature = "xml")]
 pub use context_render::XmlRenderer;

@@ -1,9 +1,10 @@
 //! The reference store: everything in memory, gone with the process.
 //!
 //! It is for tests, for short-lived programs, and for authors of other stores, who read here what each call of
-//! [`HistoryStore`](context_core::HistoryStore) means. So it is short and obvious rather than fast: a chain is
-//! walked from its end to its root on every read. It persists nothing, evicts nothing and needs no async
-//! runtime.
+//! [`HistoryStore`](context_core::HistoryStore) means: a lock around one
+//! [`ChatState`](context_core::ChatState) per chat. So it is short and obvious rather than fast: a chain is
+//! walked from its end on every read, a search reads every message. It persists nothing, evicts nothing and needs
+//! no async runtime.
 //!
 //! ```
 //! use context_core::{Durability, Store};
@@ -13,8 +14,6 @@
 //! assert_eq!(store.info().durability, Durability::Process);
 //! ```
 
-mod chat;
-mod commit;
 mod store;
 
 pub use store::InMemoryStore;

@@ -79,8 +79,8 @@ async fn window_of(
         let query = sqlx::query(statement).bind(chat.user.as_str()).bind(chat.chat.as_str()).bind(name);
         match window {
             Window::Last(n) => query.bind(signed(*n)),
-            Window::After { message, amendments } => {
-                query.bind(message.as_str()).bind(i64::try_from(*amendments).unwrap_or(i64::MAX))
+            Window::After { message, edition } => {
+                query.bind(message.as_str()).bind(i64::try_from(*edition).unwrap_or(i64::MAX))
             }
             _ => query,
         }
@@ -158,7 +158,7 @@ fn assemble(rows: Vec<SqliteRow>) -> Result<Chain> {
         expected += take;
         runs.push(PackedRun { bytes, take });
     }
-    let chain = Chain::from_packed(skipped, runs)?.with_amendments(count(amended)?);
+    let chain = Chain::from_packed(skipped, runs)?.with_edition(count(amended)?);
     if chain.len() != expected {
         return Err(Fault::Corrupt(MISSING, None));
     }

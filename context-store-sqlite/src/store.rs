@@ -4,10 +4,10 @@ use std::fmt;
 
 use async_trait::async_trait;
 use context_core::{
-    Branch, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSummary,
-    CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor, Durability, FragmentId,
-    FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Page, Placed, Result, Revision, Store,
-    StoreInfo, StoredFragment, Timestamp, Window, limits,
+    Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
+    ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor,
+    Durability, Erasure, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Page,
+    Placed, Result, Revision, Store, StoreInfo, StoredFragment, Timestamp, UserId, Window, limits,
 };
 
 use crate::append::Append;
@@ -121,8 +121,26 @@ impl HistoryStore for Shared {
         writing!(self, "update_chat", |writer| chats::update(writer, chat, patch, at).await)
     }
 
-    async fn delete_chat(&self, chat: &ChatRef) -> Result<bool> {
+    async fn delete_chat(&self, chat: &ChatRef, _idle_since: Option<Timestamp>) -> Result<bool> {
         writing!(self, "delete_chat", |writer| chats::delete(writer, chat).await)
+    }
+
+    async fn chat_size(&self, _chat: &ChatRef) -> Result<ChatSize> {
+        Err(context_core::Error::new(context_core::ErrorKind::Unsupported, "chat_size", "not yet"))
+    }
+
+    async fn rename_branch(&self, _: &ChatRef, _: &BranchName, _: &BranchName, _: Timestamp) -> Result<()> {
+        Err(context_core::Error::new(context_core::ErrorKind::Unsupported, "rename_branch", "not yet"))
+    }
+
+    async fn delete_branch(
+        &self,
+        _: &ChatRef,
+        _: &BranchName,
+        _: Option<&MessageId>,
+        _: Timestamp,
+    ) -> Result<BranchDeletion> {
+        Err(context_core::Error::new(context_core::ErrorKind::Unsupported, "delete_branch", "not yet"))
     }
 
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
@@ -218,5 +236,9 @@ impl FragmentStore for Shared {
 impl Maintenance for Shared {
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
         reading!(self, "check", |reader| check::check(reader, cancel).await)
+    }
+
+    async fn erase_user(&self, _: &UserId, _: &CancelSignal) -> Result<Erasure> {
+        Err(context_core::Error::new(context_core::ErrorKind::Unsupported, "erase_user", "not yet"))
     }
 }

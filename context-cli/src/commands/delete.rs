@@ -37,7 +37,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         existing_chat(history, &app.chat(chat)).await?;
     }
     for chat in &args.chats {
-        let deleted = history.delete_chat(&app.chat(chat)).await?;
+        let deleted = history.delete_chat(&app.chat(chat), None).await?;
         if app.out.is_json() {
             app.out.record(&DeleteRecord { v: 1, chat, deleted })?;
         } else {

@@ -58,7 +58,7 @@ async fn created_again_is_unchanged(lab: &Lab) -> Checked {
 async fn absent_is_none(lab: &Lab) -> Checked {
     let desk = lab.desk().await?.other("ada", "absent");
     same("reading an absent chat", &desk.history().chat(&desk.chat).await?, &None)?;
-    same("deleting an absent chat", &desk.history().delete_chat(&desk.chat).await?, &false)
+    same("deleting an absent chat", &desk.history().delete_chat(&desk.chat, None).await?, &false)
 }
 
 async fn two_users_may_use_the_same_id(lab: &Lab) -> Checked {
@@ -69,7 +69,7 @@ async fn two_users_may_use_the_same_id(lab: &Lab) -> Checked {
     bob.applied(bob.extend("", ["b"])).await?;
     ada.expect_chain("main", &["a", "b"]).await?;
     bob.expect_chain("main", &["b"]).await?;
-    same("deleting bob's", &bob.history().delete_chat(&bob.chat).await?, &true)?;
+    same("deleting bob's", &bob.history().delete_chat(&bob.chat, None).await?, &true)?;
     ada.expect_chain("main", &["a", "b"]).await
 }
 
@@ -121,9 +121,9 @@ async fn deleting_takes_everything(lab: &Lab) -> Checked {
     desk.applied(amend).await?;
     desk.history().set_checkpoint(&desk.chat, &"here".into(), &"b".into(), desk.at()).await?;
 
-    same("deleting a chat", &desk.history().delete_chat(&desk.chat).await?, &true)?;
+    same("deleting a chat", &desk.history().delete_chat(&desk.chat, None).await?, &true)?;
     same("everything of it", &Visible::of(&desk).await?, &None)?;
-    same("deleting it again", &desk.history().delete_chat(&desk.chat).await?, &false)?;
+    same("deleting it again", &desk.history().delete_chat(&desk.chat, None).await?, &false)?;
     desk.create().await?;
     let Some(seen) = Visible::of(&desk).await? else { return fail("created again, but not there") };
     let left = (seen.branches.len(), seen.messages.len(), seen.checkpoints.len(), seen.fragments.len());
@@ -173,7 +173,7 @@ async fn every_call(desk: &Desk) -> Vec<(&'static str, Result<String>)> {
     call!("put_fragments", fragments.put_fragments(chat, &[stored("f", "x")], desk.at()));
     call!("put_fragments without any", fragments.put_fragments(chat, &[], desk.at()));
     call!("remove_fragment", fragments.remove_fragment(chat, &"f".into()));
-    call!("delete_chat", history.delete_chat(chat));
+    call!("delete_chat", history.delete_chat(chat, None));
     calls
 }
 

@@ -74,7 +74,7 @@ async fn goes_on_where_it_was(lab: &Lab) -> Checked {
 async fn deleted_stays_deleted(lab: &Lab) -> Checked {
     let desk = lab.desk_in("durable").await?;
     desk.applied(desk.extend("", ["a"])).await?;
-    same("deleting", &desk.history().delete_chat(&desk.chat).await?, &true)?;
+    same("deleting", &desk.history().delete_chat(&desk.chat, None).await?, &true)?;
     let desk = reopened(lab, desk).await?;
     match Visible::of(&desk).await? {
         None => Ok(()),

@@ -18,7 +18,7 @@ async fn namespaces_share_nothing(lab: &Lab) -> Checked {
     commit.fragments = vec![stored("f", "x")];
     two.applied(commit).await?;
     same("the other namespace after a commit here", &Visible::of(&one).await?, &before)?;
-    two.history().delete_chat(&two.chat).await?;
+    two.history().delete_chat(&two.chat, None).await?;
     same("and after the chat is deleted here", &Visible::of(&one).await?, &before)
 }
 

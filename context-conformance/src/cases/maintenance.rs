@@ -48,7 +48,7 @@ async fn finds_nothing_after_a_busy_life(lab: &Lab) -> Checked {
     let gone = desk.other("bob", "gone");
     gone.create().await?;
     busy(&gone).await?;
-    gone.history().delete_chat(&gone.chat).await?;
+    gone.history().delete_chat(&gone.chat, None).await?;
     let report = desk.store.maintenance().ok_or_else(absent)?.check(&CancelSignal::never()).await?;
     same("what check() found", &report.findings, &Vec::new())?;
     let per_chat = 130 + 4 * 2 + 1;

@@ -225,7 +225,7 @@ impl Life {
                 self.commit(Commit { target, nodes, ..desk.stay() }, did).await
             }
             Step::DeleteChat => {
-                same(did, &history.delete_chat(chat).await?, &true)?;
+                same(did, &history.delete_chat(chat, None).await?, &true)?;
                 self.model = Model::new(desk.create().await?);
                 self.commits.clear();
                 Ok(())

@@ -20,8 +20,8 @@ cases!("windows":
     after_reads_all_again_once_something_was_amended,
 );
 
-fn after(message: &str, amendments: u64) -> Window {
-    Window::After { message: message.into(), amendments }
+fn after(message: &str, edition: u64) -> Window {
+    Window::After { message: message.into(), edition }
 }
 
 /// Every kind of window, with edges.
@@ -147,8 +147,9 @@ async fn after_tells_what_is_new(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.fill(20, 3).await?;
     desk.applied(desk.fork("side", "m4", ["x"])).await?;
+    let edition = desk.whole("main").await?.edition();
     let read = async |message: &str| {
-        let seen = desk.read("main", after(message, 0)).await?;
+        let seen = desk.read("main", after(message, edition)).await?;
         Checked::Ok((seen.skipped(), seen.len(), seen.head().cloned()))
     };
     same("after the head", &read("m19").await?, &(20, 0, None))?;
@@ -156,7 +157,7 @@ async fn after_tells_what_is_new(lab: &Lab) -> Checked {
     same("after the root", &read("m0").await?, &(1, 19, id("m19")))?;
     same("after a message of another branch", &read("x").await?, &(0, 20, id("m19")))?;
     same("after a message that is nowhere", &read("ghost").await?, &(0, 20, id("m19")))?;
-    let seen = desk.read("side", after("m19", 0)).await?;
+    let seen = desk.read("side", after("m19", edition)).await?;
     same("on a fork, after a message behind its place", &(seen.skipped(), seen.len()), &(0, 6))
 }
 
@@ -167,18 +168,20 @@ async fn after_reads_all_again_once_something_was_amended(lab: &Lab) -> Checked 
     desk.applied(desk.fork("side", "m1", ["x"])).await?;
     let seen = async |branch: &str, window: Window| {
         let seen = desk.read(branch, window).await?;
-        Checked::Ok((seen.skipped(), seen.len(), seen.amendments()))
+        Checked::Ok((seen.skipped(), seen.len(), seen.edition()))
     };
-    same("nothing amended yet", &seen("main", Window::Whole).await?, &(0, 5, 0))?;
+    let (skipped, length, before) = seen("main", Window::Whole).await?;
+    same("nothing amended yet", &(skipped, length), &(0, 5))?;
     let amended = ["m0", "m3"].map(|id| says(id, "amended"));
     desk.applied(Commit { amendments: amended.into(), ..desk.stay() }).await?;
-    same("what was read before the amendment", &seen("main", after("m4", 0)).await?, &(0, 5, 1))?;
-    same("what was read behind it", &seen("main", after("m4", 1)).await?, &(5, 0, 1))?;
-    same("another branch of the chat", &seen("side", after("x", 0)).await?, &(0, 3, 1))?;
+    let now = before + 1;
+    same("what was read before the amendment", &seen("main", after("m4", before)).await?, &(0, 5, now))?;
+    same("what was read behind it", &seen("main", after("m4", now)).await?, &(5, 0, now))?;
+    same("another branch of the chat", &seen("side", after("x", before)).await?, &(0, 3, now))?;
     desk.applied(desk.extend("m4", ["m5"])).await?;
-    same("an append is no amendment", &seen("main", after("m4", 1)).await?, &(5, 1, 1))?;
+    same("an append is no amendment", &seen("main", after("m4", now)).await?, &(5, 1, now))?;
     for window in [Window::Last(2), Window::Boundary, Window::Tokens(1)] {
-        same(format!("{window:?}"), &seen("main", window).await?.2, &1)?;
+        same(format!("{window:?}"), &seen("main", window).await?.2, &now)?;
     }
     Ok(())
 }

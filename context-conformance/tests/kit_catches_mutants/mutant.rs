@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use context_core::{
-    Branch, BranchName, Chain, ChainEnd, Chat, ChatId, ChatPatch, ChatQuery, ChatRef, ChatSummary,
-    Checkpoint, CheckpointName, Commit, CommitKey, CommitOutcome, Committed, Created, Cursor, Durability,
-    Encoded, ForkName, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Node, Page,
-    Placed, Result, Revision, Store, StoreInfo, StoredFragment, Target, Timestamp, UserId, Window,
+    Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatId, ChatPatch, ChatQuery, ChatRef,
+    ChatSize, ChatSummary, Checkpoint, CheckpointName, Commit, CommitKey, CommitOutcome, Committed, Created,
+    Cursor, Durability, Encoded, ForkName, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId,
+    NewChat, Node, Page, Placed, Result, Revision, Store, StoreInfo, StoredFragment, Target, Timestamp,
+    UserId, Window,
 };
 use context_store_inmem::InMemoryStore;
 use tokio::task::yield_now;
@@ -147,12 +148,36 @@ impl HistoryStore for Broken {
         self.history().update_chat(chat, patch, at).await
     }
 
-    async fn delete_chat(&self, chat: &ChatRef) -> Result<bool> {
+    async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
         if self.is(Fault::DeleteLeavesMessages) {
             let known = self.history().chat(chat).await?.is_some();
             return Ok(known && lock(&self.deleted).insert(chat.clone()));
         }
-        self.history().delete_chat(chat).await
+        self.history().delete_chat(chat, idle_since).await
+    }
+
+    async fn chat_size(&self, chat: &ChatRef) -> Result<ChatSize> {
+        self.history().chat_size(chat).await
+    }
+
+    async fn rename_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        to: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
+        self.history().rename_branch(chat, branch, to, at).await
+    }
+
+    async fn delete_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        expected: Option<&MessageId>,
+        at: Timestamp,
+    ) -> Result<BranchDeletion> {
+        self.history().delete_branch(chat, branch, expected, at).await
     }
 
     async fn commit(&self, mut commit: Commit) -> Result<CommitOutcome> {
@@ -276,12 +301,12 @@ impl HistoryStore for Broken {
                 self.history().chain(chat, end, &Window::Last(*n.min(&50))).await
             }
             (Fault::HidesAmendments, ..) => {
-                let chain = self.history().chain(chat, end, &Window::Whole).await?.with_amendments(0);
+                let chain = self.history().chain(chat, end, &Window::Whole).await?.with_edition(0);
                 Ok(window.of(&chain))
             }
             (Fault::HidesWhatWasSkipped, ..) => {
                 let chain = self.history().chain(chat, end, window).await?;
-                Ok(Chain::from_nodes(0, chain.iter().cloned()).with_amendments(chain.amendments()))
+                Ok(Chain::from_nodes(0, chain.iter().cloned()).with_edition(chain.edition()))
             }
             (Fault::BoundsTheDepth, ..) => {
                 let chain = self.history().chain(chat, end, &Window::Last(1000)).await?;

@@ -248,6 +248,23 @@ impl ChatSummary {
     }
 }
 
+/// How much a chat holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ChatSize {
+    /// Messages, on all branches.
+    pub messages: u64,
+    /// Bytes of its messages and their revisions as the store keeps them, without indexes.
+    pub bytes: u64,
+}
+
+impl ChatSize {
+    /// A size.
+    pub fn new(messages: u64, bytes: u64) -> Self {
+        Self { messages, bytes }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

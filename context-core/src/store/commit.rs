@@ -20,6 +20,10 @@ pub struct Commit {
     pub nodes: Vec<Arc<Node>>,
     /// New bodies for stored messages, by id. Place and head stay; the earlier revision is kept.
     pub amendments: Vec<Arc<Node>>,
+    /// New bodies for stored messages whose old ones must go: as an amendment, but nothing of what was there is
+    /// kept, and earlier revisions go too. What is left in pages the backend has freed, its own
+    /// [`Maintenance::vacuum`](crate::Maintenance::vacuum) clears.
+    pub redactions: Vec<Arc<Node>>,
     /// Context fragments to keep with the chat, as [`FragmentStore::put_fragments`](crate::FragmentStore) does.
     pub fragments: Vec<StoredFragment>,
     /// A change of title and metadata.
@@ -36,7 +40,7 @@ pub struct Commit {
 /// Which branch a commit moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// None: only amendments, fragments or the patch.
+    /// None: only amendments, redactions, fragments or the patch.
     Stay,
     /// The head of `branch` moves to the last new message, if it still is `expected`. Without new messages
     /// this only checks.
@@ -82,6 +86,23 @@ impl ForkName {
             Self::NextVersionOf(base) => (2..).map(|k| base.version(k)).find(|name| !taken(name)),
         }
     }
+}
+
+/// What became of deleting a branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+#[non_exhaustive]
+pub enum BranchDeletion {
+    /// It is gone, and with it this many messages that nothing else reached.
+    Deleted {
+        /// How many.
+        messages: u64,
+    },
+    /// Nothing was deleted: the branch is elsewhere.
+    Conflict {
+        /// Its head.
+        actual: Option<MessageId>,
+    },
 }
 
 /// What became of a commit.
@@ -140,6 +161,7 @@ impl Commit {
             target,
             nodes: Vec::new(),
             amendments: Vec::new(),
+            redactions: Vec::new(),
             fragments: Vec::new(),
             patch: None,
             key: None,
@@ -179,6 +201,13 @@ impl Commit {
         for fragment in &self.fragments {
             hash.option(fragment.id.as_ref().map(FragmentId::as_str)).encoded(&fragment.body);
             hash.metadata(&fragment.metadata);
+        }
+        if !self.redactions.is_empty() {
+            // Only where there are some: digests of other commits are as they were before there were redactions.
+            hash.number(u64::MAX).number(self.redactions.len() as u64);
+            for node in &self.redactions {
+                hash.bytes(&node.id).encoded(node.body());
+            }
         }
         if let Some(patch) = &self.patch {
             let title = patch.title.as_ref();
@@ -343,6 +372,8 @@ mod tests {
         assert_eq!(commit("a", 1).digest(), commit("a", 2).digest());
         assert_ne!(commit("a", 1).digest(), commit("b", 1).digest());
         let amended = Commit { amendments: vec![node("a", 1)], nodes: Vec::new(), ..commit("a", 1) };
+        let redacted = Commit { redactions: vec![node("a", 1)], nodes: Vec::new(), ..commit("a", 1) };
         assert_ne!(amended.digest(), commit("a", 1).digest());
+        assert_ne!(amended.digest(), redacted.digest());
     }
 }

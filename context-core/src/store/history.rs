@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 
 use crate::{
-    Branch, BranchName, Chain, Chat, ChatPatch, ChatQuery, ChatRef, ChatSummary, Checkpoint, CheckpointName,
-    Commit, CommitOutcome, Created, Cursor, FragmentId, MessageId, NewChat, NodeKind, Page, Placed, Result,
-    Revision, StoredFragment, Timestamp,
+    Branch, BranchDeletion, BranchName, Chain, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary,
+    Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor, FragmentId, MessageId, NewChat,
+    NodeKind, Page, Placed, Result, Revision, StoredFragment, Timestamp,
 };
 
 /// Where a chain ends.
@@ -30,12 +30,12 @@ pub enum Window {
     /// As many of the last nodes as [weigh](crate::Node::weight) at most this together, but at least one.
     Tokens(u64),
     /// What follows a message that was read before. All of the chain if the message is not on it, or if the chat
-    /// has seen other than this many amending commits; [`Chain::skipped`] tells: it is 0 only then.
+    /// is of another edition by now; [`Chain::skipped`] tells: it is 0 only then.
     After {
         /// The newest message the caller has.
         message: MessageId,
-        /// What [`Chain::amendments`] was when the caller read it.
-        amendments: u64,
+        /// What [`Chain::edition`] was when the caller read it.
+        edition: u64,
     },
 }
 
@@ -58,7 +58,7 @@ impl Window {
                 });
                 chain.len() - fitting.count().max(1).min(chain.len())
             }
-            Self::After { message, amendments } if *amendments == chain.amendments() => {
+            Self::After { message, edition } if *edition == chain.edition() => {
                 chain.position(message).map_or(0, |position| position + 1)
             }
             Self::After { .. } => 0,
@@ -84,8 +84,12 @@ pub trait HistoryStore: Send + Sync {
     /// Changes title and metadata in one transaction that reads and writes.
     async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat>;
 
-    /// Deletes a chat and everything in it. False if there was none.
-    async fn delete_chat(&self, chat: &ChatRef) -> Result<bool>;
+    /// Deletes a chat and everything in it. False if there was none, or if it was written to after `idle_since`:
+    /// so a clean-up that looks before it deletes does not take what came in between.
+    async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool>;
+
+    /// How much a chat holds.
+    async fn chat_size(&self, chat: &ChatRef) -> Result<ChatSize>;
 
     /// Writes a commit: all of it or nothing, decided and done under one guard.
     ///
@@ -106,6 +110,27 @@ pub trait HistoryStore: Send + Sync {
     /// Makes a branch the active one.
     async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()>;
 
+    /// Renames a branch, which stays what it is otherwise: active or not, and in its place in the list.
+    /// [`Invalid`](crate::ErrorKind::Invalid) if another branch has the new name.
+    async fn rename_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        to: &BranchName,
+        at: Timestamp,
+    ) -> Result<()>;
+
+    /// Deletes a branch that is where the caller saw it, and with it the messages that no other branch and no
+    /// checkpoint reaches, their revisions included. The active branch is
+    /// [`Invalid`](crate::ErrorKind::Invalid) to delete; make another one active first.
+    async fn delete_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        expected: Option<&MessageId>,
+        at: Timestamp,
+    ) -> Result<BranchDeletion>;
+
     /// Points a checkpoint at a message, moving it if it exists.
     async fn set_checkpoint(
         &self,
@@ -118,19 +143,20 @@ pub trait HistoryStore: Send + Sync {
     /// The checkpoints, by name.
     async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>>;
 
-    /// Deletes a checkpoint. False if there was none.
+    /// Deletes a checkpoint, and messages that only it still reached. False if there was none.
     async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool>;
 
     /// Reads a chain from a root to `end`, or the end of it, as one consistent state. What the window asks for
-    /// or an error, never silently less. A branch without messages has an empty chain. The chain says how many
-    /// commits with amendments the chat has seen ([`Chain::amendments`]), so that a reader that keeps it finds
-    /// out when a message it has is no longer what is stored.
+    /// or an error, never silently less. A branch without messages has an empty chain. The chain says which
+    /// [edition](Chain::edition) of the chat it is, so that a reader that keeps it finds out when a message it
+    /// has is no longer what is stored.
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain>;
 
     /// Messages by id, of any branch: one slot per id, in order.
     async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>>;
 
-    /// All messages of a chat, of all branches, page by page; a parent always comes before its children.
+    /// All messages of a chat, of all branches and checkpoints, page by page; a parent always comes before its
+    /// children.
     /// `limit` is from 1 to [`limits::MAX_PAGE`](crate::limits::MAX_PAGE).
     async fn all_messages(
         &self,
@@ -164,8 +190,8 @@ mod tests {
     use super::*;
     use crate::{Encoded, Message, Node, Role};
 
-    fn after(message: &str, amendments: u64) -> Window {
-        Window::After { message: message.into(), amendments }
+    fn after(message: &str, edition: u64) -> Window {
+        Window::After { message: message.into(), edition }
     }
 
     fn chain() -> Chain {
@@ -178,7 +204,7 @@ mod tests {
             }
             .with_tokens(10)
         };
-        Chain::from_nodes(0, (0..6).map(|i| Arc::new(node(i)))).with_amendments(4)
+        Chain::from_nodes(0, (0..6).map(|i| Arc::new(node(i)))).with_edition(4)
     }
 
     #[track_caller]

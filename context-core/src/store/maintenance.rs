@@ -1,12 +1,16 @@
 //! Looking after a store as a whole.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::path::Path;
 
 use async_trait::async_trait;
 use serde::Serialize;
 
-use crate::{Branch, CancelSignal, Chat, ChatRef, Checkpoint, MessageId, Placed, Result, graph};
+use crate::{
+    Branch, CancelSignal, Chat, ChatRef, Checkpoint, Error, ErrorKind, MessageId, Placed, Result, UserId,
+    graph,
+};
 
 /// One thing that is not as it must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -48,16 +52,74 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
 }
 
-/// Work on a store as a whole, for its operator: not scoped by user.
+/// What was erased of a user, and what is left: proof by reading back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[must_use]
+#[non_exhaustive]
+pub struct Erasure {
+    /// Chats that were erased.
+    pub chats: u64,
+    /// Messages that were erased, on all branches.
+    pub messages: u64,
+    /// Records of this user, of every kind and in every index, that a search of the whole store found
+    /// afterwards. Anything but 0 was written while the user was being erased: erase again.
+    pub remaining: u64,
+}
+
+impl Erasure {
+    /// What was erased, and what was found afterwards.
+    pub fn new(chats: u64, messages: u64, remaining: u64) -> Self {
+        Self { chats, messages, remaining }
+    }
+}
+
+/// What giving back space has brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Vacuumed {
+    /// Bytes the store took before.
+    pub before: u64,
+    /// Bytes it takes now.
+    pub after: u64,
+}
+
+impl Vacuumed {
+    /// Sizes before and after, in bytes.
+    pub fn new(before: u64, after: u64) -> Self {
+        Self { before, after }
+    }
+}
+
+/// Work on a store as a whole, for its operator: not scoped by the user who asks.
 #[async_trait]
 pub trait Maintenance: Send + Sync {
-    /// Checks every invariant: of the backend's own files, of the layout, and of every chat's graph
+    /// Checks every invariant: of the backend's own files, of the layout, of indexes, and of every chat's graph
     /// ([`check_chat_graph`]). Changes nothing. Asks `cancel` between chats.
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport>;
+
+    /// Erases a user: every chat with all that belongs to it, and every trace in the store's files that it can
+    /// clear (freed pages, logs, indexes). Then reads back. Asks `cancel` between chats; what was erased until
+    /// then stays erased.
+    async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure>;
+
+    /// Gives space that is not used back to the system, and clears what was deleted from it.
+    /// [`Unsupported`](ErrorKind::Unsupported) where the backend does this itself or cannot.
+    async fn vacuum(&self) -> Result<Vacuumed> {
+        Err(Error::new(ErrorKind::Unsupported, "vacuum", "this store has nothing to vacuum"))
+    }
+
+    /// Writes one consistent state of the whole store to a new file, while it is in use. The file is a store that
+    /// can be opened. [`Invalid`](ErrorKind::Invalid) if the file exists;
+    /// [`Unsupported`](ErrorKind::Unsupported) where backups are made by other means.
+    async fn backup(&self, to: &Path) -> Result<()> {
+        let _ = to;
+        Err(Error::new(ErrorKind::Unsupported, "backup", "this store is not backed up into a file"))
+    }
 }
 
 /// Checks the graph of one chat: ids are unique, parents exist and come first, depths count, no cycles, bodies
-/// can be read, heads and checkpoints point at messages, the active branch exists.
+/// can be read, heads and checkpoints point at messages, the active branch exists, every message is reached by a
+/// branch or a checkpoint.
 pub fn check_chat_graph(
     chat: &Chat,
     nodes: &[Placed],
@@ -122,6 +184,18 @@ pub fn check_chat_graph(
             report(&format!("checkpoint {}", checkpoint.name), "points at no message of the chat".to_owned());
         }
     }
+    let heads = branches.iter().filter_map(|branch| branch.head.as_ref());
+    let ends = heads.chain(checkpoints.iter().map(|checkpoint| &checkpoint.message));
+    let mut reached: HashSet<&MessageId> = HashSet::with_capacity(nodes.len());
+    for end in ends {
+        let mut next = Some(end);
+        while let Some(id) = next.filter(|id| reached.insert(id)) {
+            next = parent(id);
+        }
+    }
+    for placed in nodes.iter().filter(|placed| !reached.contains(&placed.node.id)) {
+        report(&format!("message {}", placed.node.id), "no branch and no checkpoint reaches it".to_owned());
+    }
     findings
 }
 
@@ -150,10 +224,11 @@ mod tests {
     fn finds_what_is_broken_and_nothing_else() {
         check(&[placed("a", None, 0), placed("b", Some("a"), 1)], &[branch("b", 2)], &[]);
         check(&[placed("b", Some("a"), 1), placed("a", None, 0)], &[branch("b", 2)], &["message b"]);
-        check(&[placed("a", None, 0), placed("b", Some("a"), 7)], &[branch("a", 1)], &["message b"]);
-        check(&[placed("a", None, 0)], &[branch("x", 1)], &["branch main"]);
+        check(&[placed("a", None, 0), placed("b", Some("a"), 7)], &[branch("b", 8)], &["message b"]);
+        check(&[placed("a", None, 0), placed("b", Some("a"), 1)], &[branch("a", 1)], &["message b"]);
+        check(&[placed("a", None, 0)], &[branch("x", 1)], &["branch main", "message a"]);
         check(&[placed("a", None, 0)], &[branch("a", 3)], &["branch main"]);
-        check(&[placed("a", None, 0)], &[], &["branches"]);
+        check(&[placed("a", None, 0)], &[], &["branches", "message a"]);
         let cycle = [placed("a", Some("b"), 1), placed("b", Some("a"), 0)];
         check(&cycle, &[branch("a", 2)], &["message a", "message b", "message a"]);
     }

@@ -35,7 +35,7 @@ impl View {
         else {
             return Ok(Self::of(history.chain(chat, &end, &Window::Whole).await?));
         };
-        let after = Window::After { message: head, amendments: view.chain.amendments() };
+        let after = Window::After { message: head, edition: view.chain.edition() };
         let news = history.chain(chat, &end, &after).await?;
         if news.is_whole() {
             // What was known was amended, or the branch no longer leads through it.
@@ -109,8 +109,8 @@ impl View {
     /// An amending commit of one's own was applied: the chat has seen one more. If it was not the only one, the
     /// next read finds that the count is another and reads all again.
     pub(super) fn amended(&mut self) {
-        let amendments = self.chain.amendments() + 1;
-        self.chain = std::mem::take(&mut self.chain).with_amendments(amendments);
+        let edition = self.chain.edition() + 1;
+        self.chain = std::mem::take(&mut self.chain).with_edition(edition);
     }
 
     /// Puts the amended form of a node in its place, if the node is on this chain.

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use context_runtime::{
-    Branch, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSummary, Checkpoint,
-    CheckpointName, Commit, CommitOutcome, Created, Cursor, Error, ErrorKind, FragmentStore, HistoryStore,
-    Maintenance, MessageId, NewChat, Page, Placed, Result, Revision, SaveOutcome, Store, StoreInfo,
-    Timestamp, Window, last_assistant_message, role,
+    Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize,
+    ChatSummary, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor, Error, ErrorKind,
+    FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Page, Placed, Result, Revision,
+    SaveOutcome, Store, StoreInfo, Timestamp, Window, last_assistant_message, role,
 };
 
 use crate::kit::{builder, say, shown, store, stored, with_messages};
@@ -87,8 +87,32 @@ impl HistoryStore for Flaky {
         self.inner.history().update_chat(chat, patch, at).await
     }
 
-    async fn delete_chat(&self, chat: &ChatRef) -> Result<bool> {
-        self.inner.history().delete_chat(chat).await
+    async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
+        self.inner.history().delete_chat(chat, idle_since).await
+    }
+
+    async fn chat_size(&self, chat: &ChatRef) -> Result<ChatSize> {
+        self.inner.history().chat_size(chat).await
+    }
+
+    async fn rename_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        to: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
+        self.inner.history().rename_branch(chat, branch, to, at).await
+    }
+
+    async fn delete_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        expected: Option<&MessageId>,
+        at: Timestamp,
+    ) -> Result<BranchDeletion> {
+        self.inner.history().delete_branch(chat, branch, expected, at).await
     }
 
     async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {

@@ -130,7 +130,7 @@ async fn what_cannot_be_opened_is_refused_with_the_reason() {
 async fn a_chat_that_is_deleted_under_an_engine_is_not_found() {
     let store = store().await;
     let mut chat = with_messages(&store, &["u1"]).await;
-    assert!(store.history().delete_chat(chat.chat_ref()).await.unwrap());
+    assert!(store.history().delete_chat(chat.chat_ref(), None).await.unwrap());
     chat.set([say("u2", "ghost")]);
     assert_eq!(chat.save().await.unwrap_err().kind(), ErrorKind::NotFound);
 }

@@ -33,7 +33,7 @@ impl World {
                     Some(user) => ChatRef::new(user, name),
                     None => chat,
                 };
-                Ok(history.delete_chat(&asked).await?.into())
+                Ok(history.delete_chat(&asked, None).await?.into())
             }
             "branches" => {
                 let mut branches = present(history.branches(&chat).await)?.unwrap_or_default();

@@ -1,22 +1,23 @@
 //! The commit: decide everything, then write everything.
 //!
 //! Nothing is changed before the last thing that can be refused has been looked at, so there is nothing to roll
-//! back. The decisions come in the order [`HistoryStore::commit`](context_core::HistoryStore::commit) states.
+//! back. The decisions come in the order [`HistoryStore::commit`](crate::HistoryStore::commit) states.
 
 use std::sync::Arc;
 
-use context_core::{
+use crate::{
     Branch, BranchName, ChainEnd, Commit, CommitOutcome, Committed, Error, ForkName, MessageId, Node, Placed,
-    Result, Revision, Target, Timestamp, limits,
+    Result, Revision, Target, Timestamp, Window, limits,
 };
 
-use crate::chat::ChatState;
+use super::ChatState;
 
 const OPERATION: &str = "commit";
 
 impl ChatState {
-    /// Writes a commit that [`limits::check_commit`] has let pass.
-    pub(crate) fn commit(&mut self, commit: Commit) -> Result<CommitOutcome> {
+    /// Writes a commit, or says why not.
+    pub fn commit(&mut self, commit: Commit) -> Result<CommitOutcome> {
+        limits::check_commit(&commit)?;
         let digest = commit.key.is_some().then(|| commit.digest());
         if let (Some(key), Some(digest)) = (&commit.key, digest)
             && let Some((written, committed)) = self.keys.get(key)
@@ -33,7 +34,7 @@ impl ChatState {
             Aim::At(branch) => branch,
             Aim::Missed { actual } => return Ok(CommitOutcome::Conflict { actual }),
         };
-        for node in &commit.amendments {
+        for node in commit.amendments.iter().chain(&commit.redactions) {
             self.placed(OPERATION, &node.id)?;
         }
         let mut chat = self.chat.clone();
@@ -48,8 +49,12 @@ impl ChatState {
         for node in &commit.amendments {
             self.amend(node, commit.at);
         }
-        self.amendments += u64::from(!commit.amendments.is_empty());
-        self.put_fragments(commit.fragments);
+        for node in &commit.redactions {
+            self.amend(node, commit.at);
+            self.revisions.remove(&node.id);
+        }
+        self.changes += u64::from(!commit.amendments.is_empty() || !commit.redactions.is_empty());
+        self.place_fragments(commit.fragments);
         let committed = match branch {
             None => Committed::new(None, None),
             Some(name) => {
@@ -98,7 +103,7 @@ impl ChatState {
 
     /// Whether a branch has this message.
     fn holds(&self, branch: &BranchName, message: Option<&MessageId>) -> bool {
-        let chain = self.chain(&ChainEnd::Branch(branch.clone()));
+        let chain = self.chain(&ChainEnd::Branch(branch.clone()), &Window::Whole);
         message.is_some_and(|id| chain.is_ok_and(|chain| chain.position(id).is_some()))
     }
 

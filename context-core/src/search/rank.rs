@@ -1,0 +1,42 @@
+//! Which hit is better: BM25, for stores that have no index to rank by.
+
+use super::terms::Count;
+
+/// Collects what was found, then scores it by BM25 (`k1` 1.2, `b` 0.75): rare words count more, more of them count
+/// more, in long texts less.
+#[derive(Clone, Debug, Default)]
+pub struct Ranking {
+    texts: usize,
+    words: usize,
+    /// For each phrase, in how many texts it is.
+    found: Vec<usize>,
+}
+
+impl Ranking {
+    const K1: f64 = 1.2;
+    const B: f64 = 0.75;
+
+    /// Takes note of a text.
+    pub fn add(&mut self, count: &Count) {
+        self.texts += 1;
+        self.words += count.words;
+        if self.found.len() < count.phrases.len() {
+            self.found.resize(count.phrases.len(), 0);
+        }
+        for (found, count) in self.found.iter_mut().zip(&count.phrases) {
+            *found += usize::from(*count > 0);
+        }
+    }
+
+    /// The score of a text, once all texts have been noted.
+    pub fn score(&self, count: &Count) -> f64 {
+        let average = self.words as f64 / (self.texts.max(1)) as f64;
+        let length = 1.0 - Self::B + Self::B * count.words as f64 / average.max(1.0);
+        let score = |(found, count): (&usize, &usize)| {
+            let (texts, found, count) = (self.texts as f64, *found as f64, *count as f64);
+            let rarity = ((texts - found + 0.5) / (found + 0.5)).ln().max(1e-6);
+            rarity * count * (Self::K1 + 1.0) / (count + Self::K1 * length)
+        };
+        self.found.iter().zip(&count.phrases).map(score).sum()
+    }
+}
