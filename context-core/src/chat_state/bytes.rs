@@ -40,7 +40,7 @@ struct Header {
     keys: Vec<KeyHeader>,
 }
 
-/// A key, the digest of its commit, and where that left the branch.
+/// A key, the digest of its commit, and where that left which branch.
 type KeyHeader = (CommitKey, [u8; 32], Option<BranchName>, Option<MessageId>);
 
 #[derive(Serialize, Deserialize)]
