@@ -3,8 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use context_runtime::openai::WireError;
-use context_runtime::{Error, ErrorKind, RenderError};
+use context_runtime::{Error, ErrorKind, RenderError, WireError};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]

@@ -47,6 +47,7 @@ mod node;
 pub mod pack;
 mod render;
 mod store;
+pub mod wire;
 
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use chain::{Chain, PackedRun};
@@ -61,7 +62,7 @@ pub use fragment::{
     LazyMessage, MAX_JSON_DEPTH, Number, assistant, fragment, hint, last_assistant_message, role, user,
 };
 pub use id::{BranchName, ChatId, ChatRef, CheckpointName, CommitKey, FragmentId, MessageId, UserId};
-pub use json::{Json, JsonMap, Metadata};
+pub use json::{Json, JsonMap, JsonPatch, Metadata};
 pub use message::{
     Data, Media, MediaSource, Message, OpaqueBlock, Part, Reasoning, Role, Text, ToolCall, ToolInput,
     ToolResult,

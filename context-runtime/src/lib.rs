@@ -39,6 +39,7 @@
 //! | `sqlite` | the store `sqlite:PATH` | yes |
 //! | `xml` | `XmlRenderer` | yes |
 //! | `openai` | the codec of OpenAI's Chat Completions | yes |
+//! | `anthropic` | the codec of Anthropic's Messages | yes |
 //! | `full` | all of these | |
 //!
 //! A feature only adds names; it never changes what other code does. This crate composes: what is done to
@@ -47,19 +48,23 @@
 mod engine;
 mod registry;
 mod system;
+mod transfer;
 
+#[cfg(feature = "anthropic")]
+pub use context_codec_anthropic as anthropic;
 #[cfg(feature = "openai")]
 pub use context_codec_openai as openai;
+pub use context_core::wire::WireError;
 pub use context_core::{
     Branch, BranchName, CancelSignal, CancelSource, Chain, ChainEnd, Chat, ChatId, ChatPatch, ChatQuery,
     ChatRef, ChatSummary, CheckReport, Checkpoint, CheckpointName, Clock, CodecError, CodecRegistry, Commit,
     CommitKey, CommitOutcome, Committed, Created, Cursor, Data, Diagnostic, DiagnosticCode, Durability,
     Encoded, Error, ErrorKind, Finding, ForkName, Fragment, FragmentBody, FragmentCodec, FragmentContent,
     FragmentData, FragmentError, FragmentId, FragmentKind, FragmentStore, HistoryStore, IdGenerator, Json,
-    JsonMap, Maintenance, Media, MediaSource, Message, MessageId, Metadata, NewChat, Node, NodeKind, Number,
-    OpaqueBlock, Page, Part, Placed, Reasoning, RenderError, Renderer, Result, Retry, Revision, Role,
-    Severity, Store, StoreInfo, StoredFragment, Target, Text, Timestamp, ToolCall, ToolInput, ToolResult,
-    UserId, Window, assistant, fragment, graph, hint, last_assistant_message, limits, role, user,
+    JsonMap, JsonPatch, Maintenance, Media, MediaSource, Message, MessageId, Metadata, NewChat, Node,
+    NodeKind, Number, OpaqueBlock, Page, Part, Placed, Reasoning, RenderError, Renderer, Result, Retry,
+    Revision, Role, Severity, Store, StoreInfo, StoredFragment, Target, Text, Timestamp, ToolCall, ToolInput,
+    ToolResult, UserId, Window, assistant, fragment, graph, hint, last_assistant_message, limits, role, user,
 };
 #[cfg(feature = "xml")]
 pub use context_render::XmlRenderer;
@@ -69,6 +74,7 @@ pub use engine::{
 };
 pub use registry::{StoreFactory, StoreRegistry, open};
 pub use system::{SystemClock, Uuid7Ids};
+pub use transfer::{Tree, TreeError, TreePlan, TreeWritten};
 
 /// The README's example is compiled and run.
 #[cfg(all(doctest, feature = "inmem", feature = "xml"))]

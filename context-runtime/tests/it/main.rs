@@ -10,4 +10,5 @@ mod kit;
 mod lazy;
 mod lost_replies;
 mod travel;
+mod trees;
 mod turns;
