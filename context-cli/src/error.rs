@@ -3,7 +3,8 @@
 use std::io;
 use std::process::ExitCode;
 
-use context_runtime::{Error, ErrorKind, RenderError, WireError};
+use context_runtime::wire::WireError;
+use context_runtime::{Error, ErrorKind, RenderError};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]

@@ -32,6 +32,8 @@ pub enum DiagnosticCode {
     PendingDropped,
     /// Input has a part the target form cannot hold; it was kept aside or left out.
     Unrepresentable,
+    /// Input says that something belongs where nothing is, or where something else is; it was kept elsewhere.
+    Misplaced,
 }
 
 impl DiagnosticCode {
@@ -42,6 +44,7 @@ impl DiagnosticCode {
             Self::UnreadableMessage => "unreadable_message",
             Self::PendingDropped => "pending_dropped",
             Self::Unrepresentable => "unrepresentable",
+            Self::Misplaced => "misplaced",
         }
     }
 }

@@ -54,7 +54,7 @@ mod transfer;
 pub use context_codec_anthropic as anthropic;
 #[cfg(feature = "openai")]
 pub use context_codec_openai as openai;
-pub use context_core::wire::WireError;
+pub use context_core::wire;
 pub use context_core::{
     Branch, BranchName, CancelSignal, CancelSource, Chain, ChainEnd, Chat, ChatId, ChatPatch, ChatQuery,
     ChatRef, ChatSummary, CheckReport, Checkpoint, CheckpointName, Clock, CodecError, CodecRegistry, Commit,
