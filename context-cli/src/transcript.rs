@@ -211,3 +211,6 @@ fn note(code: DiagnosticCode, path: String, message: impl Into<String>) -> Diagn
 fn data(name: String, value: context_runtime::Json) -> Part {
     Part::Data(context_runtime::Data { name, value })
 }
+
+#[cfg(test)]
+mod tests;

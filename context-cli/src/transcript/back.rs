@@ -15,12 +15,15 @@ pub(crate) struct Exported {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
+/// Lines and where they stood.
+pub(super) type Lines = Vec<(usize, Json)>;
+
 /// A conversation in the form of its file.
 pub(crate) enum Content {
     /// Messages, one after the other.
     Messages(Vec<Json>),
-    /// Lines and where they stood; what was added since has the highest number.
-    Lines(Vec<(usize, Json)>),
+    /// Lines; what was added since has the highest number.
+    Lines(Lines),
     /// One value that holds it all.
     Whole(Json),
 }

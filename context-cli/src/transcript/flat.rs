@@ -20,11 +20,11 @@ pub(super) fn read_whole(
 ) -> Result<Reading, Failure> {
     let reader = Reader { input, from, at };
     let drafts = match first(whole) {
-        '{' if is_message(whole) => vec![reader.draft(Form::MessageLines, (0, 1), &[whole], None)?],
+        '{' if reader.is_message(whole) => vec![reader.draft(Form::MessageLines, (0, 1), &[whole], None)?],
         '{' => vec![reader.item(Form::One, (0, 1), whole)?],
         '[' => {
             let items = reader.items(whole)?;
-            match items.first().is_none_or(|item| is_message(item)) {
+            match items.first().is_none_or(|item| reader.is_message(item)) {
                 true => vec![reader.draft(Form::One, (0, 1), &items, None)?],
                 false => {
                     let of = items.len();
@@ -42,7 +42,7 @@ pub(super) fn read_whole(
 pub(super) fn read_lines(input: &Input, values: Vec<Value<'_>>, from: From, at: Timestamp) -> Reading {
     let reader = Reader { input, from, at };
     let mut broken = Vec::new();
-    if !values.first().is_some_and(|value| is_message(value.raw)) {
+    if !values.first().is_some_and(|value| reader.is_message(value.raw)) {
         let mut drafts = Vec::with_capacity(values.len());
         for Value { line, raw } in values {
             match reader.item(Form::Lines, (drafts.len(), 0), raw) {
@@ -67,10 +67,6 @@ pub(super) fn read_lines(input: &Input, values: Vec<Value<'_>>, from: From, at: 
     };
     let drafts = drafts.expect("messages that are counted have ids of their own");
     Reading { drafts, broken }
-}
-
-fn is_message(raw: &RawValue) -> bool {
-    value_of(raw, "role", '"').is_some()
 }
 
 struct Reader<'a> {
@@ -117,6 +113,11 @@ impl Lifting {
 impl Reader<'_> {
     fn items<'a>(&self, list: &'a RawValue) -> Result<Vec<&'a RawValue>, Failure> {
         serde_json::from_str(list.get()).map_err(|error| self.input.syntax(list.get(), error))
+    }
+
+    /// Whether a value is a message, and not something that holds some.
+    fn is_message(&self, raw: &RawValue) -> bool {
+        self.from != From::Toolbench && value_of(raw, "role", '"').is_some()
     }
 
     fn codec(&self, messages: &[&RawValue]) -> Codec {

@@ -76,15 +76,15 @@ impl Report {
         input: &FileName,
         broken: Vec<Broken>,
     ) -> Result<(), Failure> {
-        if let Some(first) = broken.first() {
+        if let Some(first) = broken.first().filter(|_| !self.list_broken) {
             let (file, lines) = (clean(&input.shown), count(broken.len(), "broken line"));
-            let (line, problem) = (first.line, first.failure.to_string());
+            let (line, problem) = (first.line, first.failure.problem());
             let first = if broken.len() == 1 { "it is" } else { "the first is" };
             app.out.note(format_args!("{file}: {lines} left out; {first} line {line}: {}", clean(&problem)));
         }
         if app.out.is_json() && self.list_broken {
             for Broken { line, failure } in &broken {
-                let problem = failure.to_string();
+                let problem = failure.problem();
                 app.out.record(&BrokenRecord { v: 1, file: &input.name, line: *line, problem })?;
             }
         }
@@ -167,7 +167,7 @@ impl Report {
         };
         app.out.line(format_args!("  {}", clean(&names)))?;
         for (file, Broken { line, failure }) in self.broken.iter().filter(|_| self.list_broken) {
-            let problem = failure.to_string();
+            let problem = failure.problem();
             app.out.line(format_args!("  {} line {line}: {}", clean(file), clean(&problem)))?;
         }
         Ok(())

@@ -4,16 +4,14 @@ use context_runtime::{
     Diagnostic, DiagnosticCode, Error, Json, JsonMap, Message, NodeKind, Part, Placed, Role,
 };
 
+use super::super::back::Lines;
 use super::super::{Codec, Source, note};
 use super::{KEY, Mark};
 use crate::error::Failure;
 use crate::text::time;
 
 /// The lines of a session with their numbers, in order. What was added since follows without a number.
-pub(in super::super) fn back(
-    source: &Source,
-    nodes: &[Placed],
-) -> Result<(Vec<(usize, Json)>, Vec<Diagnostic>), Failure> {
+pub(in super::super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Lines, Vec<Diagnostic>), Failure> {
     let mut lines: Vec<_> = source.kept.iter().map(|kept| (kept.at, kept.value.clone())).collect();
     let (mut diagnostics, mut session) = (Vec::new(), None);
     for placed in nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary) {

@@ -106,14 +106,15 @@ impl Arena {
         parent.filter(|parent| parent.kind == "Action").map_or("", |parent| &parent.description)
     }
 
-    /// The nodes of a group as they were, without children; the answer of a tool may be elsewhere.
+    /// The nodes of a group as they were, without children; the answer of the last one may be elsewhere.
     pub(super) fn originals(&self, group: &Group, without_answer: bool) -> Json {
         let nodes: Vec<_> = group
             .nodes
             .iter()
             .map(|index| {
                 let mut map = self.nodes[*index].map.clone();
-                map.retain(|key, _| !(without_answer && ANSWER.contains(&key.as_str())));
+                let elsewhere = without_answer && *index == group.last();
+                map.retain(|key, _| !(elsewhere && ANSWER.contains(&key.as_str())));
                 from_map(&map).compact()
             })
             .collect();
