@@ -32,7 +32,7 @@ use crate::text::preview;
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum From {
+pub(crate) enum Wire {
     /// Find out
     Auto,
     /// OpenAI Chat Completions
@@ -92,14 +92,14 @@ struct Value<'a> {
 }
 
 /// Reads the conversations of a file. A file without a single good line is refused.
-pub(crate) fn read(input: &Input, from: From, at: Timestamp) -> Result<Reading, Failure> {
+pub(crate) fn read(input: &Input, from: Wire, at: Timestamp) -> Result<Reading, Failure> {
     let lines = lines(input)?;
     let mut reading = match is_lines(input, &lines, from) {
         true => read_lines(input, lines, from, at)?,
         false => {
             input.all_text()?;
             let raw = parse(input, &input.text)?;
-            if from == From::Auto && claude_code::is_line(raw) {
+            if from == Wire::Auto && claude_code::is_line(raw) {
                 claude_code::read(input, vec![Value { line: input.line_of(raw.get()), raw }], at)?
             } else {
                 flat::read_whole(input, raw, from, at)?
@@ -123,14 +123,14 @@ fn lines(input: &Input) -> Result<Vec<Line<'_>>, Failure> {
 }
 
 /// Whether the file is JSON Lines: it says so, or its first line is a whole value and not the last.
-fn is_lines(input: &Input, lines: &[Line<'_>], from: From) -> bool {
+fn is_lines(input: &Input, lines: &[Line<'_>], from: Wire) -> bool {
     let named = [".jsonl", ".ndjson"].iter().any(|end| input.name.to_lowercase().ends_with(end));
     let first = lines.first().map_or("", |line| line.text);
     let looks = || lines.len() > 1 && serde_json::from_str::<&RawValue>(first).is_ok();
-    named || from == From::ClaudeCode || looks()
+    named || from == Wire::ClaudeCode || looks()
 }
 
-fn read_lines(input: &Input, lines: Vec<Line<'_>>, from: From, at: Timestamp) -> Result<Reading, Failure> {
+fn read_lines(input: &Input, lines: Vec<Line<'_>>, from: Wire, at: Timestamp) -> Result<Reading, Failure> {
     let (mut values, mut broken) = (Vec::with_capacity(lines.len()), Vec::new());
     for Line { number: line, text } in lines {
         let parsed = match input.not_text.binary_search(&line) {
@@ -143,8 +143,8 @@ fn read_lines(input: &Input, lines: Vec<Line<'_>>, from: From, at: Timestamp) ->
         }
     }
     let is_session = match from {
-        From::Auto => values.iter().take(PROBED).any(|value| claude_code::is_line(value.raw)),
-        from => from == From::ClaudeCode,
+        Wire::Auto => values.iter().take(PROBED).any(|value| claude_code::is_line(value.raw)),
+        from => from == Wire::ClaudeCode,
     };
     let mut reading = match values.is_empty() {
         true => Reading::default(),

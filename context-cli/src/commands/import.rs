@@ -9,14 +9,14 @@ use std::sync::Arc;
 use context_runtime::{
     CancelSignal, Diagnostic, HistoryStore, Metadata, NewChat, Store, TreePlan, TreeWritten,
 };
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
 use self::report::Report;
 use super::prompt;
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::input::Input;
-use crate::transcript::{self, Broken, Draft, From, Source};
+use crate::transcript::{self, Broken, Draft, Source, Wire};
 
 const EXAMPLES: &str = "\
 A file is a list of messages, an object with `messages`, `history` or `traj`, a list of
@@ -45,8 +45,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     chat: Option<String>,
     /// How the files are written
-    #[arg(long, value_enum, default_value_t = From::Auto)]
-    from: From,
+    #[arg(long, value_enum, default_value_t = Wire::Auto)]
+    from: Wire,
     /// Import nothing at all if a line cannot be read
     #[arg(long)]
     strict: bool,
@@ -193,7 +193,8 @@ fn progress(app: &App, input: &FileName, chats: &[Planned]) -> ProgressBar {
     if messages < LONG || app.out.is_json() {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::new(u64::try_from(messages).unwrap_or(u64::MAX));
+    let length = u64::try_from(messages).unwrap_or(u64::MAX);
+    let bar = ProgressBar::new(length).with_finish(ProgressFinish::AndClear);
     let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} messages");
     if let Ok(style) = style {
         bar.set_style(style);

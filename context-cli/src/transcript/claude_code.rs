@@ -59,9 +59,14 @@ impl Mark {
 pub(super) fn is_line(raw: &RawValue) -> bool {
     let Some(entries) = entries(raw) else { return false };
     let has = |keys: &[&str]| keys.iter().all(|key| entries.contains_key(*key));
-    has(&["type"])
-        && !has(&["role"])
-        && (has(&["uuid", "parentUuid"]) || has(&["uuid", "sessionId"]) || has(&["summary", "leafUuid"]))
+    const SIGNS: [&[&str]; 5] = [
+        &["uuid", "parentUuid"],
+        &["uuid", "sessionId"],
+        &["summary", "leafUuid"],
+        &["sessionId", "timestamp"],
+        &["messageId", "snapshot"],
+    ];
+    has(&["type"]) && !has(&["role"]) && SIGNS.iter().any(|keys| has(keys))
 }
 
 /// Reads the sessions of a file.

@@ -4,7 +4,7 @@ use context_runtime::{Diagnostic, Json, JsonMap, Node, Timestamp, Tree};
 use serde_json::value::RawValue;
 
 use super::source::{Form, Source};
-use super::{Broken, Codec, Draft, From, Reading, Value, first, no_form, title, toolbench, value_of};
+use super::{Broken, Codec, Draft, Reading, Value, Wire, first, no_form, title, toolbench, value_of};
 use crate::error::Failure;
 use crate::input::Input;
 
@@ -15,7 +15,7 @@ const KEYS: [&str; 3] = ["messages", "history", "traj"];
 pub(super) fn read_whole(
     input: &Input,
     whole: &RawValue,
-    from: From,
+    from: Wire,
     at: Timestamp,
 ) -> Result<Reading, Failure> {
     let reader = Reader { input, from, at };
@@ -39,7 +39,7 @@ pub(super) fn read_whole(
 }
 
 /// Reads JSON Lines: of messages if the first line is one, else of conversations.
-pub(super) fn read_lines(input: &Input, values: Vec<Value<'_>>, from: From, at: Timestamp) -> Reading {
+pub(super) fn read_lines(input: &Input, values: Vec<Value<'_>>, from: Wire, at: Timestamp) -> Reading {
     let reader = Reader { input, from, at };
     let mut broken = Vec::new();
     if !values.first().is_some_and(|value| reader.is_message(value.raw)) {
@@ -71,7 +71,7 @@ pub(super) fn read_lines(input: &Input, values: Vec<Value<'_>>, from: From, at: 
 
 struct Reader<'a> {
     input: &'a Input,
-    from: From,
+    from: Wire,
     at: Timestamp,
 }
 
@@ -117,13 +117,13 @@ impl Reader<'_> {
 
     /// Whether a value is a message, and not something that holds some.
     fn is_message(&self, raw: &RawValue) -> bool {
-        self.from != From::Toolbench && value_of(raw, "role", '"').is_some()
+        self.from != Wire::Toolbench && value_of(raw, "role", '"').is_some()
     }
 
     fn codec(&self, messages: &[&RawValue]) -> Codec {
         match self.from {
-            From::Auto => Codec::of(messages),
-            From::Anthropic => Codec::Anthropic,
+            Wire::Auto => Codec::of(messages),
+            Wire::Anthropic => Codec::Anthropic,
             _ => Codec::OpenaiChat,
         }
     }
@@ -131,8 +131,8 @@ impl Reader<'_> {
     /// A conversation as it stands in a list or on a line, or alone in a file.
     fn item(&self, form: Form, place: (usize, usize), item: &RawValue) -> Result<Draft, Failure> {
         let is_tree = match self.from {
-            From::Auto => toolbench::is_tree(item),
-            from => from == From::Toolbench,
+            Wire::Auto => toolbench::is_tree(item),
+            from => from == Wire::Toolbench,
         };
         if is_tree {
             return toolbench::read(self.input, item, form, place, self.at);

@@ -61,7 +61,7 @@ async fn nodes(history: &dyn HistoryStore, chat: &ChatRef) -> Vec<Placed> {
 }
 
 /// Imports a file into a store and exports it again.
-fn pass(input: &Input, from: From) -> Result<Passed, Failure> {
+fn pass(input: &Input, from: Wire) -> Result<Passed, Failure> {
     let reading = read(input, from, Timestamp::default())?;
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     Ok(runtime.block_on(async {
@@ -119,6 +119,24 @@ async fn pass_one(store: &dyn Store, number: usize, draft: Draft) -> (Stored, Ex
     (stored, Exported { chat: chat.chat.to_string(), source: Some(source), content, diagnostics: Vec::new() })
 }
 
+/// What is exported of a chat that was imported from this text and changed since.
+fn changed(text: &str, change: impl FnOnce(&mut Vec<Placed>)) -> (String, Vec<String>) {
+    let input = input("a.jsonl", text);
+    let mut stored = pass(&input, Wire::Auto).unwrap().chats.remove(0);
+    change(&mut stored.nodes);
+    let source = read(&input, Wire::Auto, Timestamp::default()).unwrap().drafts.remove(0).source;
+    let (content, said) = Content::of_tree(&source, &stored.nodes).unwrap();
+    let exported = Exported { chat: "c".to_owned(), source: Some(source), content, diagnostics: Vec::new() };
+    (single(&exported), said.iter().map(ToString::to_string).collect())
+}
+
+/// A message as it is after an amendment that knows nothing of its source.
+fn amended(placed: &Placed, text: &str) -> Placed {
+    let message = context_runtime::Message::text(placed.node.role().unwrap(), text);
+    let by = Node::new(placed.node.id.clone(), message, Timestamp::default());
+    Placed::new(placed.node.amended(&by), placed.parent.clone(), placed.depth)
+}
+
 fn values(text: &str) -> Vec<Parsed> {
     serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().unwrap()
 }
@@ -127,11 +145,11 @@ fn values(text: &str) -> Vec<Parsed> {
 #[track_caller]
 fn same(name: &str, text: &str, conversations: usize) -> Vec<Codec> {
     let input = input(name, text);
-    let passed = pass(&input, From::Auto).unwrap();
+    let passed = pass(&input, Wire::Auto).unwrap();
     assert_eq!(passed.chats.len(), conversations, "{text}");
     assert_eq!(passed.broken, []);
     assert_eq!(values(&passed.text), values(text));
-    let reading = read(&input, From::Auto, Timestamp::default()).unwrap();
+    let reading = read(&input, Wire::Auto, Timestamp::default()).unwrap();
     reading.drafts.iter().map(|draft| draft.source.codec).collect()
 }
 
@@ -164,13 +182,13 @@ fn whose_messages_they_are_is_told_by_what_only_one_has() {
     );
     assert_eq!(same("a.json", &format!("[[{user}], [{call}]]"), 2), [Codec::OpenaiChat, Codec::Anthropic]);
     assert_eq!(same("a.json", &format!("[{call}, {tool}]"), 1), [Codec::OpenaiChat]);
-    let forced = read(&input("a", format!("[{user}]")), From::Anthropic, Timestamp::default()).unwrap();
+    let forced = read(&input("a", format!("[{user}]")), Wire::Anthropic, Timestamp::default()).unwrap();
     assert_eq!(forced.drafts[0].source.codec, Codec::Anthropic);
 }
 
 #[track_caller]
 fn refused(name: &str, text: &str, expected: &str) {
-    let failure = read(&input(name, text), From::Auto, Timestamp::default()).unwrap_err();
+    let failure = read(&input(name, text), Wire::Auto, Timestamp::default()).unwrap_err();
     let facts: Vec<_> = failure.context().into_iter().map(|(key, value)| format!("{key} {value}")).collect();
     assert_eq!(format!("{failure} ({})", facts.join(", ")), expected);
 }
@@ -198,7 +216,7 @@ fn what_is_none_is_refused_with_its_place() {
 fn a_line_that_cannot_be_read_does_not_keep_the_others_out() {
     let (good, robot) = (r#"{"role":"user","content":"x"}"#, r#"{"role": "robot"}"#);
     let text = format!("{good}\n7\n\n{robot}\n{good}\n{{\"role\": \"us");
-    let passed = pass(&input("a.jsonl", text), From::Auto).unwrap();
+    let passed = pass(&input("a.jsonl", text), Wire::Auto).unwrap();
     assert_eq!(passed.text, format!("{good}\n{good}\n"));
     let expected = [
         (2, "a message must be an object, found a number"),
@@ -209,7 +227,7 @@ fn a_line_that_cannot_be_read_does_not_keep_the_others_out() {
 
     let chat = format!("{{\"messages\":[{good}]}}");
     let text = format!("{chat}\n{{\"m\": 1}}\n{{\"messages\": [{robot}]}}\n{chat}\n");
-    let passed = pass(&input("a.jsonl", text), From::Auto).unwrap();
+    let passed = pass(&input("a.jsonl", text), Wire::Auto).unwrap();
     assert_eq!(passed.text, format!("{chat}\n{chat}\n"));
     assert_eq!(passed.broken.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [2, 3]);
 }
@@ -217,6 +235,6 @@ fn a_line_that_cannot_be_read_does_not_keep_the_others_out() {
 proptest! {
     #[test]
     fn no_text_makes_it_panic(text in "[\\[\\]{}\":,a \n0-9é]{0,40}", lines: bool) {
-        let _ = read(&input(if lines { "a.jsonl" } else { "a" }, text), From::Auto, Timestamp::default());
+        let _ = read(&input(if lines { "a.jsonl" } else { "a" }, text), Wire::Auto, Timestamp::default());
     }
 }

@@ -31,7 +31,7 @@ fn file_of(children: Vec<Value>, answer: &str) -> Value {
 
 #[track_caller]
 fn chat(file: &Value) -> Stored {
-    let passed = pass(&input("a.json", file.to_string()), From::Auto).unwrap();
+    let passed = pass(&input("a.json", file.to_string()), Wire::Auto).unwrap();
     assert_eq!(values(&passed.text), std::slice::from_ref(file));
     passed.chats.into_iter().next().unwrap()
 }
@@ -89,20 +89,43 @@ fn several_trees_and_large_files_come_back() {
     let stored = chat(&large);
     assert_eq!(stored.chain("source").len(), large.as_object().unwrap().len());
     let list = json!([large, file_of(vec![], "")]);
-    let passed = pass(&input("a.json", list.to_string()), From::Auto).unwrap();
+    let passed = pass(&input("a.json", list.to_string()), Wire::Auto).unwrap();
     assert_eq!((passed.chats.len(), values(&passed.text)), (2, vec![list]));
 }
 
 #[test]
 fn a_tree_that_is_none_is_refused() {
-    let refused = |file: Value| pass(&input("a", file.to_string()), From::Toolbench).err().unwrap().problem();
+    let refused = |file: Value| pass(&input("a", file.to_string()), Wire::Toolbench).err().unwrap().problem();
     assert_eq!(refused(json!({"tree": {"tree": 7}})), "an object has no tree of nodes");
     assert_eq!(refused(json!({"tree": {"tree": {"children": [7]}}})), "a node of its tree is no object");
     let mut deep = "{\"children\": [".repeat(1200);
     deep += &"]}".repeat(1200);
     let text = format!("{{\"tree\": {{\"tree\": {deep}}}}}");
-    let failure = pass(&input("a", text), From::Toolbench).err().unwrap();
+    let failure = pass(&input("a", text), Wire::Toolbench).err().unwrap();
     assert_eq!(failure.problem(), "its tree is deeper than 1000 levels");
+}
+
+#[test]
+fn what_was_added_and_amended_since_is_in_the_tree() {
+    let call = || node("Action", "f", vec![answered("{}", vec![])]);
+    let file = file_of(vec![node("Thought", "one", vec![]), call()], "");
+    let (back, said) = changed(&file.to_string(), |nodes| {
+        let last = |nodes: &[Placed], id: &str| nodes.iter().position(|placed| placed.node.id == id).unwrap();
+        let (one, seen) = (last(nodes, "t1"), last(nodes, "t2-result"));
+        nodes[one] = amended(&nodes[one], "another");
+        let more = context_runtime::Message::text(Role::Assistant, "more");
+        let parent = nodes[seen].node.id.clone();
+        nodes.push(Placed::new(Node::new("n", more, Timestamp::default()), Some(parent), 9));
+        let root = context_runtime::Message::text(Role::User, "elsewhere");
+        nodes.push(Placed::new(Node::new("r", root, Timestamp::default()), None, 0));
+    });
+    let back = values(&back).remove(0);
+    let plain = |text: &str| json!({"node_type": "Thought", "description": text, "children": []});
+    let root = &back["tree"]["tree"];
+    assert_eq!(root["children"][1], plain("another"));
+    assert_eq!(root["children"][0]["children"][0]["children"], json!([plain("more")]));
+    assert_eq!(back["answer_generation"], file["answer_generation"]);
+    assert_eq!(said, ["unrepresentable at r: left out: a tree has one root"]);
 }
 
 fn any_node() -> impl Strategy<Value = Value> {
@@ -140,7 +163,7 @@ proptest! {
     #[test]
     fn any_tree_comes_back(root in any_node(), rest in proptest::option::of("\\PC{0,4}")) {
         let file = json!({"a": rest, "tree": {"tree": root, "size": 1}, "answer_generation": rest});
-        let passed = pass(&input("a.json", file.to_string()), From::Toolbench).unwrap();
+        let passed = pass(&input("a.json", file.to_string()), Wire::Toolbench).unwrap();
         prop_assert_eq!(values(&passed.text), [file]);
     }
 }

@@ -31,7 +31,7 @@ fn text(lines: &[Value]) -> String {
 /// The chats of these lines, all of which come back.
 #[track_caller]
 fn chats(lines: &[Value]) -> Vec<Stored> {
-    let passed = pass(&input("a.jsonl", text(lines)), From::Auto).unwrap();
+    let passed = pass(&input("a.jsonl", text(lines)), Wire::Auto).unwrap();
     assert_eq!(values(&passed.text), lines);
     assert_eq!(passed.broken, []);
     passed.chats
@@ -136,7 +136,7 @@ fn a_summary_is_the_title_of_the_session_it_is_about() {
     let titles: Vec<_> = chats.iter().map(|chat| chat.title.as_deref()).collect();
     assert_eq!(titles, [Some("last"), Some("of the second")]);
     // Nothing but summaries is a chat without messages.
-    let alone = pass(&input("a.jsonl", text(&lines[..1])), From::Auto).unwrap();
+    let alone = pass(&input("a.jsonl", text(&lines[..1])), Wire::Auto).unwrap();
     assert_eq!((alone.chats.len(), values(&alone.text)), (1, lines[..1].to_vec()));
 }
 
@@ -205,6 +205,29 @@ fn a_streamed_answer_stays_in_its_pieces() {
     check(&[said("a", None), piece("b", "a", text), piece("c", "b", call)], &[("main", "a b c")]);
 }
 
+#[test]
+fn what_was_added_and_amended_since_follows() {
+    let lines = [said("a", None), said("b", Some("a")), said("c", Some("b"))];
+    let answer = context_runtime::Message::text(Role::Assistant, "new");
+    let (back, said) = changed(&text(&lines), |nodes| {
+        nodes[1] = amended(&nodes[1], "other");
+        let node = Node::new("n", answer, Timestamp::from_micros(1_500_000));
+        nodes.push(Placed::new(node, Some("c".into()), 3));
+    });
+    assert_eq!(said, [] as [&str; 0]);
+    let around = |uuid: &str, parent: &str, kind: &str, timestamp: &str, content: Value| {
+        json!({"type": kind, "uuid": uuid, "parentUuid": parent, "isSidechain": false, "sessionId": "s",
+               "timestamp": timestamp, "message": {"role": kind, "content": content}})
+    };
+    let expected = [
+        lines[0].clone(),
+        lines[2].clone(),
+        around("b", "a", "user", "2025-06-14T10:00:00.5Z", json!("other")),
+        around("n", "c", "assistant", "1970-01-01T00:00:01.5Z", json!([{"type": "text", "text": "new"}])),
+    ];
+    assert_eq!(values(&back), expected);
+}
+
 /// Lines of every kind that follow anything, with broken ones between them.
 fn any_lines() -> impl Strategy<Value = Vec<Result<Value, String>>> {
     let name = || proptest::option::weighted(0.9, (0usize..12).prop_map(|n| format!("u{n}")));
@@ -242,7 +265,7 @@ proptest! {
         }).collect();
         let good: Vec<_> = lines.iter().filter_map(|line| line.as_ref().ok().cloned()).collect();
         let bad: Vec<_> = (1..).zip(&lines).filter(|(_, line)| line.is_err()).map(|(number, _)| number).collect();
-        match pass(&input("a.jsonl", text), From::ClaudeCode) {
+        match pass(&input("a.jsonl", text), Wire::ClaudeCode) {
             Err(_) => prop_assert!(good.is_empty()),
             Ok(passed) => {
                 prop_assert_eq!(values(&passed.text), good);
