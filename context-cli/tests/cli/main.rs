@@ -5,4 +5,6 @@ mod errors;
 mod files;
 mod harness;
 mod json;
+mod lines;
 mod operator;
+mod trees;
