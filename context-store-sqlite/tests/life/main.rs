@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod lab;
+mod random;
 mod upgrade;
