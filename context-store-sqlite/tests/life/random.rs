@@ -232,7 +232,7 @@ async fn live(steps: Vec<(Step, bool, i64)>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
 
     #[test]
     fn any_life_shows_what_the_reference_shows(steps in steps()) {
