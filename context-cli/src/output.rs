@@ -2,7 +2,8 @@
 
 use std::error::Error as _;
 use std::fmt::{self, Display, Write as _};
-use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::Mutex;
 
 use context_runtime::{Diagnostic, Json, JsonMap};
 use serde::Serialize;
@@ -20,18 +21,28 @@ pub(crate) enum Style {
     Yellow,
 }
 
-/// Standard output.
+/// Standard output, and standard error for what is said beside it.
 pub(crate) struct Output {
     json: bool,
     colour: bool,
-    to: BufWriter<Stdout>,
+    to: Box<dyn Write + Send>,
+    beside: Mutex<Box<dyn Write + Send>>,
 }
 
 impl Output {
     pub(crate) fn new(json: bool) -> Self {
         let stdout = io::stdout();
         let colour = !json && is_coloured(&stdout);
-        Self { json, colour, to: BufWriter::new(stdout) }
+        Self { colour, ..Self::to(json, BufWriter::new(stdout), io::stderr()) }
+    }
+
+    /// Output to elsewhere, without colours.
+    pub(crate) fn to(
+        json: bool,
+        to: impl Write + Send + 'static,
+        beside: impl Write + Send + 'static,
+    ) -> Self {
+        Self { json, colour: false, to: Box::new(to), beside: Mutex::new(Box::new(beside)) }
     }
 
     /// Whether records are wanted and not text.
@@ -51,6 +62,16 @@ impl Output {
         writeln!(self.to, "{line}").map_err(Failure::Write)
     }
 
+    /// Writes text as it is.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
+        self.to.write_all(text.as_bytes()).map_err(Failure::Write)
+    }
+
+    /// Whether text can be set off by colours.
+    pub(crate) fn is_coloured(&self) -> bool {
+        self.colour
+    }
+
     /// Sets text off, if colours are wanted.
     pub(crate) fn paint<T: Display>(&self, style: Style, text: T) -> Painted<T> {
         Painted { style: self.colour.then_some(style), text }
@@ -58,9 +79,9 @@ impl Output {
 
     /// Says something beside the output.
     pub(crate) fn note(&self, text: impl Display) {
-        if !self.json {
+        if let (false, Ok(mut beside)) = (self.json, self.beside.lock()) {
             // A note nobody can read is no reason to fail.
-            let _ = writeln!(io::stderr(), "note: {text}");
+            let _ = writeln!(beside, "note: {text}");
         }
     }
 
@@ -119,6 +140,12 @@ pub(crate) fn report(failure: &Failure, json: bool) {
     let text = if json { as_json(failure) } else { as_text(failure, is_coloured(&stderr)) };
     // There is nowhere else to say it.
     let _ = writeln!(stderr, "{text}");
+}
+
+/// What a person reads about a failure, without colours.
+#[cfg(test)]
+pub(crate) fn told(failure: &Failure) -> String {
+    as_text(failure, false)
 }
 
 fn as_json(failure: &Failure) -> String {
