@@ -88,7 +88,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let mut dots: Vec<_> = nodes.iter().map(|placed| dot(placed, &marks)).collect();
     // A branch without messages has no place in the graph.
     let empty = |branch: &&Branch| branch.head.is_none();
-    let empty: Vec<_> = branches.iter().filter(empty).map(|branch| name(branch)).collect();
+    let empty: Vec<_> = branches.iter().filter(empty).map(name).collect();
     match format {
         Format::Text | Format::Json => {
             for line in draw(&dots) {

@@ -7,7 +7,7 @@ use super::Scene;
 
 #[test]
 fn every_form_of_drawing() {
-    let message = |i: usize| json!({"role": if i % 2 == 0 { "user" } else { "assistant" }, "content": format!("\"{i}\"]; <b>")});
+    let message = |i: usize| json!({"role": if i.is_multiple_of(2) { "user" } else { "assistant" }, "content": format!("\"{i}\"]; <b>")});
     let scene = Scene::with_chat("long", &json!((0..12).map(message).collect::<Vec<_>>()));
     let _moved = scene.records("fork long --at m6 --name \"]-->x");
     let _set = scene.records("checkpoint long {half} --at m3");
