@@ -12,11 +12,13 @@
 mod branches;
 mod bytes;
 mod commit;
+mod cut;
 mod listing;
 mod search;
 
 use std::collections::{BTreeMap, HashMap};
 
+use self::cut::Cut;
 use crate::store::check_page;
 use crate::{
     Branch, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatSize, ChatSummary, Checkpoint, CheckpointName,
@@ -102,9 +104,20 @@ impl ChatState {
             ChainEnd::Branch(name) => self.branch("chain", name)?.head.as_ref(),
             ChainEnd::Message(id) => Some(&self.placed("chain", id)?.node.id),
         };
-        let nodes = self.path(head)?.into_iter().map(|placed| placed.node.clone());
         let edition = (self.number << 32) + self.changes;
-        Ok(window.of(&Chain::from_nodes(0, nodes).with_edition(edition)))
+        let mut cut = Cut::of(window, edition);
+        let (mut nodes, mut next, mut skipped) = (Vec::new(), head, 0);
+        while let Some(id) = next {
+            let placed = self.placed("chain", id)?;
+            if cut.is_before(&placed.node) {
+                skipped = placed.depth + 1;
+                break;
+            }
+            nodes.push(placed.node.clone());
+            next = placed.parent.as_ref();
+        }
+        nodes.reverse();
+        Ok(Chain::from_nodes(skipped, nodes).with_edition(edition))
     }
 
     /// Messages by id: one slot per id.
