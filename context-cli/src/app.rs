@@ -118,15 +118,34 @@ impl App {
         if says_yes(&mut stdin.lock(), &mut stderr, question) { Ok(()) } else { Err(Failure::Declined) }
     }
 
+    /// Does work that cannot be asked to stop, unless Ctrl-C comes first. Such work leaves all of what it does or
+    /// nothing when it is dropped.
+    pub(crate) async fn unless_interrupted<T>(
+        &self,
+        operation: &'static str,
+        work: impl Future<Output = context_runtime::Result<T>>,
+    ) -> Result<T, Failure> {
+        let interrupt = self.interrupt();
+        tokio::select! {
+            result = work => Ok(result?),
+            () = interrupt.cancelled() => {
+                Err(Error::new(ErrorKind::Cancelled, operation, "cancelled by the caller").into())
+            }
+        }
+    }
+
     /// A signal that is raised by Ctrl-C, for work that asks between two steps; a second Ctrl-C ends the process.
     /// Everything else may be killed at any time, because what is written is written in whole commits.
     pub(crate) fn interrupt(&self) -> CancelSignal {
         let source = CancelSource::new();
         let signal = source.signal();
+        let json = self.out.is_json();
         tokio::spawn(async move {
             if tokio::signal::ctrl_c().await.is_ok() {
                 source.cancel();
-                let _ = writeln!(std::io::stderr(), "stopping; press Ctrl-C again to stop at once");
+                if !json {
+                    let _ = writeln!(std::io::stderr(), "stopping; press Ctrl-C again to stop at once");
+                }
             }
             if tokio::signal::ctrl_c().await.is_ok() {
                 std::process::exit(INTERRUPTED.into());

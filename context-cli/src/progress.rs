@@ -1,5 +1,6 @@
 //! Showing that long work goes on: on standard error, on a terminal, and never beside JSON.
 
+use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -15,20 +16,20 @@ pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
     /// Work of unknown length.
-    pub(crate) fn spinner(out: &Output, what: &'static str) -> Self {
+    pub(crate) fn spinner(out: &Output, what: impl Into<Cow<'static, str>>) -> Self {
         let bar = ProgressBar::with_draw_target(None, target(out));
         let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
         Self::show(bar, style.ok(), what)
     }
 
     /// Work of this many steps.
-    pub(crate) fn bar(out: &Output, steps: usize, what: &'static str) -> Self {
+    pub(crate) fn bar(out: &Output, steps: usize, what: impl Into<Cow<'static, str>>) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps as u64), target(out));
         let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {eta}");
         Self::show(bar, style.ok(), what)
     }
 
-    fn show(bar: ProgressBar, style: Option<ProgressStyle>, what: &'static str) -> Self {
+    fn show(bar: ProgressBar, style: Option<ProgressStyle>, what: impl Into<Cow<'static, str>>) -> Self {
         if let Some(style) = style {
             bar.set_style(style);
         }
@@ -39,9 +40,9 @@ impl Progress {
         Self(bar)
     }
 
-    /// One step is done.
-    pub(crate) fn step(&self) {
-        self.0.inc(1);
+    /// So many steps are done.
+    pub(crate) fn advance(&self, steps: usize) {
+        self.0.inc(steps as u64);
     }
 
     /// The work is done.

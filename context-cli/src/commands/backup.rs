@@ -41,7 +41,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         return Err(Failure::Exists { file });
     }
     let working = Progress::spinner(&app.out, "writing the backup");
-    maintenance(&*store, "backup")?.backup(&args.file).await?;
+    let work = maintenance(&*store, "backup")?.backup(&args.file);
+    app.unless_interrupted("backup", work).await?;
     working.done();
     let bytes = std::fs::metadata(&args.file).map_err(|error| {
         Error::new(context_runtime::ErrorKind::Unavailable, "backup", "the new file cannot be looked at")

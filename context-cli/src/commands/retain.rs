@@ -105,7 +105,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         } else {
             interrupt.check("retain")?;
             let gone = removal.run(&*store, app.now()).await?;
-            working.step();
+            working.advance(1);
             if gone { "removed" } else { "kept" }
         };
         if status != "kept" {

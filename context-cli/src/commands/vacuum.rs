@@ -28,7 +28,7 @@ struct VacuumRecord {
 pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store().await?;
     let working = Progress::spinner(&app.out, "vacuuming");
-    let sizes = maintenance(&*store, "vacuum")?.vacuum().await?;
+    let sizes = app.unless_interrupted("vacuum", maintenance(&*store, "vacuum")?.vacuum()).await?;
     working.done();
     let (before, after) = (sizes.before, sizes.after);
     if app.out.is_json() {

@@ -4,5 +4,8 @@ mod data;
 mod errors;
 mod files;
 mod harness;
+#[cfg(unix)]
+mod interrupt;
 mod json;
+mod keeping;
 mod operator;
