@@ -25,6 +25,8 @@ pub(crate) enum Style {
 pub(crate) struct Output {
     json: bool,
     colour: bool,
+    /// Whether it is no reason to stop that nobody reads any more.
+    outlives: bool,
     to: Box<dyn Write + Send>,
     beside: Mutex<Box<dyn Write + Send>>,
 }
@@ -42,7 +44,21 @@ impl Output {
         to: impl Write + Send + 'static,
         beside: impl Write + Send + 'static,
     ) -> Self {
-        Self { json, colour: false, to: Box::new(to), beside: Mutex::new(Box::new(beside)) }
+        let (colour, outlives) = (false, false);
+        Self { json, colour, outlives, to: Box::new(to), beside: Mutex::new(Box::new(beside)) }
+    }
+
+    /// From here on the command does its work to the end even if nobody reads what it says: half of it done is not
+    /// what `context retain | head -1` means.
+    pub(crate) fn outlive_reader(&mut self) {
+        self.outlives = true;
+    }
+
+    fn written(&self, result: io::Result<()>) -> Result<(), Failure> {
+        match result {
+            Err(error) if self.outlives && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result.map_err(Failure::Write),
+        }
     }
 
     /// Whether records are wanted and not text.
@@ -59,12 +75,14 @@ impl Output {
 
     /// Writes a line.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Failure> {
-        writeln!(self.to, "{line}").map_err(Failure::Write)
+        let result = writeln!(self.to, "{line}");
+        self.written(result)
     }
 
     /// Writes text as it is.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
-        self.to.write_all(text.as_bytes()).map_err(Failure::Write)
+        let result = self.to.write_all(text.as_bytes());
+        self.written(result)
     }
 
     /// Whether text can be set off by colours.
@@ -91,7 +109,8 @@ impl Output {
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
-        self.to.flush().map_err(Failure::Write)
+        let result = self.to.flush();
+        self.written(result)
     }
 }
 
@@ -187,4 +206,29 @@ fn as_text(failure: &Failure, colour: bool) -> String {
         let _ = write!(text, "\n  {advice}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Gone;
+
+    impl Write for Gone {
+        fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_stops_reading_but_not_removing() {
+        let mut out = Output::to(false, Gone, Gone);
+        assert!(out.line("x").is_err_and(|failure| failure.is_closed_pipe()));
+        out.outlive_reader();
+        assert!(out.line("x").is_ok() && out.text("x").is_ok() && out.flush().is_ok());
+    }
 }

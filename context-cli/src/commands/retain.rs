@@ -97,6 +97,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let looking = Progress::spinner(&app.out, "looking");
     let removals = policy.plan(&*store, &app.user, app.now(), &interrupt).await?;
     looking.done();
+    if !args.dry_run {
+        app.out.outlive_reader();
+    }
     let (mut chats, mut branches) = (0, 0);
     let working = Progress::bar(&app.out, removals.len(), "removing");
     for removal in &removals {
@@ -153,14 +156,12 @@ fn write(app: &mut App, args: &Args, removal: &Removal, status: &'static str) ->
 /// Why something goes, in the words of the command line.
 fn reason(args: &Args, removal: &Removal) -> String {
     let idle = if removal.branch.is_some() { &args.branches_older_than } else { &args.older_than };
+    let limit = |given: Option<&String>| given.map_or("the limit", String::as_str).to_owned();
     match removal.reason {
-        RemovalReason::Idle => {
-            format!("longer ago than {}", idle.as_ref().map_or("allowed", |given| given.text.as_str()))
-        }
-        RemovalReason::Count => format!("only {} stay", count(args.keep.unwrap_or_default(), "chat")),
+        RemovalReason::Idle => format!("older than {}", limit(idle.as_ref().map(|given| &given.text))),
+        RemovalReason::Count => format!("beyond the newest {}", args.keep.unwrap_or_default()),
         RemovalReason::Bytes => {
-            let most = args.max_bytes.as_ref().map_or("the limit", |given| given.text.as_str());
-            format!("later ones take {most}")
+            format!("beyond {}", limit(args.max_bytes.as_ref().map(|given| &given.text)))
         }
         _ => "by the rules".to_owned(),
     }

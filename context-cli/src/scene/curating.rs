@@ -102,6 +102,8 @@ fn redacted_content_is_gone_and_its_place_stays() {
             "redact trip m3 m9",
             "redact trip m3 m4 m5",
             "redact trip m6 --delete",
+            "redact trip m1",
+            "chats",
             "log trip --branch main",
             "show trip m4",
             "verify",
@@ -109,6 +111,7 @@ fn redacted_content_is_gone_and_its_place_stays() {
     );
     let everything = scene.show(&["export trip --branch main --to openai", "prompt trip --branch main"]);
     assert!(!everything.contains("4242") && everything.contains("Window or aisle?"), "{everything}");
+    assert!(!everything.contains("Lisbon"), "{everything}");
     let records = scene.records("redact trip m1 m2");
     assert_eq!(records[1], json!({"v": 1, "chat": "trip", "message": "m2", "status": "redacted"}));
 }
