@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Bench, context, values};
 
-/// Conversations in one file: enough that the records of the first do not fit into a pipe with those of the last.
-const CHATS: usize = 1500;
+/// Conversations in one file. With a name this long, their records are more than the pipe and all buffers hold.
+const CHATS: usize = 600;
 
 fn interrupt(child: &Child) {
     kill_process(Pid::from_child(child), Signal::INT).expect("the child is still there");
@@ -22,8 +22,9 @@ fn an_interrupted_import_is_whole_as_far_as_it_came_and_can_be_repeated() {
     let text = "words ".repeat(20);
     let conversation = |i: usize| json!({"messages": [{"role": "user", "content": format!("{text}{i}")}]});
     let file = Value::from((0..CHATS).map(conversation).collect::<Vec<_>>());
-    bench.file("many.json", file.to_string());
-    let mut child = context(bench.path(), &["--json", "import", "many.json"])
+    let name = format!("{}.json", "many".repeat(30));
+    bench.file(&name, file.to_string());
+    let mut child = context(bench.path(), &["--json", "import", &name])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -39,17 +40,17 @@ fn an_interrupted_import_is_whole_as_far_as_it_came_and_can_be_repeated() {
     assert_eq!(output.status.code(), Some(130), "{err}");
     assert_eq!(values(&err)[0]["error"]["kind"], "cancelled");
 
-    let name = |record: &Value| record["chat"].as_str().expect("a name").to_owned();
-    let acknowledged: HashSet<_> = values(&said).iter().map(name).collect();
-    let stored: HashSet<_> = bench.records("chats").iter().map(name).collect();
+    let chat = |record: &Value| record["chat"].as_str().expect("a name").to_owned();
+    let acknowledged: HashSet<_> = values(&said).iter().map(chat).collect();
+    let stored: HashSet<_> = bench.records("chats").iter().map(chat).collect();
     assert!(acknowledged.is_subset(&stored));
     assert!(stored.len() < CHATS, "it was stopped");
     assert_eq!(bench.records("verify")[0]["findings"], json!([]));
 
-    let again = bench.records("import many.json");
+    let again = bench.records(&format!("import {name}"));
     assert_eq!(again.len(), CHATS);
     let is_unchanged = |record: &&Value| record["status"] == "unchanged";
-    let unchanged: HashSet<_> = again.iter().filter(is_unchanged).map(name).collect();
+    let unchanged: HashSet<_> = again.iter().filter(is_unchanged).map(chat).collect();
     assert!(acknowledged.is_subset(&unchanged));
     assert_eq!(bench.records("chats").len(), CHATS);
     assert_eq!(bench.records("verify")[0]["findings"], json!([]));
