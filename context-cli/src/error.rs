@@ -26,6 +26,9 @@ pub(crate) enum Failure {
     /// A file, or a line of it, that is no JSON.
     #[error("{file} is not JSON: {}", reason(.source))]
     Syntax { file: String, line: usize, column: usize, source: serde_json::Error },
+    /// A line of a file that is broken.
+    #[error("line {line} of {file} is broken: {problem}")]
+    Line { file: String, line: usize, problem: String },
     /// JSON that is no transcript.
     #[error("{file} is not a transcript we know: {problem}")]
     Form { file: String, line: usize, problem: &'static str },
@@ -172,6 +175,7 @@ impl Failure {
             Self::Syntax { source, .. } => reason(source),
             Self::Form { problem, .. } => (*problem).to_owned(),
             Self::NotText { .. } => "it is not UTF-8 text".to_owned(),
+            Self::Line { problem, .. } => problem.clone(),
             Self::Message { source, .. } => source.to_string(),
             other => other.to_string(),
         }
