@@ -10,7 +10,7 @@ use context_runtime::{Error, ErrorKind, RenderError};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// From a store or the engine.
-    #[error("{}", .0.message())]
+    #[error("{}", said(.0))]
     Store(#[from] Error),
     /// A store that would have to be made.
     #[error("there is no store at {url}")]
@@ -74,6 +74,14 @@ fn reason(error: &serde_json::Error) -> String {
     }
 }
 
+/// What a store said; and which one it was, if it cannot be opened.
+fn said(error: &Error) -> String {
+    match error.get("path") {
+        Some(path) if error.operation() == "open" => format!("cannot open {path}: {}", error.message()),
+        _ => error.message().to_owned(),
+    }
+}
+
 fn store_advice(error: &Error) -> Option<&'static str> {
     let about = |key| error.get(key).is_some();
     Some(match error.kind() {
@@ -89,6 +97,9 @@ fn store_advice(error: &Error) -> Option<&'static str> {
         ErrorKind::Conflict => "somebody else was faster: look again, then repeat",
         ErrorKind::Unavailable | ErrorKind::Timeout => "nothing was changed; try again",
         ErrorKind::Corrupt => "`context verify` says what else is broken",
+        ErrorKind::Unsupported if about("schema") => {
+            "the file was not changed · upgrade the program, or open a backup from before the upgrade"
+        }
         ErrorKind::Cancelled => "what was written is whole; run it again to go on",
         _ => return None,
     })
