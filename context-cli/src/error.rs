@@ -3,8 +3,10 @@
 use std::io;
 use std::process::ExitCode;
 
-use context_runtime::openai::WireError;
+use context_runtime::wire::WireError;
 use context_runtime::{Error, ErrorKind, RenderError};
+
+use crate::app::INTERRUPTED;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +53,18 @@ pub(crate) enum Failure {
     /// Kept facts about the source that a newer program wrote.
     #[error("chat {chat} was imported by a newer program: its source has version {version}")]
     NewerSource { chat: String, version: u32 },
+    /// The branch that is worked on, which cannot go.
+    #[error("branch {branch} is the one that is worked on")]
+    ActiveBranch { branch: String },
+    /// Something that does not come back, and nobody has said yes to.
+    #[error("this needs a yes: {question}")]
+    Unconfirmed { question: String },
+    /// Somebody has said no.
+    #[error("nothing was done")]
+    Declined,
+    /// A file that must not exist.
+    #[error("{file} exists")]
+    Exists { file: String },
     /// The command line asks for something that makes no sense.
     #[error("{0}")]
     Usage(String),
@@ -101,6 +115,9 @@ fn store_advice(error: &Error) -> Option<&'static str> {
             "the file was not changed · upgrade the program, or open a backup from before the upgrade"
         }
         ErrorKind::Cancelled => "what was written is whole; run it again to go on",
+        ErrorKind::Unsupported if error.operation() == "search" => {
+            "`context log` and `context export` show messages to look through"
+        }
         _ => return None,
     })
 }
@@ -115,7 +132,8 @@ impl Failure {
                 ErrorKind::NotFound.as_str()
             }
             Self::Taken { .. } => ErrorKind::Conflict.as_str(),
-            Self::Usage(_) => "usage",
+            Self::Declined => ErrorKind::Cancelled.as_str(),
+            Self::Usage(_) | Self::Unconfirmed { .. } => "usage",
             Self::Read { .. } | Self::Write(_) | Self::Runtime(_) => "io",
             Self::Source { .. } => ErrorKind::Corrupt.as_str(),
             Self::NewerSource { .. } => ErrorKind::Unsupported.as_str(),
@@ -151,9 +169,22 @@ impl Failure {
                 vec![("file", file.clone()), ("line", line.to_string()), ("fragment", index.to_string())]
             }
             Self::Taken { chat, file } => vec![("chat", chat.clone()), ("file", file.clone())],
+            Self::ActiveBranch { branch } => vec![("branch", branch.clone())],
+            Self::Exists { file } => vec![("file", file.clone())],
             Self::Ambiguous { text, .. } => vec![("message", text.clone())],
             Self::Source { chat, .. } | Self::NewerSource { chat, .. } => vec![("chat", chat.clone())],
             _ => Vec::new(),
+        }
+    }
+
+    /// What is wrong with a part of a file, without naming the file.
+    pub(crate) fn problem(&self) -> String {
+        match self {
+            Self::Syntax { source, .. } => reason(source),
+            Self::Form { problem, .. } => (*problem).to_owned(),
+            Self::NotText { .. } => "it is not UTF-8 text".to_owned(),
+            Self::Message { source, .. } => source.to_string(),
+            other => other.to_string(),
         }
     }
 
@@ -166,7 +197,7 @@ impl Failure {
             }
             Self::Form { .. } => Some(
                 "expected a list of messages, an object with `messages`, `history` or `traj`, a list of such \
-                 objects, or JSON Lines of either",
+                 objects, JSON Lines of either, a session of Claude Code or an answer tree of ToolBench",
             ),
             Self::Syntax { .. } | Self::NotText { .. } | Self::Message { .. } => {
                 Some("nothing of this file was imported")
@@ -174,13 +205,22 @@ impl Failure {
             Self::Taken { .. } => Some("give the import another name with --chat, or delete that chat first"),
             Self::NewerSource { .. } => Some("upgrade this program"),
             Self::Ambiguous { .. } => Some("write more of the id"),
+            Self::ActiveBranch { .. } => {
+                Some("go to another one first: `context branches CHAT --switch NAME`")
+            }
+            Self::Unconfirmed { .. } => Some("say --yes where nobody can be asked"),
+            Self::Exists { .. } => Some("nothing was changed; choose another name or move that file away"),
             Self::Mixed { .. } => Some("choose one with --file NAME, or export one chat at a time"),
             _ => None,
         }
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(if matches!(self, Self::Usage(_)) { 2 } else { 1 })
+        ExitCode::from(match self {
+            Self::Usage(_) | Self::Unconfirmed { .. } => 2,
+            Self::Store(error) if error.kind() == ErrorKind::Cancelled => INTERRUPTED,
+            _ => 1,
+        })
     }
 
     /// Whether nobody reads the output any more.

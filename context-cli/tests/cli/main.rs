@@ -4,5 +4,10 @@ mod data;
 mod errors;
 mod files;
 mod harness;
+#[cfg(unix)]
+mod interrupt;
 mod json;
+mod keeping;
+mod lines;
 mod operator;
+mod trees;
