@@ -12,7 +12,7 @@ use crate::app::INTERRUPTED;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// From a store or the engine.
-    #[error("{}", .0.message())]
+    #[error("{}", said(.0))]
     Store(#[from] Error),
     /// A store that would have to be made.
     #[error("there is no store at {url}")]
@@ -91,6 +91,14 @@ fn reason(error: &serde_json::Error) -> String {
     }
 }
 
+/// What a store said; and which one it was, if it cannot be opened.
+fn said(error: &Error) -> String {
+    match error.get("path") {
+        Some(path) if error.operation() == "open" => format!("cannot open {path}: {}", error.message()),
+        _ => error.message().to_owned(),
+    }
+}
+
 fn store_advice(error: &Error) -> Option<&'static str> {
     let about = |key| error.get(key).is_some();
     Some(match error.kind() {
@@ -106,6 +114,9 @@ fn store_advice(error: &Error) -> Option<&'static str> {
         ErrorKind::Conflict => "somebody else was faster: look again, then repeat",
         ErrorKind::Unavailable | ErrorKind::Timeout => "nothing was changed; try again",
         ErrorKind::Corrupt => "`context verify` says what else is broken",
+        ErrorKind::Unsupported if about("schema") => {
+            "the file was not changed · upgrade the program, or open a backup from before the upgrade"
+        }
         ErrorKind::Cancelled => "what was written is whole; run it again to go on",
         ErrorKind::Unsupported if error.operation() == "search" => {
             "`context log` and `context export` show messages to look through"
