@@ -19,9 +19,9 @@ use crate::error::{Fault, Result};
 use crate::messages::{Spot, amend, find, nodes_at};
 use crate::place::{branch_of, place, signed};
 use crate::routes::Route;
-use crate::rows::message_id;
+use crate::rows::{length, message_id};
 use crate::scope::chat_no;
-use crate::{fragments, sql};
+use crate::{fragments, sql, words};
 
 const OPERATION: &str = "commit";
 
@@ -35,13 +35,14 @@ pub(crate) async fn commit(
     {
         return Ok(CommitOutcome::Applied(committed));
     }
+    let full_text = writer.full_text;
     let mut transaction = writer.begin().await?;
     let (outcome, route) = match decide(&mut transaction, &commit).await? {
         Decision::Answer(outcome) => {
             transaction.rollback().await?;
             return Ok(outcome);
         }
-        Decision::Write(plan) => write(&mut transaction, &commit, plan).await?,
+        Decision::Write(plan) => write(&mut transaction, &commit, plan, full_text).await?,
     };
     transaction.commit().await?;
     if let (Some(branch), Some(route)) = (&outcome.branch, route) {
@@ -221,10 +222,14 @@ async fn write(
     connection: &mut SqliteConnection,
     commit: &Commit,
     plan: Plan,
+    full_text: bool,
 ) -> Result<(Committed, Option<Route>)> {
     let chat = plan.chat;
     for (node, place) in commit.amendments.iter().zip(plan.amended) {
         amend(connection, chat, place, node, commit.at).await?;
+        if full_text {
+            words::reindex(connection, &commit.chat.user, place, node).await?;
+        }
     }
     if !commit.amendments.is_empty() {
         sqlx::query(sql::AMEND_CHAT).bind(chat).execute(&mut *connection).await?;
@@ -233,7 +238,7 @@ async fn write(
         Aim::None => (Committed::new(None, None), None),
         Aim::At { name, branch, own } => {
             let route = Route { chat, branch, own, head: commit.base().cloned() };
-            let route = add_nodes(connection, route, commit).await?;
+            let route = add_nodes(connection, route, commit, full_text).await?;
             (Committed::new(Some(name), route.head.clone()), Some(route))
         }
         Aim::New { name, parent } => {
@@ -242,7 +247,7 @@ async fn write(
             let parent = parent.map(|parent| parent.place);
             let branch = chats::create_branch(connection, chat, &name, parent, base, at, commit.at).await?;
             let route = Route { chat, branch, own: 0, head: at.cloned() };
-            let route = add_nodes(connection, route, commit).await?;
+            let route = add_nodes(connection, route, commit, full_text).await?;
             if matches!(commit.target, Target::Fork { activate: true, .. }) {
                 sqlx::query(sql::ACTIVATE).bind(chat).bind(name.as_str()).execute(&mut *connection).await?;
             }
@@ -267,7 +272,12 @@ async fn write(
 }
 
 /// Adds the new messages behind the end of a branch and returns its new end.
-async fn add_nodes(connection: &mut SqliteConnection, end: Route, commit: &Commit) -> Result<Route> {
+async fn add_nodes(
+    connection: &mut SqliteConnection,
+    end: Route,
+    commit: &Commit,
+    full_text: bool,
+) -> Result<Route> {
     let Some(head) = commit.nodes.last() else { return Ok(end) };
     let (chat, branch) = (end.chat, end.branch);
     let ids = commit.nodes.iter().map(|node| &node.id);
@@ -298,6 +308,10 @@ async fn add_nodes(connection: &mut SqliteConnection, end: Route, commit: &Commi
         if full || i + 1 == commit.nodes.len() {
             let add = sqlx::query(sql::ADD_RUN).bind(place(branch, own + 1)).bind(std::mem::take(&mut data));
             add.execute(&mut *connection).await?;
+            if full_text {
+                let nodes = &commit.nodes[i + 1 - length(packed)?..=i];
+                words::index(connection, &commit.chat.user, place(branch, own + 1), nodes).await?;
+            }
             Merge::after(own, own + packed).run(connection, branch, own + 1).await?;
             own += packed;
             packed = 0;

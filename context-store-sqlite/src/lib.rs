@@ -58,6 +58,7 @@ mod config;
 mod connections;
 mod error;
 mod fragments;
+mod group;
 mod messages;
 mod place;
 mod read;
@@ -65,8 +66,10 @@ mod routes;
 mod rows;
 mod schema;
 mod scope;
+mod search;
 mod sql;
 mod store;
+mod words;
 
 pub use config::SqliteConfig;
 pub use store::SqliteStore;

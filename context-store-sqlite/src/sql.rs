@@ -20,9 +20,10 @@ macro_rules! chat_no {
     };
 }
 
-macro_rules! amended {
+/// The edition of the chat's messages: it counts from elsewhere in every chat there ever was.
+macro_rules! edition {
     () => {
-        "(SELECT amended FROM chat WHERE user = ?1 AND id = ?2)"
+        "(SELECT (no << 32) + amended FROM chat WHERE user = ?1 AND id = ?2)"
     };
 }
 
@@ -60,7 +61,7 @@ macro_rules! whole {
                SELECT b.no << 32, p.parent, b.parent FROM piece p JOIN branch b ON b.no = p.parent >> 32
              )
              SELECT p.cut, r.pos, r.data, ",
-            amended!(),
+            edition!(),
             " FROM piece p LEFT JOIN run r ON r.pos BETWEEN p.lo AND p.cut"
         )
     };
@@ -78,7 +79,7 @@ macro_rules! window {
                SELECT b.no << 32, p.parent, b.base, b.parent, p.want, ", $($start)*!("p.parent", "p.want"), "
                FROM piece p JOIN branch b ON b.no = p.parent >> 32 WHERE p.start IS NULL
              )
-             SELECT p.cut, r.pos, r.data, ", amended!(), ", p.start, p.base FROM piece p
+             SELECT p.cut, r.pos, r.data, ", edition!(), ", p.start, p.base FROM piece p
              LEFT JOIN run r ON r.pos <= p.cut AND r.pos >= CASE
                WHEN p.start IS NULL THEN p.lo
                WHEN p.start > p.cut THEN 0x7fffffffffffffff
@@ -111,7 +112,47 @@ macro_rules! from_message {
     ($cut:expr, $want:expr) => {
         concat!(
             "(SELECT a.pos + 1 FROM node a WHERE a.chat = b.chat AND a.id = ?4 AND a.pos > (b.no << 32) AND a.pos <= ",
-            $cut, " AND ?5 = ", amended!(), ")"
+            $cut, " AND ?5 = ", edition!(), ")"
+        )
+    };
+}
+
+macro_rules! row {
+    () => {
+        "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    };
+}
+/// How many values a row of `append_row` has.
+pub(crate) const ROW_VALUES: usize = 9;
+
+macro_rules! row_words {
+    () => {
+        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    };
+}
+/// The same in a file with full text.
+pub(crate) const ROW_WORDS_VALUES: usize = 13;
+
+macro_rules! times_4 {
+    ($rows:expr) => {
+        concat!($rows, ", ", $rows, ", ", $rows, ", ", $rows)
+    };
+}
+
+/// The best hits of the words ?1 in a range of places, better or newer than the hit of score ?2 at ?3. A score is
+/// lower for better hits. User ?4 is asked for by the chat's row, whatever the index finds.
+macro_rules! hits {
+    ($with:expr, $join:expr, $range:expr) => {
+        concat!(
+            $with,
+            " SELECT words.rowid AS place, bm25(words) AS score, c.id, c.user
+              FROM words ",
+            $join,
+            " CROSS JOIN branch b ON b.no = words.rowid >> 32 CROSS JOIN chat c ON c.no = b.chat
+              WHERE words MATCH ?1 AND c.user = ?4 ",
+            $range,
+            " AND (?2 IS NULL OR bm25(words) > ?2 OR bm25(words) = ?2 AND words.rowid < ?3)
+              ORDER BY score, place DESC LIMIT ?5"
         )
     };
 }
@@ -162,6 +203,15 @@ statements! {
     APPEND_ONE = "INSERT INTO append_one VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     APPEND_TWO = "INSERT INTO append_two VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     APPEND = "INSERT INTO append VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    APPEND_WORDS = "INSERT INTO append VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    APPEND_ROW = concat!("INSERT INTO append_row VALUES ", row!());
+    APPEND_4 = concat!("INSERT INTO append_row VALUES ", times_4!(row!()));
+    APPEND_16 = concat!("INSERT INTO append_row VALUES ", times_4!(times_4!(row!())));
+    APPEND_64 = concat!("INSERT INTO append_row VALUES ", times_4!(times_4!(times_4!(row!()))));
+    APPEND_ROW_WORDS = concat!("INSERT INTO append_row VALUES ", row_words!());
+    APPEND_4_WORDS = concat!("INSERT INTO append_row VALUES ", times_4!(row_words!()));
+    APPEND_16_WORDS = concat!("INSERT INTO append_row VALUES ", times_4!(times_4!(row_words!())));
+    APPEND_64_WORDS = concat!("INSERT INTO append_row VALUES ", times_4!(times_4!(times_4!(row_words!()))));
     MERGE = "INSERT INTO merge VALUES (?1, ?2)";
     ADD_RUN = "INSERT INTO run (pos, data) VALUES (?1, ?2)";
     ADD_NODE = "INSERT INTO node (chat, id, pos) VALUES (?1, ?2, ?3)";
@@ -190,21 +240,46 @@ statements! {
         SELECT b.no << 32, p.parent, b.parent FROM piece p JOIN branch b ON b.no = p.parent >> 32)
         SELECT lo, cut FROM piece";
 
+    // Full text.
+    HAS_WORDS = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'words'";
+    /// The words of messages from place ?1 on, as `append` takes them.
+    INDEX_WORDS = "INSERT INTO index_words SELECT ?1 + key, value ->> 0, value ->> 1
+        FROM json_each(?2) WHERE type = 'array'";
+    RUNS_OF_USERS = "SELECT r.pos, c.user, r.data FROM run r
+        CROSS JOIN branch b ON b.no = r.pos >> 32 CROSS JOIN chat c ON c.no = b.chat
+        WHERE r.pos > ?1 ORDER BY r.pos LIMIT 64";
+    FORGET_WORDS = "DELETE FROM words WHERE rowid BETWEEN ?1 AND ?2";
+    /// The places in a range of which there are words.
+    WITH_WORDS = "SELECT rowid FROM words WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid";
+    HAS_PHRASE = "SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = ?2";
+    HITS_OF_USER = hits!("", "", "");
+    HITS_OF_CHAT = hits!("", "", "AND b.chat = ?6
+        AND words.rowid >= (SELECT min(no) FROM branch WHERE chat = ?6) << 32
+        AND words.rowid < ((SELECT max(no) FROM branch WHERE chat = ?6) + 1) << 32");
+    HITS_OF_BRANCH = hits!(
+        "WITH RECURSIVE piece (lo, cut, parent) AS (
+           SELECT no << 32, (no << 32) + own, parent FROM branch WHERE chat = ?6 AND name = ?7
+           UNION ALL
+           SELECT b.no << 32, p.parent, b.parent FROM piece p JOIN branch b ON b.no = p.parent >> 32)",
+        "CROSS JOIN piece p ON p.lo >> 32 = words.rowid >> 32 AND words.rowid <= p.cut",
+        "AND b.chat = ?6 AND words.rowid BETWEEN (SELECT min(lo) FROM piece) AND (SELECT max(cut) FROM piece)"
+    );
+
     // Chains.
     /// The whole chain of branch ?3 if it forks from none, as most: without the tables a recursion needs, which
     /// cost more than reading a hundred messages does.
-    OWN = "SELECT (b.no << 32) + b.own, r.pos, r.data, c.amended
+    OWN = "SELECT (b.no << 32) + b.own, r.pos, r.data, (c.no << 32) + c.amended
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3 AND b.parent IS NULL
         LEFT JOIN run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own
         WHERE c.user = ?1 AND c.id = ?2";
-    /// What follows message ?4 if branch ?3 owns it and ?5 commits have amended something.
-    OWN_AFTER = "SELECT (b.no << 32) + b.own, r.pos, r.data, c.amended, a.pos + 1, b.base
+    /// What follows message ?4 if branch ?3 owns it and ?5 is the edition.
+    OWN_AFTER = "SELECT (b.no << 32) + b.own, r.pos, r.data, (c.no << 32) + c.amended, a.pos + 1, b.base
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3
         CROSS JOIN node a ON a.chat = c.no AND a.id = ?4 AND a.pos > b.no << 32 AND a.pos <= (b.no << 32) + b.own
         LEFT JOIN run r ON r.pos <= (b.no << 32) + b.own AND r.pos >= CASE
           WHEN a.pos = (b.no << 32) + b.own THEN 0x7fffffffffffffff
           ELSE (SELECT max(pos) FROM run WHERE pos <= a.pos + 1) END
-        WHERE c.user = ?1 AND c.id = ?2 AND c.amended = ?5";
+        WHERE c.user = ?1 AND c.id = ?2 AND (c.no << 32) + c.amended = ?5";
     WHOLE = of_branch!(whole);
     WHOLE_OF = of_message!(whole);
     LAST = of_branch!(window, { "?4", from_depth });
@@ -234,6 +309,8 @@ statements! {
         SELECT 1 FROM branch b WHERE b.no = r.pos >> 32 AND r.pos & 0xffffffff BETWEEN 1 AND b.own)";
     STRAY_BOUNDARIES = "SELECT pos FROM boundary r WHERE NOT EXISTS (
         SELECT 1 FROM branch b WHERE b.no = r.pos >> 32 AND r.pos & 0xffffffff BETWEEN 1 AND b.own)";
+    STRAY_WORDS = "SELECT rowid FROM words r WHERE NOT EXISTS (
+        SELECT 1 FROM branch b WHERE b.no = r.rowid >> 32 AND r.rowid & 0xffffffff BETWEEN 1 AND b.own)";
     STRAY_NODES = "SELECT pos FROM node n WHERE NOT EXISTS (SELECT 1 FROM chat c WHERE c.no = n.chat)";
 }
 
@@ -248,13 +325,22 @@ mod tests {
     #[tokio::test]
     async fn every_statement_fits_the_schema() {
         let folder = tempfile::tempdir().unwrap();
-        let config = SqliteConfig::new(folder.path().join("s.db"));
-        let connections: Connections = SqliteStore::open(config).await.unwrap().into_connections();
-        let mut writer = connections.writer().await;
+        let config =
+            |full_text| SqliteConfig::new(folder.path().join(format!("{full_text}.db"))).full_text(full_text);
+        let with: Connections = SqliteStore::open(config(true)).await.unwrap().into_connections();
+        let without: Connections = SqliteStore::open(config(false)).await.unwrap().into_connections();
+        let (mut with, mut without) = (with.writer().await, without.writer().await);
         for (name, text) in ALL {
-            if let Err(error) = (&mut writer.connection).prepare(text.into_sql_str()).await {
-                panic!("{name}: {error}\n{text}");
+            // Appends are made for one of the two.
+            let Err(one) = (&mut with.connection).prepare(text.into_sql_str()).await else { continue };
+            let appends = name.starts_with("APPEND") && !name.ends_with("_WORDS");
+            if let Err(error) = (&mut without.connection).prepare(text.into_sql_str()).await {
+                panic!("{name}: {one}, {error}\n{text}");
             }
+            assert!(appends, "{name}: {one}\n{text}");
+        }
+        for (rows, values) in [(row!(), ROW_VALUES), (row_words!(), ROW_WORDS_VALUES)] {
+            assert_eq!(rows.matches('?').count(), values);
         }
     }
 }

@@ -7,15 +7,15 @@ use context_core::{
     Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
     ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor,
     Durability, Erasure, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Page,
-    Placed, Result, Revision, Store, StoreInfo, StoredFragment, Timestamp, UserId, Window, limits,
+    Placed, Result, Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment,
+    Timestamp, UserId, Window, limits,
 };
 
-use crate::append::Append;
 use crate::config::SqliteConfig;
 use crate::connections::Connections;
 use crate::error::Fault;
 use crate::scope::chat_no;
-use crate::{chats, check, commit, fragments, messages, read, sql};
+use crate::{chats, check, fragments, group, messages, read, search, sql};
 
 /// A store in one SQLite file. Keep it behind an `Arc`; every task may use it.
 pub struct SqliteStore(Shared);
@@ -67,6 +67,10 @@ impl Store for SqliteStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.0
+    }
+
+    fn search(&self) -> Option<&dyn SearchStore> {
+        self.0.connections.full_text.then_some(&self.0 as &dyn SearchStore)
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {
@@ -145,9 +149,7 @@ impl HistoryStore for Shared {
 
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
         limits::check_commit(&commit)?;
-        // Packed before the lock is taken.
-        let append = Append::of(&commit);
-        writing!(self, "commit", |writer| commit::commit(writer, commit, append).await)
+        group::commit(&self.connections, commit).await.map_err(|fault| fault.during("commit"))
     }
 
     async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
@@ -233,9 +235,17 @@ impl FragmentStore for Shared {
 }
 
 #[async_trait]
+impl SearchStore for Shared {
+    async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>> {
+        query.check()?;
+        reading!(self, "search", |reader| search::search(reader, query).await)
+    }
+}
+
+#[async_trait]
 impl Maintenance for Shared {
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
-        reading!(self, "check", |reader| check::check(reader, cancel).await)
+        reading!(self, "check", |reader| check::check(reader, self.connections.full_text, cancel).await)
     }
 
     async fn erase_user(&self, _: &UserId, _: &CancelSignal) -> Result<Erasure> {
