@@ -123,6 +123,8 @@ fn options(config: &SqliteConfig) -> SqliteConnectOptions {
         .foreign_keys(true)
         .pragma("mmap_size", "268435456")
         .pragma("cache_size", "-65536")
+        // Four times the usual: pages that change often, as an index's do, are copied into the file less often.
+        .pragma("wal_autocheckpoint", "4000")
         .pragma("temp_store", "MEMORY")
         .statement_cache_capacity(128)
         .row_buffer_size(256)

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};
 use std::task::Poll;
 
@@ -27,7 +28,11 @@ const MOST_BYTES: usize = 4 << 20;
 
 /// Appends that wait for the writer.
 #[derive(Default)]
-pub(crate) struct Queue(StdMutex<VecDeque<Waiting>>);
+pub(crate) struct Queue {
+    waiting: StdMutex<VecDeque<Waiting>>,
+    /// Whether the last ones were several: then the next is probably not alone either.
+    several: AtomicBool,
+}
 
 struct Waiting {
     append: Append,
@@ -40,7 +45,7 @@ type Answer = Result<Committed, Error>;
 impl Queue {
     fn waiting(&self) -> StdGuard<'_, VecDeque<Waiting>> {
         // Entries are put and taken whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn put(&self, append: Append) -> oneshot::Receiver<Answer> {
@@ -52,6 +57,7 @@ impl Queue {
     /// The next few whose callers are still there.
     fn take(&self) -> Vec<Waiting> {
         let mut waiting = self.waiting();
+        self.several.store(waiting.len() > 1, Ordering::Relaxed);
         let mut group: Vec<Waiting> = Vec::new();
         let mut bytes = 0;
         while let Some(next) = waiting.front() {
@@ -69,7 +75,8 @@ impl Queue {
 pub(crate) async fn commit(connections: &Connections, commit: Commit) -> Result<CommitOutcome> {
     // Packed before the lock is taken.
     let append = Append::of(&commit, connections.full_text);
-    if let Some(mut writer) = connections.idle_writer() {
+    let several = connections.queue.several.load(Ordering::Relaxed);
+    if !several && let Some(mut writer) = connections.idle_writer() {
         return commit::commit(&mut writer, commit, append).await;
     }
     let append = match append {
@@ -77,6 +84,10 @@ pub(crate) async fn commit(connections: &Connections, commit: Commit) -> Result<
         append => return commit::commit(&mut *connections.writer().await, commit, append).await,
     };
     let mut answer = connections.queue.put(append);
+    if several {
+        // The others of this moment come first.
+        yield_now().await;
+    }
     let mut writer = match first_of(&mut answer, connections.writer()).await {
         First::Answer(Some(answer)) => return Ok(CommitOutcome::Applied(answer?)),
         First::Answer(None) => connections.writer().await,
@@ -91,6 +102,19 @@ pub(crate) async fn commit(connections: &Connections, commit: Commit) -> Result<
         },
     };
     commit::commit(&mut writer, commit, None).await
+}
+
+/// Lets every other task that is ready go on.
+async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
 }
 
 enum First<'a> {
