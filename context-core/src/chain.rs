@@ -40,6 +40,8 @@ struct Run {
 
 struct RunNodes {
     len: usize,
+    /// How many bytes the bodies have, or all of the packed form.
+    bytes: usize,
     /// The packed form, for a run that came from a store; always readable, [`Chain::from_packed`] checked it.
     packed: Bytes,
     nodes: OnceLock<Vec<Arc<Node>>>,
@@ -47,7 +49,15 @@ struct RunNodes {
 
 impl RunNodes {
     fn of(nodes: Vec<Arc<Node>>) -> Arc<Self> {
-        Arc::new(Self { len: nodes.len(), packed: Bytes::new(), nodes: nodes.into() })
+        let bytes = nodes.iter().map(|node| node.body().bytes().len()).sum();
+        Arc::new(Self { len: nodes.len(), bytes, packed: Bytes::new(), nodes: nodes.into() })
+    }
+
+    /// With its nodes unpacked, as they are sooner or later: they share the packed bytes, if there are some, and
+    /// have fields, an id and counters of their own.
+    fn memory(&self) -> usize {
+        const NODE: usize = size_of::<Node>() + 64;
+        self.bytes + self.len * NODE + size_of::<Self>() + size_of::<Run>()
     }
 
     fn nodes(&self) -> &[Arc<Node>] {
@@ -88,7 +98,12 @@ impl Chain {
         for PackedRun { bytes, take } in runs {
             let len = pack::count(&bytes)?.min(take);
             if len > 0 {
-                chain.push_run(Arc::new(RunNodes { len, packed: bytes, nodes: OnceLock::new() }));
+                chain.push_run(Arc::new(RunNodes {
+                    len,
+                    bytes: bytes.len(),
+                    packed: bytes,
+                    nodes: OnceLock::new(),
+                }));
             }
         }
         Ok(Self(Arc::new(chain)))
@@ -154,6 +169,30 @@ impl Chain {
     /// Where a node is. Looks from the newest on, where what is asked for usually is.
     pub fn position(&self, id: &MessageId) -> Option<usize> {
         self.iter().rev().position(|node| node.id == *id).map(|from_end| self.len() - 1 - from_end)
+    }
+
+    /// How many nodes two chains share from their first one on. Both begin at a root of the same chat, where nodes
+    /// that are equal have equal ones before them: so it looks at few of them.
+    pub fn common_prefix(&self, other: &Self) -> usize {
+        let same = |position: usize| match (self.get(position), other.get(position)) {
+            (Some(a), Some(b)) => a.id == b.id,
+            _ => false,
+        };
+        let (mut shared, mut apart) = (0, self.len().min(other.len()));
+        while shared < apart {
+            let middle = shared + (apart - shared) / 2;
+            if same(middle) {
+                shared = middle + 1;
+            } else {
+                apart = middle;
+            }
+        }
+        shared
+    }
+
+    /// About how many bytes of memory it holds. What it shares with other chains is counted in each.
+    pub fn memory(&self) -> usize {
+        self.0.runs.iter().map(|run| run.nodes.memory()).sum()
     }
 
     /// Adds a node at the end.
@@ -277,6 +316,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn chains_share_what_comes_before_the_fork(shared in 0usize..200, left in 0usize..70, right in 0usize..70) {
+            let path = |from: usize, len: usize| (0..shared).chain(from..from + len).map(node);
+            let (left, right) = (path(1_000, left), path(2_000, right));
+            let chain = |nodes| Chain::from_nodes(0, nodes);
+            prop_assert_eq!(chain(left).common_prefix(&chain(right)), shared);
+        }
+
         #[test]
         fn behaves_like_a_list(
             sizes in proptest::collection::vec(0usize..90, 0..5),

@@ -1,8 +1,8 @@
 //! One chat as plain data: what every operation of the storage seam does to it, without a backend.
 //!
 //! A [`ChatState`] is the reference for stores, and a shortcut for them: a backend that can keep one value per
-//! chat and replace it in a transaction reads the state, lets it do the work and writes it back
-//! ([`ChatState::to_bytes`]). That costs the whole chat for each write, so it suits small chats and first
+//! chat and replace it in a transaction reads the state, lets it do the work and writes it back as
+//! [bytes](ChatState::to_bytes); [`StateStore`](crate::StateStore) is the trait for that. That costs the whole chat for each write, so it suits small chats and first
 //! versions; a store that keeps rows decides the same things in its own terms, and `context-conformance` tells
 //! whether it does.
 //!
@@ -12,11 +12,13 @@
 mod branches;
 mod bytes;
 mod commit;
+mod cut;
 mod listing;
 mod search;
 
 use std::collections::{BTreeMap, HashMap};
 
+use self::cut::Cut;
 use crate::store::check_page;
 use crate::{
     Branch, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatSize, ChatSummary, Checkpoint, CheckpointName,
@@ -102,9 +104,20 @@ impl ChatState {
             ChainEnd::Branch(name) => self.branch("chain", name)?.head.as_ref(),
             ChainEnd::Message(id) => Some(&self.placed("chain", id)?.node.id),
         };
-        let nodes = self.path(head)?.into_iter().map(|placed| placed.node.clone());
         let edition = (self.number << 32) + self.changes;
-        Ok(window.of(&Chain::from_nodes(0, nodes).with_edition(edition)))
+        let mut cut = Cut::of(window, edition);
+        let (mut nodes, mut next, mut skipped) = (Vec::new(), head, 0);
+        while let Some(id) = next {
+            let placed = self.placed("chain", id)?;
+            if cut.is_before(&placed.node) {
+                skipped = placed.depth + 1;
+                break;
+            }
+            nodes.push(placed.node.clone());
+            next = placed.parent.as_ref();
+        }
+        nodes.reverse();
+        Ok(Chain::from_nodes(skipped, nodes).with_edition(edition))
     }
 
     /// Messages by id: one slot per id.

@@ -32,6 +32,10 @@ pub enum DiagnosticCode {
     PendingDropped,
     /// Input has a part the target form cannot hold; it was kept aside or left out.
     Unrepresentable,
+    /// A part of the input is broken or does not fit to the rest; the good parts were kept.
+    BrokenInput,
+    /// A tool call is without its result, or a result without its call.
+    Unpaired,
 }
 
 impl DiagnosticCode {
@@ -42,6 +46,8 @@ impl DiagnosticCode {
             Self::UnreadableMessage => "unreadable_message",
             Self::PendingDropped => "pending_dropped",
             Self::Unrepresentable => "unrepresentable",
+            Self::BrokenInput => "broken_input",
+            Self::Unpaired => "unpaired",
         }
     }
 }

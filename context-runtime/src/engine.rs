@@ -7,9 +7,12 @@
 mod builder;
 mod chat;
 mod context;
+mod curate;
 mod pending;
 mod resolve;
 mod save;
+#[cfg(feature = "cache")]
+mod shared;
 mod travel;
 mod view;
 
@@ -22,8 +25,11 @@ use context_core::{
     BranchName, ChatRef, Clock, CodecRegistry, CommitKey, Diagnostic, Error, Fragment, FragmentId,
     HistoryStore, IdGenerator, MessageId, Renderer, Result, Store,
 };
+pub use curate::{BranchDiff, CherryPicked};
 pub use resolve::Resolved;
 pub use save::{Edits, SaveOutcome, Saved};
+#[cfg(feature = "cache")]
+pub use shared::ChainCache;
 pub use travel::Moved;
 
 use self::context::ContextFragments;
@@ -71,6 +77,8 @@ struct Parts {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
     conflict: ConflictPolicy,
+    #[cfg(feature = "cache")]
+    cache: Option<ChainCache>,
 }
 
 impl Parts {
@@ -164,8 +172,31 @@ impl ContextEngine {
 
     /// The chain of the branch, brought up to date: reads only what is new.
     async fn view(&mut self) -> Result<&mut View> {
+        #[cfg(feature = "cache")]
+        if let (None, Some(cache)) = (&self.view, &self.parts.cache) {
+            self.view = cache.get(&self.chat, &self.branch);
+        }
         let view = View::read(self.view.take(), self.parts.history(), &self.chat, &self.branch).await?;
-        Ok(self.view.insert(view))
+        self.view = Some(view);
+        self.share();
+        Ok(self.view.as_mut().expect("just put there"))
+    }
+
+    /// Gives what was read to the next engine.
+    fn share(&self) {
+        #[cfg(feature = "cache")]
+        if let (Some(view), Some(cache)) = (&self.view, &self.parts.cache) {
+            cache.put(&self.chat, &self.branch, view);
+        }
+    }
+
+    /// Forgets what was read: something of it must not be kept in memory.
+    fn forget(&mut self) {
+        self.view = None;
+        #[cfg(feature = "cache")]
+        if let Some(cache) = &self.parts.cache {
+            cache.forget(&self.chat);
+        }
     }
 
     /// Refuses an operation that needs a message where there is none.

@@ -39,6 +39,7 @@
 //! | `sqlite` | the store `sqlite:PATH` | yes |
 //! | `xml` | `XmlRenderer` | yes |
 //! | `openai` | the codec of OpenAI's Chat Completions | yes |
+//! | `cache` | `ChainCache`: chains that engines share | no |
 //! | `full` | all of these | |
 //!
 //! A feature only adds names; it never changes what other code does. This crate composes: what is done to
@@ -46,7 +47,9 @@
 
 mod engine;
 mod registry;
+mod retention;
 mod system;
+pub mod transfer;
 
 #[cfg(feature = "openai")]
 pub use context_codec_openai as openai;
@@ -65,11 +68,14 @@ pub use context_core::{
 };
 #[cfg(feature = "xml")]
 pub use context_render::XmlRenderer;
+#[cfg(feature = "cache")]
+pub use engine::ChainCache;
 pub use engine::{
-    ConflictPolicy, ContextEngine, ContextEngineBuilder, Edits, MessageGraph, Moved, Resolved, SaveOutcome,
-    Saved,
+    BranchDiff, CherryPicked, ConflictPolicy, ContextEngine, ContextEngineBuilder, Edits, MessageGraph,
+    Moved, Resolved, SaveOutcome, Saved,
 };
 pub use registry::{StoreFactory, StoreRegistry, open};
+pub use retention::{Removal, RemovalReason, Retention};
 pub use system::{SystemClock, Uuid7Ids};
 
 /// The README's example is compiled and run.

@@ -94,23 +94,23 @@ impl Append {
         let own = route.own + self.added;
         let merge = Merge::after(route.own, own);
         let to = |statement| sqlx::query(statement).bind(route.branch).bind(route.chat).bind(route.own);
-        let (head, time) = (self.head.as_str(), self.time);
+        let (head, time, name) = (self.head.as_str(), self.time, self.at.1.as_str());
         let query = match self.more {
             More::Few { first: None, .. } if merge == Merge::NONE && !*full_text => {
-                to(sql::APPEND_ONE).bind(head).bind(time).bind(self.data)
+                to(sql::APPEND_ONE).bind(head).bind(time).bind(self.data).bind(name)
             }
             More::Few { first: Some(first), .. } if merge == Merge::NONE && !*full_text => {
-                to(sql::APPEND_TWO).bind(first.as_str()).bind(head).bind(time).bind(self.data)
+                to(sql::APPEND_TWO).bind(first.as_str()).bind(head).bind(time).bind(self.data).bind(name)
             }
             More::Few { first, words } => {
                 let statement = if *full_text { sql::APPEND_ROW_WORDS } else { sql::APPEND_ROW };
-                let row = Row { route, first: first.as_ref(), head, time, data: self.data, merge };
+                let row = Row { route, first: first.as_ref(), head, time, data: self.data, merge, name };
                 row.bind(sqlx::query(statement), full_text.then_some(words))
             }
             More::Many { ids, words } => {
                 let statement = if *full_text { sql::APPEND_WORDS } else { sql::APPEND };
                 let query = to(statement).bind(own).bind(head).bind(time);
-                let query = query.bind(ids).bind(self.data).bind(merge.small).bind(merge.large);
+                let query = query.bind(ids).bind(self.data).bind(merge.small).bind(merge.large).bind(name);
                 if *full_text { query.bind(words) } else { query }
             }
         };
@@ -132,6 +132,7 @@ pub(crate) struct Row<'a> {
     pub(crate) time: i64,
     pub(crate) data: Vec<u8>,
     pub(crate) merge: Merge,
+    pub(crate) name: &'a str,
 }
 
 type Insert<'q> = Query<'q, Sqlite, SqliteArguments>;
@@ -141,7 +142,8 @@ impl Row<'_> {
         let Route { chat, branch, own, .. } = *self.route;
         let query = query.bind(branch).bind(chat).bind(own);
         let query = query.bind(self.first.map(MessageId::as_str)).bind(self.head).bind(self.time);
-        let mut query = query.bind(self.data).bind(self.merge.small).bind(self.merge.large);
+        let query = query.bind(self.data).bind(self.merge.small).bind(self.merge.large);
+        let mut query = query.bind(self.name);
         for words in words.into_iter().flatten() {
             query = match words {
                 Some(words) => query.bind(words.column).bind(words.text),

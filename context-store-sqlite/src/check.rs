@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, CancelSignal, ChatId, ChatRef, CheckReport, Finding, MessageId, Node, NodeKind, Placed,
-    UserId, check_chat_graph, pack,
+    CancelSignal, ChatId, ChatRef, CheckReport, Finding, MessageId, Node, NodeKind, Placed, UserId,
+    check_chat_graph, pack,
 };
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
@@ -13,9 +13,9 @@ use sqlx::{Connection, Row};
 use crate::error::{Fault, Result};
 use crate::messages::{Piece, pieces, runs_from};
 use crate::place::{branch_of, count, own_of, place, signed};
-use crate::rows::message_id;
+use crate::rows::{blob, message_id, nth};
 use crate::words::Tag;
-use crate::{chats, sql};
+use crate::{branches, chats, checkpoints, sql};
 
 pub(crate) async fn check(
     connection: &mut SqliteConnection,
@@ -49,12 +49,19 @@ pub(crate) async fn check(
 
 /// What SQLite can say, and rows that no chat reaches.
 async fn file(connection: &mut SqliteConnection, full_text: bool, report: &mut CheckReport) -> Result<()> {
-    for row in sqlx::query(sql::INTEGRITY).fetch_all(&mut *connection).await? {
+    let mut transaction = connection.begin().await?;
+    if full_text {
+        // SQLite's check of the index believes what this connection remembers of it, which others may have changed;
+        // a query looks.
+        sqlx::query(sql::LOOK_AT_WORDS).fetch_all(&mut *transaction).await?;
+    }
+    for row in sqlx::query(sql::INTEGRITY).fetch_all(&mut *transaction).await? {
         let problem: String = row.try_get(0)?;
         if problem != "ok" {
             report.findings.push(Finding::new(None, "file", problem));
         }
     }
+    transaction.commit().await?;
     for row in sqlx::query(sql::FOREIGN_KEYS).fetch_all(&mut *connection).await? {
         let table: String = row.try_get(0)?;
         report.findings.push(Finding::new(None, format!("table {table}"), "a row refers to nothing"));
@@ -133,23 +140,56 @@ async fn check_chat(
     }
     let found = chats::read(connection, chat).await?;
     let (_, found) = found.ok_or(Fault::Corrupt("the chat cannot be read", None))?;
-    let branches = chats::branches_of(connection, no, &found.active).await?;
-    let own_heads = pieces.iter().zip(&branches).filter(|(piece, branch)| {
+    let bases: HashMap<i64, i64> = pieces.iter().map(|piece| (piece.no, piece.base)).collect();
+    for piece in &pieces {
+        let about = match &piece.name {
+            Some(name) => format!("branch {name}"),
+            None => format!("branch {}", piece.no),
+        };
         let end = if piece.own > 0 { Some(piece.end()) } else { piece.parent };
-        end.and_then(|end| at.get(&end)) != branch.head.as_ref()
-    });
-    let wrong: Vec<BranchName> = own_heads.map(|(_, branch)| branch.name.clone()).collect();
-    for name in wrong {
-        add(format!("branch {name}"), "its head is not its newest message".to_owned());
+        let own_head = end.and_then(|end| at.get(&end)).filter(|_| piece.name.is_some());
+        if own_head != piece.head.as_ref() {
+            add(about.clone(), "its head is not its newest message".to_owned());
+        }
+        let depth = |parent: i64| bases.get(&branch_of(parent)).map_or(0, |base| base + own_of(parent));
+        let base = piece.parent.map_or(0, depth);
+        if base != piece.base {
+            add(about.clone(), format!("begins behind {base} messages, says {}", piece.base));
+        }
+        if piece.name.is_none() {
+            let row = sqlx::query(sql::NEEDED).bind(piece.no).bind(no).fetch_one(&mut *connection).await?;
+            let needed: i64 = row.try_get(0)?;
+            if needed == 0 || needed != piece.end() {
+                add(
+                    about,
+                    format!(
+                        "was deleted, but has {} messages of which {} are needed",
+                        piece.own,
+                        own_of(needed)
+                    ),
+                );
+            }
+        }
     }
-    let checkpoints = chats::checkpoints(connection, "check", chat).await?;
+    for row in sqlx::query(sql::ALL_REVISIONS).bind(no).fetch_all(&mut *connection).await? {
+        let id = message_id(&row, 0)?.ok_or(Fault::Corrupt("a revision without an id", None))?;
+        let filed = row.try_get::<Option<i64>, _>(2)?.is_some();
+        if !filed || nth(&blob(row, 1)?, 0).map(|node| node.id.clone()).ok() != Some(id.clone()) {
+            add(format!("message {id}"), "has a revision that is not one".to_owned());
+        }
+    }
+    if !sqlx::query(sql::UNSETTLED).bind(no).fetch_all(&mut *connection).await?.is_empty() {
+        add("chat".to_owned(), "does not say when it was last written to".to_owned());
+    }
+    let branches = branches::branches_of(connection, no, &found.active).await?;
+    let checkpoints = checkpoints::list(connection, "check", chat).await?;
     report.messages += nodes.len() as u64;
     report.findings.extend(check_chat_graph(&found, &nodes, &branches, &checkpoints));
     Ok(())
 }
 
-/// What is wrong with the words of a branch: every message that has some must be in the index, with them in it, and
-/// nothing else.
+/// What is wrong with the words of a branch: every message that has some must be in the index, with them, and nothing
+/// else.
 async fn words_of(
     connection: &mut SqliteConnection,
     piece: &Piece,
@@ -167,7 +207,8 @@ async fn words_of(
             missing += 1;
             continue;
         }
-        let query = sqlx::query(sql::HAS_PHRASE).bind(words.beginning()).bind(place);
+        // The longest word stands for all: to ask for each would take longer than all the rest.
+        let query = sqlx::query(sql::HAS_WORD).bind(words.longest()).bind(place);
         other += usize::from(query.fetch_all(&mut *connection).await?.is_empty());
     }
     if (missing, other, filed.len()) == (0, 0, 0) {

@@ -169,7 +169,8 @@ async fn write(writer: &mut Writer, mut group: Vec<Waiting>) {
         // Only small ones wait.
         let More::Few { first, words } = more else { return };
         let merge = Merge::after(before.own, before.own + added);
-        let row = Row { route: &before, first: first.as_ref(), head: head.as_str(), time, data, merge };
+        let (head_id, name) = (head.as_str(), at.1.as_str());
+        let row = Row { route: &before, first: first.as_ref(), head: head_id, time, data, merge, name };
         query = row.bind(query, full_text.then_some(words));
         answers.push((answer, Committed::new(Some(at.1), Some(head))));
     }

@@ -24,6 +24,7 @@ const ATTEMPTS: usize = 100;
 fn migrations() -> Migrator {
     let all = [
         (1, "init", include_str!("../migrations/0001_init.sql")),
+        (2, "branches", include_str!("../migrations/0002_branches.sql")),
         (WITH_FULL_TEXT, "search", include_str!("../migrations/0003_search.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {

@@ -12,7 +12,7 @@ use crate::messages::nodes_at;
 use crate::place::signed;
 use crate::scope::chat_no;
 use crate::words::Tag;
-use crate::{chats, sql};
+use crate::{branches, sql};
 
 const OPERATION: &str = "search";
 
@@ -68,7 +68,7 @@ async fn find(
         }
         SearchScope::Branch(chat, branch) => {
             let no = number(connection, &query.user, chat).await?;
-            if chats::branch(connection, no, branch).await?.is_none() {
+            if branches::branch(connection, no, branch).await?.is_none() {
                 return Err(Error::not_found(OPERATION, "branch", branch).into());
             }
             chat_number = Some(no);

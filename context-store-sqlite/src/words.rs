@@ -26,12 +26,11 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// An expression for messages that have the first few of these words, in this order.
-    pub(crate) fn beginning(&self) -> String {
-        const FEW: usize = 8;
-        let words: Vec<&str> = self.text.split(' ').take(FEW).collect();
+    /// An expression for messages of this role that have the longest of these words.
+    pub(crate) fn longest(&self) -> String {
+        let longest = self.text.split(' ').max_by_key(|word| word.len()).unwrap_or_default();
         let columns = COLUMNS.get(usize::try_from(self.column).unwrap_or(usize::MAX));
-        format!("{} : \"{}\"", columns.map_or("", |role| role.as_str()), words.join(" "))
+        format!("{} : \"{longest}\"", columns.map_or("", |role| role.as_str()))
     }
 }
 
@@ -100,6 +99,11 @@ impl Tag {
         format!("{{{}}} : ({})", columns.join(" "), phrases.join(" AND "))
     }
 
+    /// An expression for every word of the user.
+    pub(crate) fn any_word(&self) -> String {
+        format!("\"{}\"*", self.as_str())
+    }
+
     fn phrase(&self, phrase: &Phrase) -> String {
         let mut quoted = String::from("\"");
         for word in &phrase.words {
@@ -135,14 +139,8 @@ pub(crate) async fn reindex(
     place: i64,
     node: &Arc<Node>,
 ) -> Result<()> {
-    forget(connection, place, place).await?;
+    sqlx::query(sql::FORGET_WORDS).bind(place).execute(&mut *connection).await?;
     index(connection, user, place, std::slice::from_ref(node)).await
-}
-
-/// Takes the words of all messages between two places, and at them, out of the index.
-pub(crate) async fn forget(connection: &mut SqliteConnection, first: i64, last: i64) -> Result<()> {
-    sqlx::query(sql::FORGET_WORDS).bind(first).bind(last).execute(connection).await?;
-    Ok(())
 }
 
 /// Makes the index of a file that had none: reads every message once.

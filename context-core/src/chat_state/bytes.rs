@@ -37,8 +37,11 @@ struct Header {
     branches: Vec<(BranchName, Option<MessageId>, u64, Timestamp)>,
     checkpoints: Vec<(CheckpointName, MessageId, Timestamp)>,
     fragments: Vec<FragmentHeader>,
-    keys: Vec<(CommitKey, [u8; 32], Option<BranchName>, Option<MessageId>)>,
+    keys: Vec<KeyHeader>,
 }
+
+/// A key, the digest of its commit, and where that left which branch.
+type KeyHeader = (CommitKey, [u8; 32], Option<BranchName>, Option<MessageId>);
 
 #[derive(Serialize, Deserialize)]
 struct FragmentHeader {

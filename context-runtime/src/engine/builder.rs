@@ -33,6 +33,8 @@ impl ContextEngineBuilder {
             clock: Arc::new(SystemClock),
             ids: Arc::new(Uuid7Ids),
             conflict: ConflictPolicy::default(),
+            #[cfg(feature = "cache")]
+            cache: None,
         };
         Self { parts, user: None, chat: None, branch: None, metadata: Metadata::default(), create: true }
     }
@@ -97,6 +99,14 @@ impl ContextEngineBuilder {
         self
     }
 
+    /// Keeps what is read in a cache for the next engine, and begins with what is there. The cache must be of the
+    /// same store.
+    #[cfg(feature = "cache")]
+    pub fn cache(mut self, cache: &super::ChainCache) -> Self {
+        self.parts.cache = Some(cache.clone());
+        self
+    }
+
     /// Opens the chat: creates it if it does not exist, merges the metadata, reads its persisted fragments. The
     /// messages are read when they are needed.
     pub async fn open(self) -> Result<ContextEngine> {
@@ -107,6 +117,10 @@ impl ContextEngineBuilder {
         let chat = ChatRef::new(user, self.chat.ok_or_else(|| missing("chat"))?);
         limits::check_chat(OPERATION, &chat)?;
         let parts = self.parts;
+        #[cfg(feature = "cache")]
+        if parts.cache.as_ref().is_some_and(|cache| !Arc::ptr_eq(cache.store(), &parts.store)) {
+            return Err(Error::invalid(OPERATION, "the cache holds chains of another store"));
+        }
         let history = parts.store.history();
 
         let mut stored = history.chat(&chat).await?;

@@ -256,6 +256,7 @@ impl ContextEngine {
                 view.amended();
             }
         }
+        self.share();
     }
 
     /// Takes what a commit holds off the lists of what is to be saved.

@@ -1,15 +1,15 @@
 //! The branch as an engine has read it: the chain, what of it a model is shown, and running counts.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::{
     BranchName, Chain, ChainEnd, ChatRef, Diagnostic, DiagnosticCode, HistoryStore, Message, MessageId, Node,
     Result, Role, Severity, Window,
 };
+use rpds::HashTrieMapSync;
 
-/// A branch as far as it was read.
-#[derive(Default)]
+/// A branch as far as it was read. A clone shares what it holds and costs no more for a long branch.
+#[derive(Clone, Default)]
 pub(super) struct View {
     chain: Chain,
     /// Positions of nodes that a model is not shown: boundaries, placeholders, what cannot be read.
@@ -19,7 +19,7 @@ pub(super) struct View {
     /// How many of the messages are the user's.
     turns: usize,
     /// Where each node is; made when it is first asked for.
-    positions: Option<HashMap<MessageId, usize>>,
+    positions: Option<HashTrieMapSync<MessageId, usize>>,
 }
 
 impl View {
@@ -65,6 +65,14 @@ impl View {
         self.chain.head()
     }
 
+    /// About how many bytes of memory it holds.
+    #[cfg(feature = "cache")]
+    pub(super) fn memory(&self) -> usize {
+        // What the map of positions takes for each message.
+        const POSITION: usize = 96;
+        self.chain.memory() + self.chain.len() * POSITION
+    }
+
     pub(super) fn turns(&self) -> usize {
         self.turns
     }
@@ -82,7 +90,7 @@ impl View {
             shown.push(Arc::clone(&node));
         }
         if let Some(positions) = &mut self.positions {
-            positions.insert(node.id.clone(), self.chain.len());
+            positions.insert_mut(node.id.clone(), self.chain.len());
         }
         self.chain.push(node);
     }

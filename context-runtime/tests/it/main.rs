@@ -2,12 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+#[cfg(feature = "cache")]
+mod cache;
 mod conflicts;
+mod curate;
 mod edits;
 mod fragments;
 mod invariants;
 mod kit;
+mod large;
 mod lazy;
 mod lost_replies;
+mod retention;
+mod transfer;
 mod travel;
 mod turns;

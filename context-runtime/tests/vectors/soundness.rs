@@ -9,10 +9,13 @@
 //! * *stored as shown*: without anything pending the prompt's messages are those of the branch, under their ids;
 //! * *persisted*: a fragment saved with `persist` is in every later prompt of its chat;
 //! * *branch names*: they are unique, a new one is the lowest free version, and one branch is active;
+//! * *found*: a search without roles or limit finds exactly the messages of the chat whose texts have all words that
+//!   were typed, and shows a part of the text;
 //! * *typed error*: an error is no fault of ours, carries no driver text, and leaves the store as it was.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use context_runtime::search::Terms;
 use context_runtime::{Chain, ChainEnd, ChatRef, ErrorKind, Window};
 use serde_json::Value;
 
@@ -92,6 +95,7 @@ impl Watch {
         match given {
             Given::Error(error) => self.typed_error(error, after),
             Given::Missing(_) => Ok(()),
+            Given::Value(value) if name == "search" => self.found(op, value, after),
             Given::Value(_) if name == "parallelSave" => {
                 for engine in op[1].as_array().into_iter().flatten().filter_map(Value::as_str) {
                     let Some((chat, branch)) = world.place(engine) else { continue };
@@ -117,6 +121,30 @@ impl Watch {
                 }
                 Ok(())
             }
+        }
+    }
+
+    fn found(&mut self, op: &Value, given: &Value, after: &BTreeMap<Place, State>) -> Checked {
+        const RULE: &str = "found";
+        self.applied.insert(RULE);
+        let terms = Terms::parse(op[2].as_str().unwrap_or_default(), false);
+        let states = after.iter().filter(|((_, chat), _)| Some(chat.as_str()) == op[1].as_str());
+        let fits = states
+            .flat_map(|(_, state)| &state.messages)
+            .filter(|(_, (_, text, _))| terms.count(text).is_hit());
+        let fits: BTreeMap<_, _> = fits.map(|(id, (_, text, _))| (id.as_str(), text.as_str())).collect();
+        let hits: BTreeMap<_, _> = given
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|hit| (hit[0].as_str().unwrap_or_default(), hit[1].as_str().unwrap_or_default()))
+            .collect();
+        let of_text = hits.iter().all(|(id, part)| fits.get(id).is_some_and(|text| text.contains(part)));
+        let all = op[3].is_object() || hits.len() == fits.len();
+        if of_text && all {
+            Ok(())
+        } else {
+            Err(Difference::new(RULE, format!("{fits:?}"), format!("{hits:?}")))
         }
     }
 

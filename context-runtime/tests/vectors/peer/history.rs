@@ -2,7 +2,8 @@
 
 use context_runtime::{
     Branch, BranchName, Chain, ChainEnd, Chat, ChatQuery, ChatRef, CheckpointName, Commit, Created, Error,
-    ForkName, Json, MessageId, NewChat, Node, Part, Placed, Target, Timestamp, Window,
+    ForkName, Json, MessageId, NewChat, Node, Part, Placed, SearchQuery, SearchScope, Target, Timestamp,
+    Window,
 };
 use serde_json::{Value, json};
 
@@ -59,6 +60,7 @@ impl World {
                 let end = ChainEnd::Branch(active.map_or_else(BranchName::main, |branch| branch.name));
                 Ok(show_chain(&history.chain(&chat, &end, &Window::Whole).await?))
             }
+            "search" => self.search(chat, text, &args[3]).await,
             "chain" => match self.find(name).await? {
                 Some((chat, _)) => {
                     let end = ChainEnd::Message(name.into());
@@ -72,6 +74,20 @@ impl World {
             },
             _ => Err(Given::missing(format!("operation {op:?}"))),
         }
+    }
+
+    /// `[[id, snippet], …]`; a chat that is not there has none.
+    async fn search(&self, chat: ChatRef, text: &str, options: &Value) -> Done {
+        let mut query = SearchQuery::new(chat.user, text);
+        query.scope = SearchScope::Chat(chat.chat);
+        let roles = options["roles"].as_array().into_iter().flatten();
+        query.roles = roles.filter_map(|role| serde_json::from_value(role.clone()).ok()).collect();
+        if let Some(limit) = options["limit"].as_u64() {
+            query.limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        }
+        let store = self.store.search().ok_or_else(|| Given::missing("search"))?;
+        let found = present(store.search(&query).await)?.map(|page| page.items).unwrap_or_default();
+        Ok(found.iter().map(|hit| json!([hit.message, hit.snippet.text])).collect())
     }
 
     /// The chat of this name that was made first.

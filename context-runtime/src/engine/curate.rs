@@ -1,0 +1,217 @@
+//! Looking after what is stored: redact and delete messages, rename and delete branches, compare them, and copy
+//! messages from one to another.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use context_core::{
+    Branch, BranchDeletion, BranchName, Chain, ChainEnd, Commit, CommitOutcome, Diagnostic, DiagnosticCode,
+    Encoded, Error, ErrorKind, Message, MessageId, Node, NodeKind, Part, Result, Severity, Target, Window,
+};
+
+use super::ContextEngine;
+
+/// How often a cherry-pick looks again for the end of a branch that others write to.
+const ATTEMPTS: usize = 16;
+
+/// Where two branches part and what each has since.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+#[non_exhaustive]
+pub struct BranchDiff {
+    /// How many messages they share, from the root on.
+    pub common: usize,
+    /// The last message they share.
+    pub at: Option<MessageId>,
+    /// What only the left one has.
+    pub left: Chain,
+    /// What only the right one has.
+    pub right: Chain,
+}
+
+/// What a cherry-pick has written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+#[non_exhaustive]
+pub struct CherryPicked {
+    /// The branch the copies are on.
+    pub branch: BranchName,
+    /// Its head now.
+    pub head: Option<MessageId>,
+    /// Each message and its copy, in order.
+    pub copies: Vec<(MessageId, MessageId)>,
+    /// Calls that came without their results, and results without their calls.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl ContextEngine {
+    /// Takes the content of a stored message away, for good: its revisions go too. Its place in the graph, its
+    /// role and the shape of its parts stay ([`Message::redacted`]), so the conversation remains valid. Any
+    /// message of the chat will do.
+    pub async fn redact(&mut self, message: &MessageId) -> Result<()> {
+        self.replace_for_good("redact", message, Message::redacted).await
+    }
+
+    /// As [`redact`](Self::redact), but nothing is left except the place: a model is not shown the message.
+    pub async fn delete_message(&mut self, message: &MessageId) -> Result<()> {
+        self.replace_for_good("delete_message", message, Message::deleted).await
+    }
+
+    async fn replace_for_good(
+        &mut self,
+        operation: &'static str,
+        message: &MessageId,
+        without: fn(&Message) -> Message,
+    ) -> Result<()> {
+        let found = self.parts.history().messages(&self.chat, std::slice::from_ref(message)).await?;
+        let found = found.into_iter().next().flatten();
+        let node = found.ok_or_else(|| Error::not_found(operation, "message", message))?.node;
+        let new = match node.role() {
+            None => {
+                let nothing = Encoded::new("redacted", 1, "");
+                Node::from_encoded(message.clone(), node.kind, node.created_at, nothing)
+            }
+            Some(role) => {
+                // What cannot be read is taken away whole.
+                let unread = Message::text(role, "");
+                let new = without(node.message().map_or(&unread, Arc::as_ref));
+                Node::new(message.clone(), new, node.created_at)
+            }
+        };
+        let mut commit = Commit::new(self.chat.clone(), Target::Stay, self.parts.clock.now());
+        commit.redactions = vec![Arc::new(new)];
+        commit.key = self.parts.fresh_key();
+        let _applied = self.parts.history().commit(commit).await?;
+        self.forget();
+        Ok(())
+    }
+
+    /// The branches of the chat, in the order they were created.
+    pub async fn branches(&self) -> Result<Vec<Branch>> {
+        self.parts.history().branches(&self.chat).await
+    }
+
+    /// Renames a branch. An engine that is on it stays on it.
+    pub async fn rename_branch(&mut self, branch: &BranchName, to: impl Into<BranchName>) -> Result<()> {
+        let to = to.into();
+        self.parts.history().rename_branch(&self.chat, branch, &to, self.parts.clock.now()).await?;
+        if self.branch == *branch {
+            self.branch = to;
+            // It names a branch that is no more; whether it arrived, the ids tell.
+            self.in_flight = None;
+        }
+        Ok(())
+    }
+
+    /// Deletes a branch, and the messages that no other branch and no checkpoint reaches. Returns how many those
+    /// were. Not the active branch, and not the one this engine is on.
+    ///
+    /// [`ErrorKind::Conflict`] if somebody writes to it at the same time.
+    pub async fn delete_branch(&mut self, branch: &BranchName) -> Result<u64> {
+        const OPERATION: &str = "delete_branch";
+        if self.branch == *branch {
+            let error =
+                Error::invalid(OPERATION, "the engine is on this branch; switch to another one first");
+            return Err(error.with("branch", branch));
+        }
+        let found = self.branches().await?.into_iter().find(|found| found.name == *branch);
+        let head = found.ok_or_else(|| Error::not_found(OPERATION, "branch", branch))?.head;
+        let (history, now) = (self.parts.history(), self.parts.clock.now());
+        match history.delete_branch(&self.chat, branch, head.as_ref(), now).await? {
+            BranchDeletion::Deleted { messages } => Ok(messages),
+            _ => {
+                let error = Error::new(ErrorKind::Conflict, OPERATION, "somebody writes to the branch");
+                Err(error.with("branch", branch))
+            }
+        }
+    }
+
+    /// Compares two branches.
+    pub async fn diff(&self, left: &BranchName, right: &BranchName) -> Result<BranchDiff> {
+        let whole = async |branch: &BranchName| {
+            let end = ChainEnd::Branch(branch.clone());
+            self.parts.history().chain(&self.chat, &end, &Window::Whole).await
+        };
+        let (left, right) = (whole(left).await?, whole(right).await?);
+        let common = left.common_prefix(&right);
+        let at = common.checked_sub(1).and_then(|last| left.get(last)).map(|node| node.id.clone());
+        Ok(BranchDiff { common, at, left: left.suffix(common), right: right.suffix(common) })
+    }
+
+    /// Copies messages, of any branches, to the end of a branch, in the order given and with new ids. The copies say
+    /// when the originals were said. If somebody else writes to the branch, the copies go behind that.
+    pub async fn cherry_pick(
+        &mut self,
+        messages: &[MessageId],
+        onto: impl Into<BranchName>,
+    ) -> Result<CherryPicked> {
+        const OPERATION: &str = "cherry_pick";
+        let (onto, history) = (onto.into(), self.parts.history());
+        let found = history.messages(&self.chat, messages).await?;
+        let mut copies = Vec::with_capacity(found.len());
+        let mut nodes = Vec::with_capacity(found.len());
+        for (id, placed) in messages.iter().zip(found) {
+            let node = placed.ok_or_else(|| Error::not_found(OPERATION, "message", id))?.node;
+            if node.kind == NodeKind::Boundary {
+                let error = Error::invalid(OPERATION, "a boundary belongs to the branch it was made on");
+                return Err(error.with("message", id));
+            }
+            let mut copy = Node::clone(&node).with_id(self.parts.ids.next_id());
+            copy.revision = 0;
+            copies.push((id.clone(), copy.id.clone()));
+            nodes.push(Arc::new(copy));
+        }
+        for _ in 0..ATTEMPTS {
+            let branch = self.branches().await?.into_iter().find(|branch| branch.name == onto);
+            let expected = branch.ok_or_else(|| Error::not_found(OPERATION, "branch", &onto))?.head;
+            let target = Target::Extend { branch: onto.clone(), expected };
+            let mut commit = Commit::new(self.chat.clone(), target, self.parts.clock.now());
+            commit.nodes = nodes.clone();
+            match self.parts.history().commit(commit).await? {
+                CommitOutcome::Applied(committed) | CommitOutcome::Replayed(committed) => {
+                    let diagnostics = unpaired(&nodes);
+                    return Ok(CherryPicked { branch: onto, head: committed.head, copies, diagnostics });
+                }
+                CommitOutcome::Exists { ids } => {
+                    let error = Error::new(ErrorKind::Bug, OPERATION, "new ids are taken");
+                    return Err(error.with("ids", ids.len()));
+                }
+                _ => {}
+            }
+        }
+        Err(Error::new(ErrorKind::Conflict, OPERATION, "others keep moving the branch").with("branch", &onto))
+    }
+}
+
+/// Calls and results of these messages that have no counterpart among them.
+fn unpaired(nodes: &[Arc<Node>]) -> Vec<Diagnostic> {
+    let messages: Vec<_> = nodes.iter().filter_map(|node| Some((&node.id, node.message().ok()?))).collect();
+    let parts =
+        || messages.iter().flat_map(|(id, message)| message.parts.iter().map(move |part| (*id, part)));
+    let calls: HashSet<_> = parts()
+        .filter_map(|(_, part)| match part {
+            Part::ToolCall(call) => Some(call.id.as_str()),
+            _ => None,
+        })
+        .collect();
+    let results: HashSet<_> = parts()
+        .filter_map(|(_, part)| match part {
+            Part::ToolResult(result) => Some(result.call_id.as_str()),
+            _ => None,
+        })
+        .collect();
+    let lonely = parts().filter_map(|(id, part)| match part {
+        Part::ToolCall(call) if !results.contains(call.id.as_str()) => {
+            Some((id, "a call came without its result"))
+        }
+        Part::ToolResult(result) if !calls.contains(result.call_id.as_str()) => {
+            Some((id, "a result came without its call"))
+        }
+        _ => None,
+    });
+    lonely
+        .map(|(id, text)| {
+            Diagnostic::new(DiagnosticCode::Unpaired, Severity::Warning, format!("message {id}"), text)
+        })
+        .collect()
+}

@@ -1,0 +1,23 @@
+//! Whole chats on their way in and out: between stores, and to and from files.
+//!
+//! A chat travels as a stream of [`ChatRecord`]s: what it is, its branches, checkpoints and fragments, then every
+//! message, a parent before its children. [`ChatReader`] makes the stream out of a store and [`ChatWriter`] a chat out
+//! of the stream, both page by page, so the memory they take does not grow with the messages.
+//! [`copy_chat`] joins the two; [`export_jsonl`] and [`import_jsonl`] put a file between them.
+//!
+//! Everything of the graph arrives: ids, times, revisions, counts of tokens, bodies byte for byte, branches in their
+//! order, checkpoints, fragments, title and metadata. What does not travel: the keys of commits that were made safe to
+//! repeat. A chat that is written to while it is read arrives as of some moment in between.
+
+mod copy;
+mod jsonl;
+mod line;
+mod reader;
+mod record;
+mod writer;
+
+pub use copy::copy_chat;
+pub use jsonl::{ExportedJsonl, ImportJsonl, ImportedChat, ImportedJsonl, export_jsonl, import_jsonl};
+pub use reader::ChatReader;
+pub use record::{ChatRecord, MessageRecord};
+pub use writer::{ChatWriter, WrittenChat};

@@ -1,0 +1,45 @@
+//! From store to store.
+
+use context_core::{CancelSignal, ChatRef, Error, Result, Store};
+
+use super::reader::ChatReader;
+use super::record::ChatRecord;
+use super::writer::{ChatWriter, WrittenChat};
+
+/// Copies a chat with its whole graph, within a store or to another one. Asks `cancel` between pages; a copy that is
+/// cancelled or fails is deleted.
+///
+/// [`ErrorKind::Invalid`](context_core::ErrorKind::Invalid) if the new chat exists.
+pub async fn copy_chat(
+    from: &dyn Store,
+    chat: &ChatRef,
+    to: &dyn Store,
+    new: &ChatRef,
+    cancel: &CancelSignal,
+) -> Result<WrittenChat> {
+    const OPERATION: &str = "copy_chat";
+    let mut reader = ChatReader::open(from, chat).await?;
+    let Some(ChatRecord::Chat(source)) = reader.next().await? else {
+        return Err(Error::not_found(OPERATION, "chat", &chat.chat));
+    };
+    let writer = ChatWriter::create(to, new.clone(), &source).await?;
+    let writer = writer
+        .ok_or_else(|| Error::invalid(OPERATION, "there is a chat of this name").with("chat", &new.chat))?;
+    let copied = pipe(reader, writer, cancel).await;
+    if copied.is_err() {
+        to.history().delete_chat(new, None).await?;
+    }
+    copied
+}
+
+async fn pipe(
+    mut reader: ChatReader<'_>,
+    mut writer: ChatWriter<'_>,
+    cancel: &CancelSignal,
+) -> Result<WrittenChat> {
+    while let Some(record) = reader.next().await? {
+        cancel.check("copy_chat")?;
+        writer.push(record).await?;
+    }
+    writer.finish().await
+}

@@ -1,0 +1,298 @@
+//! A piece of a chat as a line of JSON.
+//!
+//! Each line is an object with a `type`; times are microseconds since 1970. A body is `json` where its bytes are JSON on
+//! one line, as the library writes them, so that other programs can read it; else `text`, or `base64` if it is no text.
+//! Either way it comes back byte for byte.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use context_core::{
+    Branch, BranchName, Chat, ChatId, ChatRef, Checkpoint, CheckpointName, Encoded, FragmentId, Json,
+    Message, MessageId, Metadata, NewChat, Node, NodeKind, Revision, Role, StoredFragment, Timestamp, UserId,
+};
+use serde::{Deserialize, Serialize};
+
+use super::record::{ChatRecord, MessageRecord};
+
+/// The version of the form that is written; older ones are read.
+pub(super) const VERSION: u32 = 1;
+
+/// Why a line is no piece of a chat.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LineError {
+    #[error("it is not JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("its type is not known to this version")]
+    Type,
+    #[error("version {0} is newer than this program, which knows up to {VERSION}")]
+    Newer(u32),
+    #[error("a body is neither json, text nor base64")]
+    Body,
+    #[error("a message is of no known kind")]
+    Kind,
+}
+
+#[derive(Deserialize)]
+struct Tag {
+    #[serde(rename = "type")]
+    tag: String,
+}
+
+/// A line: its type first, then the fields of what it holds.
+#[derive(Serialize)]
+struct Tagged<'a, T> {
+    #[serde(rename = "type")]
+    tag: &'static str,
+    #[serde(flatten)]
+    fields: &'a T,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ChatLine {
+    v: u32,
+    chat: ChatId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    metadata: Metadata,
+    active: BranchName,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BranchLine {
+    name: BranchName,
+    #[serde(default)]
+    head: Option<MessageId>,
+    created_at: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CheckpointLine {
+    name: CheckpointName,
+    message: MessageId,
+    created_at: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FragmentLine {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<FragmentId>,
+    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    metadata: Metadata,
+    body: Body,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MessageLine {
+    id: MessageId,
+    #[serde(default)]
+    parent: Option<MessageId>,
+    created_at: Timestamp,
+    /// A role, or `boundary`.
+    role: String,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    revision: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tokens: Option<u32>,
+    body: Body,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    revisions: Vec<RevisionLine>,
+}
+
+/// What the message was; its id and time are those of the message.
+#[derive(Serialize, Deserialize)]
+struct RevisionLine {
+    replaced_at: Timestamp,
+    role: String,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    revision: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tokens: Option<u32>,
+    body: Body,
+}
+
+#[derive(Serialize, Deserialize)]
+struct EndLine {
+    messages: u64,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+#[derive(Serialize, Deserialize)]
+struct Body {
+    kind: String,
+    v: u16,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    json: Option<Json>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+}
+
+impl Body {
+    fn of(encoded: &Encoded) -> Self {
+        let (kind, v) = (encoded.kind().to_owned(), encoded.version());
+        let body = Self { kind, v, json: None, text: None, base64: None };
+        match std::str::from_utf8(encoded.bytes()) {
+            Err(_) => Self { base64: Some(BASE64.encode(encoded.bytes())), ..body },
+            Ok(text) => match Json::from_text(text) {
+                // White space around a value, and line ends in it, would not come back.
+                Ok(json) if json.as_str() == text && !text.contains(['\n', '\r']) => {
+                    Self { json: Some(json), ..body }
+                }
+                _ => Self { text: Some(text.to_owned()), ..body },
+            },
+        }
+    }
+
+    fn read(self) -> Result<Encoded, LineError> {
+        let bytes = match (self.json, self.text, self.base64) {
+            (Some(json), None, None) => json.as_str().as_bytes().to_vec(),
+            (None, Some(text), None) => text.into_bytes(),
+            (None, None, Some(base64)) => BASE64.decode(base64).map_err(|_| LineError::Body)?,
+            _ => return Err(LineError::Body),
+        };
+        Ok(match self.kind.as_str() {
+            // One copy of the kind that nearly every message has.
+            Message::KIND => Encoded::new(Message::KIND, self.v, bytes),
+            _ => Encoded::new(self.kind, self.v, bytes),
+        })
+    }
+}
+
+fn role_of(node: &Node) -> String {
+    node.role().map_or("boundary", Role::as_str).to_owned()
+}
+
+fn kind_of(role: &str) -> Result<NodeKind, LineError> {
+    const ROLES: [Role; 4] = [Role::System, Role::User, Role::Assistant, Role::Tool];
+    match ROLES.into_iter().find(|known| known.as_str() == role) {
+        Some(role) => Ok(NodeKind::Message(role)),
+        None if role == "boundary" => Ok(NodeKind::Boundary),
+        None => Err(LineError::Kind),
+    }
+}
+
+impl RevisionLine {
+    fn of(revision: &Revision) -> Self {
+        let node = &revision.node;
+        Self {
+            replaced_at: revision.replaced_at,
+            role: role_of(node),
+            revision: node.revision,
+            tokens: node.tokens,
+            body: Body::of(node.body()),
+        }
+    }
+
+    fn read(self, id: &MessageId, created_at: Timestamp) -> Result<Revision, LineError> {
+        let mut node = Node::from_encoded(id.clone(), kind_of(&self.role)?, created_at, self.body.read()?);
+        (node.revision, node.tokens) = (self.revision, self.tokens);
+        Ok(Revision::new(node, self.replaced_at))
+    }
+}
+
+/// Writes a piece as JSON on one line, without the line's end.
+pub(super) fn write(record: &ChatRecord) -> Result<Vec<u8>, serde_json::Error> {
+    fn line(tag: &'static str, fields: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(&Tagged { tag, fields })
+    }
+    match record {
+        ChatRecord::Chat(chat) => {
+            let fields = ChatLine {
+                v: VERSION,
+                chat: chat.chat.chat.clone(),
+                title: chat.title.clone(),
+                metadata: chat
+                    .metadata
+                    .iter()
+                    .map(|(key, value)| (key.to_owned(), value.compact()))
+                    .collect(),
+                active: chat.active.clone(),
+                created_at: chat.created_at,
+                updated_at: chat.updated_at,
+            };
+            line("chat", &fields)
+        }
+        ChatRecord::Branch(branch) => {
+            let (name, head) = (branch.name.clone(), branch.head.clone());
+            line("branch", &BranchLine { name, head, created_at: branch.created_at })
+        }
+        ChatRecord::Checkpoint(point) => {
+            let (name, message) = (point.name.clone(), point.message.clone());
+            line("checkpoint", &CheckpointLine { name, message, created_at: point.created_at })
+        }
+        ChatRecord::Fragment(fragment) => {
+            let metadata =
+                fragment.metadata.iter().map(|(key, value)| (key.to_owned(), value.compact())).collect();
+            line(
+                "fragment",
+                &FragmentLine { id: fragment.id.clone(), metadata, body: Body::of(&fragment.body) },
+            )
+        }
+        ChatRecord::Message(message) => {
+            let node = &message.node;
+            let fields = MessageLine {
+                id: node.id.clone(),
+                parent: message.parent.clone(),
+                created_at: node.created_at,
+                role: role_of(node),
+                revision: node.revision,
+                tokens: node.tokens,
+                body: Body::of(node.body()),
+                revisions: message.revisions.iter().map(RevisionLine::of).collect(),
+            };
+            line("message", &fields)
+        }
+        ChatRecord::End { messages } => line("end", &EndLine { messages: *messages }),
+    }
+}
+
+/// Reads a line. The chat it speaks of becomes one of `user`.
+pub(super) fn read(line: &[u8], user: &UserId) -> Result<ChatRecord, LineError> {
+    let Tag { tag } = serde_json::from_slice(line)?;
+    Ok(match tag.as_str() {
+        "chat" => {
+            let line: ChatLine = serde_json::from_slice(line)?;
+            if line.v > VERSION {
+                return Err(LineError::Newer(line.v));
+            }
+            let mut new = NewChat::new(ChatRef::new(user.clone(), line.chat), line.created_at);
+            (new.title, new.metadata) = (line.title, line.metadata);
+            let mut chat = Chat::new(new);
+            (chat.active, chat.updated_at) = (line.active, line.updated_at);
+            ChatRecord::Chat(chat)
+        }
+        "branch" => {
+            let BranchLine { name, head, created_at } = serde_json::from_slice(line)?;
+            ChatRecord::Branch(Branch::new(name, head, 0, false, created_at))
+        }
+        "checkpoint" => {
+            let CheckpointLine { name, message, created_at } = serde_json::from_slice(line)?;
+            ChatRecord::Checkpoint(Checkpoint::new(name, message, created_at))
+        }
+        "fragment" => {
+            let FragmentLine { id, metadata, body } = serde_json::from_slice(line)?;
+            ChatRecord::Fragment(StoredFragment { id, metadata, body: body.read()? })
+        }
+        "message" => {
+            let line: MessageLine = serde_json::from_slice(line)?;
+            let mut node =
+                Node::from_encoded(line.id.clone(), kind_of(&line.role)?, line.created_at, line.body.read()?);
+            (node.revision, node.tokens) = (line.revision, line.tokens);
+            let revisions =
+                line.revisions.into_iter().map(|revision| revision.read(&line.id, line.created_at));
+            ChatRecord::Message(MessageRecord::new(node, line.parent, revisions.collect::<Result<_, _>>()?))
+        }
+        "end" => {
+            let EndLine { messages } = serde_json::from_slice(line)?;
+            ChatRecord::End { messages }
+        }
+        _ => return Err(LineError::Type),
+    })
+}

@@ -1,0 +1,288 @@
+//! Whole chats from store to store and through files: nothing is lost, and what is broken is told.
+
+use std::sync::Arc;
+
+use context_runtime::transfer::{ImportJsonl, ImportedJsonl, copy_chat, export_jsonl, import_jsonl};
+use context_runtime::{
+    CancelSource, ChatRef, Commit, CommitOutcome, Encoded, ErrorKind, ForkName, HistoryStore, Message,
+    MessageId, Metadata, NewChat, Node, NodeKind, Part, Result, Role, Store, StoredFragment, Target,
+    Timestamp,
+};
+use proptest::prelude::*;
+use tokio::runtime::Runtime;
+
+use crate::kit::store;
+
+fn chat(name: &str) -> ChatRef {
+    ChatRef::new("ada", name)
+}
+
+async fn export(store: &dyn Store, chats: &[&str]) -> String {
+    let chats: Vec<_> = chats.iter().map(|name| chat(name)).collect();
+    let (mut out, cancel) = (Vec::new(), CancelSource::new().signal());
+    let done = export_jsonl(store, &chats, &mut out, &cancel, &mut |_| {}).await.unwrap();
+    assert_eq!(done.chats, chats.len() as u64);
+    String::from_utf8(out).unwrap()
+}
+
+async fn import(store: &dyn Store, text: &str, options: &ImportJsonl) -> Result<ImportedJsonl> {
+    let cancel = CancelSource::new().signal();
+    import_jsonl(store, &mut text.as_bytes(), options, &cancel, &mut |_| {}).await
+}
+
+fn lenient() -> ImportJsonl {
+    ImportJsonl::new("ada")
+}
+
+async fn sound(store: &dyn Store) {
+    let report = store.maintenance().unwrap().check(&CancelSource::new().signal()).await.unwrap();
+    // Bodies that nobody can read are among what is made here.
+    let wrong = report.findings.into_iter().filter(|finding| !finding.problem.starts_with("stored"));
+    assert_eq!(wrong.collect::<Vec<_>>(), []);
+}
+
+/// What a random chat is made by.
+#[derive(Clone, Debug)]
+enum Step {
+    Extend(u16, u8),
+    Fork(u16, u8),
+    Amend(u16),
+    Redact(u16),
+    Checkpoint(u16),
+    Activate(u16),
+    Rename(u16),
+    Delete(u16),
+    Fragment(u8),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let index = any::<u16>;
+    let step = prop_oneof![
+        6 => (index(), 1u8..5).prop_map(|(i, n)| Step::Extend(i, n)),
+        3 => (index(), 0u8..4).prop_map(|(i, n)| Step::Fork(i, n)),
+        1 => index().prop_map(Step::Amend),
+        1 => index().prop_map(Step::Redact),
+        1 => index().prop_map(Step::Checkpoint),
+        1 => index().prop_map(Step::Activate),
+        1 => index().prop_map(Step::Rename),
+        1 => index().prop_map(Step::Delete),
+        1 => any::<u8>().prop_map(Step::Fragment),
+    ];
+    prop::collection::vec(step, 0..30)
+}
+
+struct Maker<'a> {
+    history: &'a dyn HistoryStore,
+    chat: ChatRef,
+    made: u32,
+    messages: Vec<MessageId>,
+}
+
+impl Maker<'_> {
+    fn now(&mut self) -> Timestamp {
+        self.made += 1;
+        Timestamp::from_micros(i64::from(self.made))
+    }
+
+    /// Messages of all sorts of bodies.
+    fn nodes(&mut self, n: u8) -> Vec<Arc<Node>> {
+        let mut nodes = Vec::new();
+        for _ in 0..n {
+            let at = self.now();
+            let id = MessageId::from(format!("m{}", self.made));
+            let kind = NodeKind::Message(Role::User);
+            let node = match self.made % 5 {
+                0 => Node::from_encoded(id.clone(), kind, at, Encoded::new("x", 2, vec![0, 255, 10, 13])),
+                1 => {
+                    Node::from_encoded(id.clone(), kind, at, Encoded::new("message", 1, "{ \"parts\":\n[] }"))
+                }
+                2 => Node::from_encoded(id.clone(), NodeKind::Boundary, at, Encoded::new("cut", 1, "[1.0]")),
+                _ => Node::new(id.clone(), Message::new(Role::Assistant, [Part::text("é\u{0}\n")]), at)
+                    .with_tokens(7),
+            };
+            self.messages.push(id);
+            nodes.push(Arc::new(node));
+        }
+        nodes
+    }
+
+    async fn commit(&self, commit: Commit) {
+        let outcome = self.history.commit(commit).await.unwrap();
+        assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
+    }
+
+    async fn step(&mut self, store: &dyn Store, step: Step) {
+        let branches = self.history.branches(&self.chat).await.unwrap();
+        let at = self.now();
+        let branch = |index: u16| &branches[usize::from(index) % branches.len()];
+        let any = |messages: &[MessageId], index: u16| {
+            (!messages.is_empty()).then(|| messages[usize::from(index) % messages.len()].clone())
+        };
+        let stay = Commit::new(self.chat.clone(), Target::Stay, at);
+        match step {
+            Step::Extend(index, n) => {
+                let branch = branch(index);
+                let target = Target::Extend { branch: branch.name.clone(), expected: branch.head.clone() };
+                let nodes = self.nodes(n);
+                self.commit(Commit { nodes, ..Commit::new(self.chat.clone(), target, at) }).await;
+            }
+            Step::Fork(index, n) => {
+                let name = ForkName::Exact(format!("b{}", self.made).into());
+                let target = Target::Fork { name, at: any(&self.messages, index), activate: n == 0 };
+                let nodes = self.nodes(n);
+                self.commit(Commit { nodes, ..Commit::new(self.chat.clone(), target, at) }).await;
+            }
+            Step::Amend(index) | Step::Redact(index) => {
+                let Some(id) = any(&self.messages, index) else { return };
+                let node = Arc::new(Node::new(id, Message::from("amended"), at));
+                let nodes = vec![node];
+                let commit = match step {
+                    Step::Amend(_) => Commit { amendments: nodes, ..stay },
+                    _ => Commit { redactions: nodes, ..stay },
+                };
+                self.commit(commit).await;
+            }
+            Step::Checkpoint(index) => {
+                let Some(id) = any(&self.messages, index) else { return };
+                let name = format!("p{}", self.made % 3).into();
+                self.history.set_checkpoint(&self.chat, &name, &id, at).await.unwrap();
+            }
+            Step::Activate(index) => {
+                self.history.activate_branch(&self.chat, &branch(index).name, at).await.unwrap();
+            }
+            Step::Rename(index) => {
+                let to = format!("r{}", self.made).into();
+                self.history.rename_branch(&self.chat, &branch(index).name, &to, at).await.unwrap();
+            }
+            Step::Delete(index) => {
+                let branch = branch(index);
+                if !branch.active {
+                    let head = branch.head.as_ref();
+                    let _deleted =
+                        self.history.delete_branch(&self.chat, &branch.name, head, at).await.unwrap();
+                }
+            }
+            Step::Fragment(n) => {
+                let id = (n % 2 == 0).then(|| format!("f{}", n % 5).into());
+                let body = Encoded::new("note", 1, vec![n]);
+                let fragment =
+                    StoredFragment { id, metadata: Metadata::default().with("n", i64::from(n)), body };
+                store.fragments().put_fragments(&self.chat, &[fragment], at).await.unwrap();
+            }
+        }
+        let stored = self.history.messages(&self.chat, &self.messages).await.unwrap();
+        let mut stored = stored.into_iter();
+        self.messages.retain(|_| stored.next().flatten().is_some());
+    }
+}
+
+async fn make(store: &dyn Store, name: &str, steps: Vec<Step>) {
+    let mut new = NewChat::new(chat(name), Timestamp::from_micros(0));
+    new.title = Some("A title\n".into());
+    new.metadata = Metadata::default().with("k", serde_json::json!({"a": [1.5]}));
+    let _created = store.history().create_chat(new).await.unwrap();
+    let mut maker = Maker { history: store.history(), chat: chat(name), made: 0, messages: Vec::new() };
+    for step in steps {
+        maker.step(store, step).await;
+    }
+}
+
+/// The chat without its name.
+async fn content(store: &dyn Store, name: &str) -> String {
+    export(store, &[name]).await.replacen(&format!("{name:?}"), "_", 1)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_chat_arrives_as_it_was(steps in steps()) {
+        Runtime::new().unwrap().block_on(async {
+            let (store, other) = (store().await, store().await);
+            make(&*store, "c", steps).await;
+            let text = export(&*store, &["c"]).await;
+            let imported = import(&*other, &text, &ImportJsonl { strict: true, ..lenient() }).await.unwrap();
+            assert_eq!(imported.broken, []);
+            assert_eq!(export(&*other, &["c"]).await, text);
+            sound(&*other).await;
+            let cancel = CancelSource::new().signal();
+            let copied = copy_chat(&*store, &chat("c"), &*store, &chat("copy"), &cancel).await.unwrap();
+            assert_eq!(copied.diagnostics, []);
+            assert_eq!(content(&*store, "copy").await, content(&*store, "c").await);
+            sound(&*store).await;
+        });
+    }
+
+    #[test]
+    fn what_is_left_of_a_broken_file_is_kept_and_sound(
+        steps in steps(), broken in prop::collection::vec(any::<prop::sample::Index>(), 1..4), cut: prop::sample::Index,
+    ) {
+        Runtime::new().unwrap().block_on(async {
+            let (store, other) = (store().await, store().await);
+            make(&*store, "c", steps).await;
+            let text = export(&*store, &["c"]).await;
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            // The line of the chat itself stays: without it there is nothing to keep.
+            for index in &broken {
+                let line = 1 + index.index(lines.len() - 1);
+                let at = cut.index(lines[line].len() + 1);
+                let at = (0..=at).rev().find(|at| lines[line].is_char_boundary(*at)).unwrap_or(0);
+                lines[line] = format!("{}?", &lines[line][..at]);
+            }
+            let text = lines.join("\n");
+            let strict = import(&*other, &text, &ImportJsonl { strict: true, ..lenient() }).await;
+            assert_eq!(strict.unwrap_err().kind(), ErrorKind::Invalid);
+            assert_eq!(other.history().chat(&chat("c")).await.unwrap(), None, "nothing is kept");
+            let imported = import(&*other, &text, &lenient()).await.unwrap();
+            assert!(!imported.broken.is_empty());
+            sound(&*other).await;
+            let good = lines.iter().filter(|line| line.starts_with("{\"type\":\"message\"") && line.ends_with('}'));
+            let written = imported.chats[0].written.as_ref().unwrap();
+            assert_eq!(written.messages, good.count() as u64);
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_chat_that_is_there_is_left_as_it_is() {
+    let store = store().await;
+    make(&*store, "c", Vec::new()).await;
+    let text = export(&*store, &["c"]).await;
+    let imported = import(&*store, &text, &lenient()).await.unwrap();
+    assert_eq!(imported.chats[0].written, None);
+    let named = ImportJsonl { chat: Some("other".into()), ..lenient() };
+    let imported = import(&*store, &text, &named).await.unwrap();
+    assert_eq!(imported.chats[0].chat, chat("other"));
+    assert!(imported.chats[0].written.is_some());
+    let cancel = CancelSource::new().signal();
+    let error = copy_chat(&*store, &chat("c"), &*store, &chat("other"), &cancel).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+}
+
+/// A process may end in the middle of an import. What it has left is no chat, and the next import makes it one.
+#[tokio::test]
+async fn an_import_that_ended_early_is_begun_again() {
+    let (store, other) = (store().await, store().await);
+    let fill = (0..40).map(|i| Step::Fork(i, 3)).collect();
+    make(&*store, "c", fill).await;
+    let text = export(&*store, &["c"]).await;
+    let half: String = text.lines().take(60).map(|line| format!("{line}\n")).collect();
+    let mut writer = None;
+    {
+        use context_runtime::transfer::{ChatReader, ChatRecord, ChatWriter};
+        let mut reader = ChatReader::open(&*store, &chat("c")).await.unwrap();
+        for _ in half.lines() {
+            match (reader.next().await.unwrap().unwrap(), &mut writer) {
+                (ChatRecord::Chat(source), _) => {
+                    writer = ChatWriter::create(&*other, chat("c"), &source).await.unwrap();
+                }
+                (record, Some(writer)) => writer.push(record).await.unwrap(),
+                _ => unreachable!("the chat comes first"),
+            }
+        }
+    }
+    drop(writer);
+    let imported = import(&*other, &text, &lenient()).await.unwrap();
+    assert!(imported.chats[0].written.is_some());
+    assert_eq!(export(&*other, &["c"]).await, text);
+}
