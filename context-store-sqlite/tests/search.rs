@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use context_core::{
     BranchName, CancelSignal, ChatRef, Commit, CommitOutcome, Cursor, Encoded, ErrorKind, ForkName, Message,
-    MessageId, NewChat, Node, NodeKind, Role, SearchHit, SearchQuery, SearchScope, Store, Target, Timestamp,
+    MessageId, NewChat, Node, NodeKind, Placed, Role, SearchHit, SearchQuery, SearchScope, Store, Target,
+    Timestamp,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use proptest::prelude::*;
@@ -24,7 +26,13 @@ struct Lab {
 
 impl Lab {
     async fn new() -> Self {
+        Self::of(|_| {}).await
+    }
+
+    /// Over a file that is there before.
+    async fn of(before: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        before(&folder.path().join("s.db"));
         let store = SqliteStore::open(SqliteConfig::new(folder.path().join("s.db"))).await.unwrap();
         Self { folder, store }
     }
@@ -113,7 +121,7 @@ async fn finds_what_every_way_of_writing_wrote() {
         ("b", chat, Role::User, T)
     );
     assert_eq!(best.snippet.text, "On FRIDAY, to lisbon!");
-    assert_eq!(best.snippet.marks, [3..9]);
+    assert_eq!(best.snippet.marks, vec![3..9]);
     assert!(best.score > 0.0);
 }
 
@@ -299,6 +307,31 @@ async fn full_text_is_decided_when_the_file_is_made() {
     assert!(SqliteStore::open(config("with").full_text(true)).await.unwrap().search().is_some());
     let error = SqliteStore::open(config("with").full_text(false)).await.unwrap_err();
     assert_eq!(error.message(), "the file has full text, which is decided when it is made");
+}
+
+#[tokio::test]
+async fn an_old_file_gets_an_index_of_all_that_is_in_it() {
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/old/v1.db");
+    let lab = Lab::of(|path| assert!(std::fs::copy(old, path).unwrap() > 0)).await;
+    assert_eq!(lab.problems().await, [""; 0]);
+    let history = lab.store.history();
+    let chat = ChatRef::new("ada", "trip");
+    let placed = history.all_messages(&chat, 1000, None).await.unwrap().items;
+    let query = |text: &str| SearchQuery {
+        limit: 1000,
+        scope: SearchScope::Chat(chat.chat.clone()),
+        ..SearchQuery::new("ada", text)
+    };
+    for text in ["after", "third words", "m7"] {
+        let terms = context_core::search::Terms::parse(text, false);
+        let text_of = |placed: &Placed| Some(placed.node.message().ok()?.readable_text());
+        let has = |placed: &&Placed| text_of(placed).is_some_and(|text| terms.count(&text).is_hit());
+        let mut expected: Vec<_> =
+            placed.iter().filter(has).map(|placed| placed.node.id.to_string()).collect();
+        expected.sort();
+        assert_eq!(ids(&lab.search(&query(text)).await), expected, "{text}");
+    }
+    assert_eq!(ids(&lab.search(&query("third words")).await), ["m5", "s3"]);
 }
 
 /// An index made by writing step by step is the one that is made from what is stored.
