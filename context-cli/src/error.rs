@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use context_runtime::openai::WireError;
+use context_runtime::wire::WireError;
 use context_runtime::{Error, ErrorKind, RenderError};
 
 use crate::app::INTERRUPTED;
@@ -166,6 +166,17 @@ impl Failure {
         }
     }
 
+    /// What is wrong with a part of a file, without naming the file.
+    pub(crate) fn problem(&self) -> String {
+        match self {
+            Self::Syntax { source, .. } => reason(source),
+            Self::Form { problem, .. } => (*problem).to_owned(),
+            Self::NotText { .. } => "it is not UTF-8 text".to_owned(),
+            Self::Message { source, .. } => source.to_string(),
+            other => other.to_string(),
+        }
+    }
+
     /// What to do, where there is something.
     pub(crate) fn advice(&self) -> Option<&'static str> {
         match self {
@@ -175,7 +186,7 @@ impl Failure {
             }
             Self::Form { .. } => Some(
                 "expected a list of messages, an object with `messages`, `history` or `traj`, a list of such \
-                 objects, or JSON Lines of either",
+                 objects, JSON Lines of either, a session of Claude Code or an answer tree of ToolBench",
             ),
             Self::Syntax { .. } | Self::NotText { .. } | Self::Message { .. } => {
                 Some("nothing of this file was imported")

@@ -23,12 +23,12 @@ pub(crate) fn preview(text: &str, length: usize) -> String {
     let mut line = String::new();
     let mut count = 0;
     for word in text.split_whitespace() {
-        if count > 0 {
+        if count > 0 && count < length {
             line.push(' ');
             count += 1;
         }
         for c in clean(word).chars() {
-            if count == length {
+            if count >= length {
                 line.push('…');
                 return line;
             }
@@ -162,6 +162,8 @@ mod tests {
         assert_eq!(preview("  a\n\tb  \u{1b}[31mred ", 20), "a b \u{fffd}[31mred");
         assert_eq!(preview("abcdef", 3), "abc…");
         assert_eq!(preview("abc", 3), "abc");
+        assert_eq!(preview("abc def ghi", 3), "abc…");
+        assert_eq!(preview("ab cd", 3), "ab …");
         assert_eq!(clean("a\tb\nc\u{7}"), "a\tb\nc\u{fffd}");
     }
 

@@ -8,4 +8,6 @@ mod harness;
 mod interrupt;
 mod json;
 mod keeping;
+mod lines;
 mod operator;
+mod trees;

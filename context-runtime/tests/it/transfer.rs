@@ -192,6 +192,39 @@ async fn content(store: &dyn Store, name: &str) -> String {
     export(store, &[name]).await.replacen(&format!("{name:?}"), "_", 1)
 }
 
+/// The lines, messages sorted: in which order they come, parents first, is the store's own affair.
+#[cfg(feature = "sqlite")]
+fn in_order(text: &str) -> (Vec<&str>, Vec<&str>) {
+    let (mut messages, others): (Vec<_>, Vec<_>) =
+        text.lines().partition(|line| line.starts_with("{\"type\":\"message\""));
+    messages.sort_unstable();
+    (others, messages)
+}
+
+#[cfg(feature = "sqlite")]
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// The same chat comes out of each store, whichever it was made in.
+    #[test]
+    fn stores_of_different_kinds_hold_the_same_chat(steps in steps()) {
+        Runtime::new().unwrap().block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let url = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
+            let sqlite = context_runtime::open(&url("made.db")).await.unwrap();
+            make(&*sqlite, "c", steps).await;
+            let text = export(&*sqlite, &["c"]).await;
+            let (memory, other) = (store().await, context_runtime::open(&url("other.db")).await.unwrap());
+            for target in [&memory, &other] {
+                let imported = import(&**target, &text, &ImportJsonl { strict: true, ..lenient() }).await.unwrap();
+                assert_eq!(imported.broken, []);
+                assert_eq!(in_order(&export(&**target, &["c"]).await), in_order(&text));
+                sound(&**target).await;
+            }
+        });
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 

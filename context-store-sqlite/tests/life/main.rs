@@ -2,5 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod backup;
 mod lab;
+mod pieces;
+mod random;
+mod traces;
 mod upgrade;
