@@ -45,6 +45,11 @@ impl Progress {
         self.0.inc(steps as u64);
     }
 
+    /// Does something that may write while nothing moves.
+    pub(crate) fn pausing<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.0.suspend(work)
+    }
+
     /// The work is done.
     pub(crate) fn done(self) {}
 }
