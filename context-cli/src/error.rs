@@ -1,5 +1,6 @@
 //! What can go wrong in a command: what happened, to what, and what to do about it.
 
+use std::error::Error as _;
 use std::io;
 use std::process::ExitCode;
 
@@ -12,7 +13,7 @@ use crate::app::INTERRUPTED;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// From a store or the engine.
-    #[error("{}", .0.message())]
+    #[error("{}", said(.0))]
     Store(#[from] Error),
     /// A store that would have to be made.
     #[error("there is no store at {url}")]
@@ -26,6 +27,9 @@ pub(crate) enum Failure {
     /// A file, or a line of it, that is no JSON.
     #[error("{file} is not JSON: {}", reason(.source))]
     Syntax { file: String, line: usize, column: usize, source: serde_json::Error },
+    /// A line of a file that is broken.
+    #[error("line {line} of {file} is broken: {problem}")]
+    Line { file: String, line: usize, problem: String },
     /// JSON that is no transcript.
     #[error("{file} is not a transcript we know: {problem}")]
     Form { file: String, line: usize, problem: &'static str },
@@ -88,6 +92,14 @@ fn reason(error: &serde_json::Error) -> String {
     }
 }
 
+/// What a store said; and which one it was, if it cannot be opened.
+fn said(error: &Error) -> String {
+    match error.get("path") {
+        Some(path) if error.operation() == "open" => format!("cannot open {path}: {}", error.message()),
+        _ => error.message().to_owned(),
+    }
+}
+
 fn store_advice(error: &Error) -> Option<&'static str> {
     let about = |key| error.get(key).is_some();
     Some(match error.kind() {
@@ -103,6 +115,9 @@ fn store_advice(error: &Error) -> Option<&'static str> {
         ErrorKind::Conflict => "somebody else was faster: look again, then repeat",
         ErrorKind::Unavailable | ErrorKind::Timeout => "nothing was changed; try again",
         ErrorKind::Corrupt => "`context verify` says what else is broken",
+        ErrorKind::Unsupported if about("schema") => {
+            "the file was not changed · upgrade the program, or open a backup from before the upgrade"
+        }
         ErrorKind::Cancelled => "what was written is whole; run it again to go on",
         ErrorKind::Unsupported if error.operation() == "search" => {
             "`context log` and `context export` show messages to look through"
@@ -172,6 +187,7 @@ impl Failure {
             Self::Syntax { source, .. } => reason(source),
             Self::Form { problem, .. } => (*problem).to_owned(),
             Self::NotText { .. } => "it is not UTF-8 text".to_owned(),
+            Self::Line { problem, .. } => problem.clone(),
             Self::Message { source, .. } => source.to_string(),
             other => other.to_string(),
         }
@@ -214,6 +230,14 @@ impl Failure {
 
     /// Whether nobody reads the output any more.
     pub(crate) fn is_closed_pipe(&self) -> bool {
-        matches!(self, Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        match self {
+            Self::Write(error) => is_closed(error),
+            // What a store or a transfer wrote to us.
+            Self::Store(error) => {
+                error.source().and_then(|source| source.downcast_ref()).is_some_and(is_closed)
+            }
+            _ => false,
+        }
     }
 }

@@ -79,6 +79,11 @@ impl Output {
         self.written(result)
     }
 
+    /// Where bytes go that are the output as they are.
+    pub(crate) fn writer(&mut self) -> &mut (dyn Write + Send) {
+        &mut *self.to
+    }
+
     /// Writes text as it is.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
         let result = self.to.write_all(text.as_bytes());

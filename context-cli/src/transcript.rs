@@ -44,6 +44,8 @@ pub(crate) enum Wire {
     ClaudeCode,
     /// Answer trees of ToolBench
     Toolbench,
+    /// What `export --to jsonl` writes: whole chats, nothing lost
+    Jsonl,
 }
 
 /// What is in a file.

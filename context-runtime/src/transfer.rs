@@ -18,7 +18,10 @@ mod tree;
 mod writer;
 
 pub use copy::copy_chat;
-pub use jsonl::{ExportedJsonl, ImportJsonl, ImportedChat, ImportedJsonl, export_jsonl, import_jsonl};
+pub use jsonl::{
+    BrokenLine, ExportedJsonl, ImportJsonl, ImportedChat, ImportedJsonl, check_jsonl, export_jsonl,
+    import_jsonl, is_jsonl,
+};
 pub use reader::ChatReader;
 pub use record::{ChatRecord, MessageRecord};
 pub use tree::{Tree, TreeError, TreePlan, TreeWritten};

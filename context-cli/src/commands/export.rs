@@ -5,12 +5,15 @@ use std::collections::HashSet;
 use clap::ValueEnum;
 use context_runtime::anthropic::messages as anthropic;
 use context_runtime::openai::chat as openai;
-use context_runtime::{ChatRef, Diagnostic, Error, HistoryStore, Json, Message, NodeKind, Placed, Window};
+use context_runtime::{
+    ChatRef, Diagnostic, Error, HistoryStore, Json, Message, NodeKind, Placed, Store, Window, transfer,
+};
 use serde::Serialize;
 
 use super::{all_chats, all_messages, branch_end, existing_chat};
 use crate::app::{App, Done};
 use crate::error::Failure;
+use crate::progress::Progress;
 use crate::transcript::{self, Codec, Content, Exported, Source};
 
 /// Write chats as transcripts.
@@ -20,10 +23,13 @@ Examples:
   context export support-7                   the conversation as it stood in its file
   context export --all --file support.json   the whole file again
   context export support-7 --to openai       messages as Chat Completions takes them
+  context export --all --to jsonl >all.jsonl everything, for another store or for keeping
 
 `source` gives back equal JSON values for what was imported; what was added since follows. A chat
 that was not imported is a list of messages. One that came in as a tree goes out with all its
-branches, unless --branch names one. A provider's form leaves out what that provider does not know.")]
+branches, unless --branch names one. `jsonl` loses nothing: branches, checkpoints, fragments,
+revisions, ids and times; it is written as it is read, however long a chat is. A provider's form
+leaves out what that provider does not know.")]
 pub(crate) struct Args {
     /// The chats
     #[arg(value_name = "CHAT", required_unless_present = "all", conflicts_with = "all")]
@@ -51,6 +57,8 @@ enum Form {
     Openai,
     /// Anthropic Messages
     Anthropic,
+    /// Whole chats, nothing lost: `context import` reads it
+    Jsonl,
 }
 
 impl Form {
@@ -59,6 +67,7 @@ impl Form {
             Self::Source => "source",
             Self::Openai => "openai",
             Self::Anthropic => "anthropic",
+            Self::Jsonl => "jsonl",
         }
     }
 }
@@ -104,6 +113,10 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             chats.push((id, source));
         }
     }
+    if args.to == Form::Jsonl {
+        let chats: Vec<_> = chats.iter().map(|(id, _)| app.chat(id)).collect();
+        return jsonl(app, &*store, &chats, args.branch.as_deref()).await;
+    }
     if args.to == Form::Source && !app.out.is_json() {
         check_same_source(&chats)?;
     }
@@ -117,6 +130,24 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         all.push(Exported { chat: id, source, content, diagnostics });
     }
     write(app, &all, args.all, args.to)?;
+    Ok(Done::Fine)
+}
+
+/// Writes whole chats, page by page: the lines are records already, with or without `--json`.
+async fn jsonl(
+    app: &mut App,
+    store: &dyn Store,
+    chats: &[ChatRef],
+    branch: Option<&str>,
+) -> Result<Done, Failure> {
+    if branch.is_some() {
+        return Err(Failure::Usage("jsonl holds whole chats; leave --branch out".into()));
+    }
+    let interrupt = app.interrupt();
+    let working = Progress::counter(&app.out, "exporting");
+    let mut progress = |messages| working.reach(messages);
+    transfer::export_jsonl(store, chats, app.out.writer(), &interrupt, &mut progress).await?;
+    working.done();
     Ok(Done::Fine)
 }
 
@@ -198,7 +229,7 @@ fn lower(message: &Message, to: Form, source: Option<&Source>) -> (Vec<Json>, Ve
     match to {
         Form::Source => source.map_or(Codec::OpenaiChat, |source| source.codec).lower_source(message),
         _ if transcript::is_note(message) => (Vec::new(), Vec::new()),
-        Form::Openai => {
+        Form::Openai | Form::Jsonl => {
             let lowered = openai::lower(message);
             (lowered.messages, lowered.diagnostics)
         }

@@ -1,15 +1,16 @@
 //! `import`: reads transcripts into chats. A file is read as a whole before anything of it is written; with
 //! `--strict` all files are.
 
+mod jsonl;
 mod report;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use context_runtime::transfer::{TreePlan, TreeWritten};
 use context_runtime::{CancelSignal, Diagnostic, HistoryStore, Metadata, NewChat, Store};
 
-use self::report::Report;
+use self::report::{Report, Told};
 use super::prompt;
 use crate::app::{App, Done};
 use crate::error::Failure;
@@ -20,9 +21,9 @@ use crate::transcript::{self, Broken, Draft, Source, Wire};
 
 const EXAMPLES: &str = "\
 A file is a list of messages, an object with `messages`, `history` or `traj`, a list of
-such objects, or JSON Lines of either; a session of Claude Code; or an answer tree of
-ToolBench. Branches stay branches. Everything else in it is kept, so that
-`context export --to source` gives it back.
+such objects, or JSON Lines of either; a session of Claude Code; an answer tree of
+ToolBench; or what `context export --to jsonl` has written. Branches stay branches.
+Everything else in it is kept, so that `context export --to source` gives it back.
 
 Examples:
   context import support.json                one chat `support`, or `support-0001` and so on
@@ -59,10 +60,11 @@ pub(crate) struct Args {
 }
 
 /// A file, ready to be written.
-struct Prepared {
-    input: FileName,
-    chats: Vec<Planned>,
-    broken: Vec<Broken>,
+enum Prepared {
+    /// In the library's own form, still to be read.
+    Own(PathBuf),
+    /// In another one, read.
+    Read { input: FileName, chats: Vec<Planned>, broken: Vec<Broken> },
 }
 
 /// What a file is called.
@@ -71,6 +73,15 @@ struct FileName {
     shown: String,
     /// Without its folders.
     name: String,
+}
+
+impl FileName {
+    fn of(path: &Path) -> Self {
+        let shown =
+            if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
+        let name = path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
+        Self { shown, name }
+    }
 }
 
 /// A conversation, ready to be written.
@@ -111,19 +122,26 @@ async fn files(
     if args.strict {
         let all = args.files.iter().map(|path| prepare(app, args, path)).collect::<Result<Vec<_>, _>>()?;
         for prepared in all {
-            write(app, opened, prepared, report).await?;
+            write(args, app, opened, prepared, report).await?;
         }
         return Ok(());
     }
     for path in &args.files {
         let prepared = prepare(app, args, path)?;
-        write(app, opened, prepared, report).await?;
+        write(args, app, opened, prepared, report).await?;
     }
     Ok(())
 }
 
-/// Reads a whole file, and refuses it as a whole.
-fn prepare(app: &App, args: &Args, path: &std::path::Path) -> Result<Prepared, Failure> {
+/// Reads a whole file, and refuses it as a whole. One in the library's own form may be longer than memory: it is
+/// only looked through, if anything broken in it is to be refused.
+fn prepare(app: &App, args: &Args, path: &Path) -> Result<Prepared, Failure> {
+    if jsonl::is_own(args, path)? {
+        if args.strict {
+            jsonl::check(path, &CancelSignal::default())?;
+        }
+        return Ok(Prepared::Own(path.to_owned()));
+    }
     let (input, at) = (Input::read_what_can_be(path)?, app.now());
     let reading = transcript::read(&input, args.from, at)?;
     let mut broken = reading.broken;
@@ -143,30 +161,36 @@ fn prepare(app: &App, args: &Args, path: &std::path::Path) -> Result<Prepared, F
         Ok(Planned { chat, messages, branches, plan: TreePlan::new(new, &tree)?, diagnostics })
     };
     let chats = reading.drafts.into_iter().map(planned).collect::<Result<_, Failure>>()?;
-    Ok(Prepared { input: FileName { shown: input.shown, name: input.name }, chats, broken })
+    Ok(Prepared::Read { input: FileName { shown: input.shown, name: input.name }, chats, broken })
 }
 
 /// Writes the chats of a file. Only a file that can be imported makes a store; until then Ctrl-C just ends the
 /// process.
 async fn write(
+    args: &Args,
     app: &mut App,
     opened: &mut Option<Opened>,
     prepared: Prepared,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let Prepared { input, chats, broken } = prepared;
     let (store, interrupt) = match opened {
         Some(opened) => opened,
         None => opened.insert((app.store_or_new().await?, app.interrupt())),
     };
     app.out.outlive_reader();
+    let (input, chats, broken) = match prepared {
+        Prepared::Own(path) => return jsonl::write(app, &**store, args, &path, interrupt, report).await,
+        Prepared::Read { input, chats, broken } => (input, chats, broken),
+    };
     let messages = chats.iter().map(|planned| planned.messages).sum();
     let bar = Progress::bar(&app.out, messages, clean(&input.shown).into_owned());
     let mut lines = broken.len();
     report.file(app, &input, broken)?;
     for planned in &chats {
         let is_new = chat(store.history(), &input, planned, interrupt, &bar).await?;
-        bar.pausing(|| report.chat(app, &input, planned, is_new, std::mem::take(&mut lines)))?;
+        let Planned { chat, messages, branches, diagnostics, .. } = planned;
+        let told = Told { chat, messages: *messages, branches: *branches, diagnostics };
+        bar.pausing(|| report.chat(app, &input, &told, is_new, std::mem::take(&mut lines)))?;
     }
     bar.done();
     Ok(())

@@ -9,5 +9,6 @@ mod interrupt;
 mod json;
 mod keeping;
 mod lines;
+mod lossless;
 mod operator;
 mod trees;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use context_runtime::transfer::{ImportJsonl, ImportedJsonl, copy_chat, export_jsonl, import_jsonl};
+use context_runtime::transfer::{
+    ImportJsonl, ImportedJsonl, check_jsonl, copy_chat, export_jsonl, import_jsonl, is_jsonl,
+};
 use context_runtime::{
     CancelSource, ChatRef, Commit, CommitOutcome, Encoded, ErrorKind, ForkName, HistoryStore, Message,
     MessageId, Metadata, NewChat, Node, NodeKind, Part, Result, Role, Store, StoredFragment, Target,
@@ -236,6 +238,9 @@ proptest! {
             let text = export(&*store, &["c"]).await;
             let imported = import(&*other, &text, &ImportJsonl { strict: true, ..lenient() }).await.unwrap();
             assert_eq!(imported.broken, []);
+            let cancel = CancelSource::new().signal();
+            check_jsonl(&mut text.as_bytes(), &cancel).unwrap();
+            assert!(is_jsonl(text.lines().next().unwrap().as_bytes()));
             assert_eq!(export(&*other, &["c"]).await, text);
             sound(&*other).await;
             let cancel = CancelSource::new().signal();
@@ -263,6 +268,8 @@ proptest! {
                 lines[line] = format!("{}?", &lines[line][..at]);
             }
             let text = lines.join("\n");
+            let cancel = CancelSource::new().signal();
+            assert_eq!(check_jsonl(&mut text.as_bytes(), &cancel).unwrap_err().kind(), ErrorKind::Invalid);
             let strict = import(&*other, &text, &ImportJsonl { strict: true, ..lenient() }).await;
             assert_eq!(strict.unwrap_err().kind(), ErrorKind::Invalid);
             assert_eq!(other.history().chat(&chat("c")).await.unwrap(), None, "nothing is kept");

@@ -3,7 +3,7 @@
 use context_runtime::Diagnostic;
 use serde::Serialize;
 
-use super::{FileName, Planned};
+use super::FileName;
 use crate::app::App;
 use crate::error::Failure;
 use crate::output::Style;
@@ -36,6 +36,14 @@ struct BrokenRecord<'a> {
     file: &'a str,
     line: usize,
     problem: String,
+}
+
+/// A chat that was written, or was there.
+pub(super) struct Told<'a> {
+    pub(super) chat: &'a str,
+    pub(super) messages: usize,
+    pub(super) branches: usize,
+    pub(super) diagnostics: &'a [Diagnostic],
 }
 
 /// What was done so far.
@@ -98,11 +106,11 @@ impl Report {
         &mut self,
         app: &mut App,
         input: &FileName,
-        planned: &Planned,
+        told: &Told<'_>,
         is_new: bool,
         broken: usize,
     ) -> Result<(), Failure> {
-        let Planned { chat, messages, branches, diagnostics, .. } = planned;
+        let &Told { chat, messages, branches, diagnostics } = told;
         app.out.diagnostics(chat, diagnostics.get(..SHOWN).unwrap_or(diagnostics));
         if diagnostics.len() > SHOWN {
             app.out.note(format_args!(
@@ -118,7 +126,7 @@ impl Report {
         } else {
             self.unchanged += 1;
         }
-        self.chats.push(chat.clone());
+        self.chats.push(chat.to_owned());
         if !app.out.is_json() {
             return Ok(());
         }
@@ -126,8 +134,8 @@ impl Report {
             v: 1,
             chat,
             file: &input.name,
-            messages: *messages,
-            branches: *branches,
+            messages,
+            branches,
             status: if is_new { "imported" } else { "unchanged" },
             broken,
             diagnostics,
