@@ -79,6 +79,10 @@ fn what_is_redacted_leaves_the_file() {
 #[test]
 fn what_an_operator_of_a_file_does() {
     let bench = Bench::with_sample();
+    bench.ok("copy notes small");
+    let large = bench.records("retain --max-bytes 1B --branches-older-than 0s --dry-run");
+    assert_eq!((large.len(), &large[0]["reason"]), (1, &json!("bytes")));
+    bench.ok("delete small");
     assert_snapshot!(
         "operating",
         bench.show(&[

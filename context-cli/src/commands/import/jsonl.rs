@@ -19,8 +19,15 @@ use crate::transcript::{Broken, Wire};
 /// metadata is shorter.
 const FIRST_LINE: u64 = 4 << 20;
 
-/// Whether a file is of this form. Standard input and pipes are only if it is said: they cannot be read twice.
+/// How what the export writes begins.
+const BEGINS: &[u8] = br#"{"type":"chat","v":"#;
+
+/// Whether a file is of this form. A pipe is only if it is said, since it cannot be read twice; of standard input the
+/// beginning can be looked at without taking it.
 pub(super) fn is_own(args: &Args, path: &Path) -> Result<bool, Failure> {
+    if args.from == Wire::Auto && is_stdin(path) {
+        return Ok(io::stdin().lock().fill_buf().is_ok_and(|bytes| bytes.starts_with(BEGINS)));
+    }
     if args.from != Wire::Auto || !path.is_file() {
         return Ok(args.from == Wire::Jsonl);
     }
