@@ -82,6 +82,10 @@ pub(super) async fn write(
     report.file(app, &input, broken)?;
     for chat in &imported.chats {
         let written = chat.written.clone().unwrap_or_default();
+        if chat.written.is_none() {
+            let name = clean(chat.chat.chat.as_str()).into_owned();
+            app.out.note(format_args!("{name}: there is a chat of this name; it was left as it is"));
+        }
         let told = Told {
             chat: chat.chat.chat.as_str(),
             messages: usize::try_from(written.messages).unwrap_or(usize::MAX),
