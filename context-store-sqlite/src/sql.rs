@@ -205,8 +205,8 @@ statements! {
     REMAINING_WORDS = "SELECT count(*) FROM words LEFT JOIN branch b ON b.no = words.rowid >> 32
         LEFT JOIN chat c ON c.no = b.chat WHERE words MATCH ?1 AND coalesce(c.user = ?2, true)";
     FORGET_WORDS = "DELETE FROM words WHERE rowid = ?1";
-    /// The places in a range of which there are words.
-    WITH_WORDS = "SELECT rowid FROM words WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid";
+    /// The places in a range of which there are words, and how many: what FTS5 keeps to rank by.
+    WITH_WORDS = "SELECT id, sz FROM words_docsize WHERE id BETWEEN ?1 AND ?2";
     HAS_WORD = "SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = ?2";
     HITS_OF_USER = hits!("", "", "");
     HITS_OF_CHAT = hits!("", "", "AND b.chat = ?6

@@ -25,7 +25,38 @@ pub(crate) struct Words {
     pub(crate) text: String,
 }
 
+/// How many words there are in each column.
+pub(crate) type Counts = [u64; 4];
+
+/// Reads counts as FTS5 stores them: a number per column, seven bits in a byte, all bytes but the last with the
+/// eighth. Nothing if it is something else.
+pub(crate) fn counts(stored: &[u8]) -> Option<Counts> {
+    const MOST_BYTES: usize = 8;
+    let mut bytes = stored.iter();
+    let mut counts = Counts::default();
+    for count in &mut counts {
+        let mut length = 0;
+        loop {
+            let byte = bytes.next()?;
+            length += 1;
+            *count = *count << 7 | u64::from(byte & 0x7f);
+            if byte & 0x80 == 0 {
+                break;
+            }
+            if length == MOST_BYTES {
+                return None;
+            }
+        }
+    }
+    bytes.next().is_none().then_some(counts)
+}
+
 impl Words {
+    pub(crate) fn counts(&self) -> Counts {
+        let words = self.text.split(' ').count() as u64;
+        std::array::from_fn(|column| if column as i64 == self.column { words } else { 0 })
+    }
+
     /// An expression for messages of this role that have the longest of these words.
     pub(crate) fn longest(&self) -> String {
         let longest = self.text.split(' ').max_by_key(|word| word.len()).unwrap_or_default();
@@ -174,6 +205,14 @@ mod tests {
     fn tags_never_change() {
         let tag = |user: &str| Tag::of(&user.into()).as_str().to_owned();
         assert_eq!([tag("ada"), tag("bob"), tag("")], ["3nupwt", "ewrtzd", "ptjzvz"]);
+    }
+
+    #[test]
+    fn counts_are_read_as_they_are_stored() {
+        assert_eq!(counts(&[0, 5, 0x81, 0x00, 0xff, 0x7f]), Some([0, 5, 128, 16_383]));
+        for bad in [&[][..], &[0, 0, 0], &[0, 0, 0, 0, 0], &[0x80; 40]] {
+            assert_eq!(counts(bad), None);
+        }
     }
 
     #[test]
