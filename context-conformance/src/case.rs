@@ -35,6 +35,8 @@ pub enum Requires {
     SecondHandle,
     /// [`Maintenance`](context_core::Maintenance).
     Maintenance,
+    /// [`SearchStore`](context_core::SearchStore).
+    Search,
 }
 
 impl fmt::Display for Case {

@@ -18,6 +18,10 @@ mod listing;
 mod maintenance;
 mod model;
 mod read;
+mod redact;
+mod removal;
+mod search;
+mod search_hits;
 mod windows;
 
 use crate::case::Case;
@@ -32,6 +36,10 @@ const GROUPS: &[&[Case]] = &[
     read::CASES,
     windows::CASES,
     amend::CASES,
+    redact::CASES,
+    removal::CASES,
+    search::CASES,
+    search_hits::CASES,
     fragments::CASES,
     fidelity::CASES,
     isolation::CASES,

@@ -71,6 +71,7 @@ mod model;
 mod random;
 mod report;
 mod run;
+mod seek;
 mod settings;
 mod subject;
 mod visible;

@@ -99,6 +99,7 @@ async fn lacks(lab: &Lab, requires: Requires) -> Option<Verdict> {
             Err(error) => return Some(Err(error.into()).into()),
         },
         Requires::Maintenance => (store.maintenance().is_none(), false, "maintenance"),
+        Requires::Search => (store.search().is_none(), false, "search"),
     };
     match (absent, claimed) {
         (false, _) => None,

@@ -3,8 +3,10 @@
 //! Each [`Fault`] is a bug that a real store has had or could have. A fault that no case notices is a hole in the
 //! suite.
 
+mod commit;
 mod fault;
 mod mutant;
+mod search;
 
 use std::sync::Arc;
 
@@ -49,7 +51,8 @@ caught! {
     CountsVersions => "branches::next_version_takes_the_lowest_free_number";
     TruncatesWindows => "windows::cut_where_they_say";
     HidesWhatWasSkipped => "windows::cut_where_they_say";
-    HidesAmendments => "windows::after_reads_all_again_once_something_was_amended";
+    HidesAmendments => "windows::after_reads_all_again_once_something_was_amended", "redact::every_reader_finds_out",
+        "removal::readers_find_out";
     TruncatesBodies => "fidelity::large_bodies";
     EndsBodiesAtNul => "fidelity::bodies_of_any_bytes";
     MovesReplacedFragments => "fragments::same_id_replaces_in_place";
@@ -57,6 +60,16 @@ caught! {
     DeleteLeavesMessages => "chats::deleting_takes_everything";
     AwaitsBetweenWrites => "concurrency::readers_see_whole_commits", "cancel::dropped_commit_is_whole_or_absent";
     ReadsThenPatches => "concurrency::counting_loses_nothing";
+    RedactingKeepsRevisions => "redact::body_and_revisions_are_gone", "redact::a_key_counts_once";
+    DeletesBranchesThatMoved => "removal::a_branch_that_moved_is_not_deleted", "removal::an_empty_branch";
+    DeletingTakesSharedMessages => "removal::deleting_takes_what_only_it_reached", "removal::forks_of_forks";
+    DeletingLeavesOrphans => "removal::deleting_takes_what_only_it_reached", "removal::ids_are_free_again";
+    RenamingMovesBranches => "removal::renaming_keeps_order_head_and_time";
+    SearchesJson => "search::words_and_not_what_is_around_them";
+    SearchesAllUsers => "search::chats_and_users_are_apart";
+    SearchesAllBranches => "search::a_branch_sees_its_chain";
+    SearchesAsSyntax => "search::anything_can_be_typed", "search::what_is_cut_must_be_together";
+    SearchSkipsBetweenPages => "search_hits::pages_give_each_hit_once";
     ShowsContent => "hygiene::debug_shows_no_content";
     Panics => "read::messages_keep_order_holes_and_duplicates";
 }
