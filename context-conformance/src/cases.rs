@@ -8,6 +8,7 @@ mod checkpoints;
 mod commit;
 mod concurrency;
 mod durability;
+mod fault;
 mod fidelity;
 mod fragments;
 mod hygiene;
@@ -47,6 +48,7 @@ const GROUPS: &[&[Case]] = &[
     hygiene::CASES,
     concurrency::CASES,
     cancel::CASES,
+    fault::CASES,
     durability::CASES,
     maintenance::CASES,
     model::CASES,

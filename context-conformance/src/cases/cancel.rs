@@ -19,7 +19,7 @@ cases!("cancel": dropped_commit_is_whole_or_absent, dropped_fork_is_whole_or_abs
 const MOST_POLLS: usize = 200;
 
 /// Polls a future at most this often, then drops it; its result if it came to one.
-async fn polled<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
+pub(super) async fn polled<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
     let mut future = pin!(future);
     let mut left = polls;
     poll_fn(move |context| {

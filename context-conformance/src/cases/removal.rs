@@ -48,7 +48,8 @@ async fn left(desk: &Desk, did: &str, expected: &[&str]) -> Checked {
     let mut seen: Vec<_> =
         all_messages(desk, 7).await?.iter().map(|placed| placed.node.id.to_string()).collect();
     let mut expected = owned(expected);
-    (seen.sort(), expected.sort());
+    seen.sort();
+    expected.sort();
     same(format!("the messages {did}"), &seen, &expected)?;
     let size = desk.history().chat_size(&desk.chat).await?;
     same(format!("how many there are {did}"), &size.messages, &(expected.len() as u64))
