@@ -8,7 +8,7 @@ use context_core::{Result, Store};
 /// A store under test. The implementor supplies isolation, the kit does the rest.
 ///
 /// A namespace is a store of its own: a file, a schema, a key prefix. The kit makes up the names, odd ones
-/// included; map them to what the backend likes. Whatever is left behind, the subject cleans up.
+/// included; map them to what the backend likes, for files with [`file_name`](crate::file_name). Whatever is left behind, the subject cleans up.
 #[async_trait]
 pub trait Subject: Send + Sync + 'static {
     /// What reports call it.

@@ -1,8 +1,8 @@
 //! One chat as plain data: what every operation of the storage seam does to it, without a backend.
 //!
 //! A [`ChatState`] is the reference for stores, and a shortcut for them: a backend that can keep one value per
-//! chat and replace it in a transaction reads the state, lets it do the work and writes it back
-//! ([`ChatState::to_bytes`]). That costs the whole chat for each write, so it suits small chats and first
+//! chat and replace it in a transaction reads the state, lets it do the work and writes it back as
+//! [bytes](ChatState::to_bytes); [`StateStore`](crate::StateStore) is the trait for that. That costs the whole chat for each write, so it suits small chats and first
 //! versions; a store that keeps rows decides the same things in its own terms, and `context-conformance` tells
 //! whether it does.
 //!

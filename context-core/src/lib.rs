@@ -75,5 +75,5 @@ pub use store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, CheckReport,
     Checkpoint, Commit, CommitOutcome, Committed, Created, Cursor, Durability, Erasure, Finding, ForkName,
     FragmentStore, HistoryStore, Maintenance, NewChat, Page, Revision, SearchHit, SearchQuery, SearchScope,
-    SearchStore, Store, StoreInfo, StoredFragment, Target, Vacuumed, Window, check_chat_graph,
+    SearchStore, StateStore, Store, StoreInfo, StoredFragment, Target, Vacuumed, Window, check_chat_graph,
 };

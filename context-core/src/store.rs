@@ -5,6 +5,7 @@ mod commit;
 mod history;
 mod maintenance;
 mod search;
+mod state;
 
 use std::fmt::Debug;
 
@@ -17,6 +18,7 @@ pub use commit::{
 pub use history::{ChainEnd, FragmentStore, HistoryStore, Window};
 pub use maintenance::{CheckReport, Erasure, Finding, Maintenance, Vacuumed, check_chat_graph};
 pub use search::{SearchHit, SearchQuery, SearchScope, SearchStore};
+pub use state::StateStore;
 
 /// What survives what, once a write has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +77,11 @@ impl StoreInfo {
 ///
 /// [`ErrorKind::NotFound`]: crate::ErrorKind::NotFound
 ///
-/// `context-store-inmem` is the reference, and short; `context-conformance` proves an implementation.
+/// # Where to begin
+///
+/// A backend that can keep one value per chat implements [`StateStore`], three calls, and has the required abilities
+/// and search from that; `examples/custom-store` is such a store, whole. One that keeps rows implements the traits
+/// themselves. `context-conformance` proves either.
 pub trait Store: Debug + Send + Sync + 'static {
     /// What it is and what it promises.
     fn info(&self) -> StoreInfo;

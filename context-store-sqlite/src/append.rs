@@ -36,6 +36,7 @@ impl Append {
     pub(crate) fn of(commit: &Commit) -> Option<Self> {
         let Target::Extend { branch, expected } = &commit.target else { return None };
         let plain = commit.amendments.is_empty()
+            && commit.redactions.is_empty()
             && commit.fragments.is_empty()
             && commit.patch.is_none()
             && commit.key.is_none()
@@ -66,17 +67,18 @@ impl Append {
         let own = route.own + self.added;
         let merge = Merge::after(route.own, own);
         let to = |statement| sqlx::query(statement).bind(route.branch).bind(route.chat).bind(route.own);
+        let name = self.at.1.as_str();
         let query = match (self.added, &self.first) {
             (1, _) if merge == Merge::NONE => {
-                to(sql::APPEND_ONE).bind(self.head.as_str()).bind(self.time).bind(self.data)
+                to(sql::APPEND_ONE).bind(self.head.as_str()).bind(self.time).bind(self.data).bind(name)
             }
             (2, Some(first)) if merge == Merge::NONE => {
                 let query = to(sql::APPEND_TWO).bind(first.as_str()).bind(self.head.as_str());
-                query.bind(self.time).bind(self.data)
+                query.bind(self.time).bind(self.data).bind(name)
             }
             _ => {
                 let query = to(sql::APPEND).bind(own).bind(self.head.as_str()).bind(self.time);
-                query.bind(self.ids).bind(self.data).bind(merge.small).bind(merge.large)
+                query.bind(self.ids).bind(self.data).bind(merge.small).bind(merge.large).bind(name)
             }
         };
         if let Err(fault) = run(connection, query).await {

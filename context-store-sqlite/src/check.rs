@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, CancelSignal, ChatId, ChatRef, CheckReport, Finding, MessageId, Node, NodeKind, Placed,
-    UserId, check_chat_graph, pack,
+    CancelSignal, ChatId, ChatRef, CheckReport, Finding, MessageId, Node, NodeKind, Placed, UserId,
+    check_chat_graph, pack,
 };
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
@@ -13,8 +13,8 @@ use sqlx::{Connection, Row};
 use crate::error::{Fault, Result};
 use crate::messages::{Piece, pieces, runs_from};
 use crate::place::{branch_of, count, own_of, place, signed};
-use crate::rows::message_id;
-use crate::{chats, sql};
+use crate::rows::{blob, message_id, nth};
+use crate::{branches, chats, checkpoints, sql};
 
 pub(crate) async fn check(connection: &mut SqliteConnection, cancel: &CancelSignal) -> Result<CheckReport> {
     let mut report = CheckReport::default();
@@ -120,16 +120,49 @@ async fn check_chat(
     }
     let found = chats::read(connection, chat).await?;
     let (_, found) = found.ok_or(Fault::Corrupt("the chat cannot be read", None))?;
-    let branches = chats::branches_of(connection, no, &found.active).await?;
-    let own_heads = pieces.iter().zip(&branches).filter(|(piece, branch)| {
+    let bases: HashMap<i64, i64> = pieces.iter().map(|piece| (piece.no, piece.base)).collect();
+    for piece in &pieces {
+        let about = match &piece.name {
+            Some(name) => format!("branch {name}"),
+            None => format!("branch {}", piece.no),
+        };
         let end = if piece.own > 0 { Some(piece.end()) } else { piece.parent };
-        end.and_then(|end| at.get(&end)) != branch.head.as_ref()
-    });
-    let wrong: Vec<BranchName> = own_heads.map(|(_, branch)| branch.name.clone()).collect();
-    for name in wrong {
-        add(format!("branch {name}"), "its head is not its newest message".to_owned());
+        let own_head = end.and_then(|end| at.get(&end)).filter(|_| piece.name.is_some());
+        if own_head != piece.head.as_ref() {
+            add(about.clone(), "its head is not its newest message".to_owned());
+        }
+        let depth = |parent: i64| bases.get(&branch_of(parent)).map_or(0, |base| base + own_of(parent));
+        let base = piece.parent.map_or(0, depth);
+        if base != piece.base {
+            add(about.clone(), format!("begins behind {base} messages, says {}", piece.base));
+        }
+        if piece.name.is_none() {
+            let row = sqlx::query(sql::NEEDED).bind(piece.no).bind(no).fetch_one(&mut *connection).await?;
+            let needed: i64 = row.try_get(0)?;
+            if needed == 0 || needed != piece.end() {
+                add(
+                    about,
+                    format!(
+                        "was deleted, but has {} messages of which {} are needed",
+                        piece.own,
+                        own_of(needed)
+                    ),
+                );
+            }
+        }
     }
-    let checkpoints = chats::checkpoints(connection, "check", chat).await?;
+    for row in sqlx::query(sql::ALL_REVISIONS).bind(no).fetch_all(&mut *connection).await? {
+        let id = message_id(&row, 0)?.ok_or(Fault::Corrupt("a revision without an id", None))?;
+        let filed = row.try_get::<Option<i64>, _>(2)?.is_some();
+        if !filed || nth(&blob(row, 1)?, 0).map(|node| node.id.clone()).ok() != Some(id.clone()) {
+            add(format!("message {id}"), "has a revision that is not one".to_owned());
+        }
+    }
+    if !sqlx::query(sql::UNSETTLED).bind(no).fetch_all(&mut *connection).await?.is_empty() {
+        add("chat".to_owned(), "does not say when it was last written to".to_owned());
+    }
+    let branches = branches::branches_of(connection, no, &found.active).await?;
+    let checkpoints = checkpoints::list(connection, "check", chat).await?;
     report.messages += nodes.len() as u64;
     report.findings.extend(check_chat_graph(&found, &nodes, &branches, &checkpoints));
     Ok(())

@@ -21,7 +21,7 @@ use crate::place::{branch_of, place, signed};
 use crate::routes::Route;
 use crate::rows::message_id;
 use crate::scope::chat_no;
-use crate::{fragments, sql};
+use crate::{branches, fragments, sql};
 
 const OPERATION: &str = "commit";
 
@@ -35,6 +35,19 @@ pub(crate) async fn commit(
     {
         return Ok(CommitOutcome::Applied(committed));
     }
+    if commit.redactions.is_empty() {
+        return decided(writer, commit).await;
+    }
+    // What pages hold that the redaction frees is overwritten. If the caller goes away in between, later writes
+    // overwrite as well, which costs a little time.
+    sqlx::query(sql::SHRED).execute(&mut writer.connection).await?;
+    let outcome = decided(writer, commit).await;
+    sqlx::query(sql::SHRED_NO_MORE).execute(&mut writer.connection).await?;
+    outcome
+}
+
+/// The general way: decide everything, then write everything.
+async fn decided(writer: &mut Writer, commit: Commit) -> Result<CommitOutcome> {
     let mut transaction = writer.begin().await?;
     let (outcome, route) = match decide(&mut transaction, &commit).await? {
         Decision::Answer(outcome) => {
@@ -63,8 +76,8 @@ struct Plan {
     aim: Aim,
     /// The chat with the patch.
     patched: Option<context_core::Chat>,
-    /// Where the amended messages are, in the order of the commit.
-    amended: Vec<i64>,
+    /// Where the amended and then the redacted messages are, in the order of the commit.
+    changed: Vec<i64>,
 }
 
 /// Which branch moves.
@@ -96,15 +109,16 @@ async fn decide(connection: &mut SqliteConnection, commit: &Commit) -> Result<De
         Ok(aim) => aim,
         Err(actual) => return Ok(Decision::Answer(CommitOutcome::Conflict { actual })),
     };
-    let amended = if commit.amendments.is_empty() {
+    let changed = if commit.amendments.is_empty() && commit.redactions.is_empty() {
         Vec::new()
     } else {
-        let spots = find(connection, chat, commit.amendments.iter().map(|node| &node.id)).await?;
+        let nodes = || commit.amendments.iter().chain(&commit.redactions);
+        let spots = find(connection, chat, nodes().map(|node| &node.id)).await?;
         let place = |node: &Arc<Node>| match spots.get(&node.id) {
             Some(spot) => Ok(spot.place),
             None => Err(Error::not_found(OPERATION, "message", &node.id)),
         };
-        commit.amendments.iter().map(place).collect::<Result<_, _>>()?
+        nodes().map(place).collect::<Result<_, _>>()?
     };
     let patched = match &commit.patch {
         None => None,
@@ -115,7 +129,7 @@ async fn decide(connection: &mut SqliteConnection, commit: &Commit) -> Result<De
             Some(found)
         }
     };
-    Ok(Decision::Write(Plan { chat, digest, aim, patched, amended }))
+    Ok(Decision::Write(Plan { chat, digest, aim, patched, changed }))
 }
 
 /// What to answer if some of the new messages are stored already.
@@ -190,7 +204,7 @@ async fn aim(
     match target {
         Target::Stay => Ok(Ok(Aim::None)),
         Target::Extend { branch, expected } => {
-            let found = chats::branch(connection, chat, branch).await?;
+            let found = branches::branch(connection, chat, branch).await?;
             let (no, own, head) = found.ok_or_else(|| Error::not_found(OPERATION, "branch", branch))?;
             if head != *expected {
                 return Ok(Err(head));
@@ -205,10 +219,10 @@ async fn aim(
                     Some(spot.ok_or_else(|| Error::not_found(OPERATION, "message", at))?)
                 }
             };
-            let branches = chats::branches_of(connection, chat, name.base()).await?;
-            let taken = |name: &BranchName| branches.iter().any(|branch| branch.name == *name);
+            let all = branches::branches_of(connection, chat, name.base()).await?;
+            let taken = |name: &BranchName| all.iter().any(|branch| branch.name == *name);
             let Some(chosen) = name.choose(taken) else {
-                let found = branches.into_iter().find(|branch| branch.name == *name.base());
+                let found = all.into_iter().find(|branch| branch.name == *name.base());
                 return Ok(Err(found.and_then(|branch| branch.head)));
             };
             limits::check_id(OPERATION, "branch", chosen.as_str())?;
@@ -223,11 +237,13 @@ async fn write(
     plan: Plan,
 ) -> Result<(Committed, Option<Route>)> {
     let chat = plan.chat;
-    for (node, place) in commit.amendments.iter().zip(plan.amended) {
-        amend(connection, chat, place, node, commit.at).await?;
+    let changes = commit.amendments.iter().map(|node| (node, Some(commit.at)));
+    let changes = changes.chain(commit.redactions.iter().map(|node| (node, None)));
+    for ((node, replaced), &place) in changes.zip(&plan.changed) {
+        amend(connection, chat, place, node, replaced).await?;
     }
-    if !commit.amendments.is_empty() {
-        sqlx::query(sql::AMEND_CHAT).bind(chat).execute(&mut *connection).await?;
+    if !plan.changed.is_empty() {
+        sqlx::query(sql::CHANGE_EDITION).bind(chat).execute(&mut *connection).await?;
     }
     let (committed, route) = match plan.aim {
         Aim::None => (Committed::new(None, None), None),
@@ -240,7 +256,8 @@ async fn write(
             let at = commit.base();
             let base = parent.as_ref().map_or(0, |parent| parent.depth + 1);
             let parent = parent.map(|parent| parent.place);
-            let branch = chats::create_branch(connection, chat, &name, parent, base, at, commit.at).await?;
+            let branch =
+                branches::create_branch(connection, chat, &name, parent, base, at, commit.at).await?;
             let route = Route { chat, branch, own: 0, head: at.cloned() };
             let route = add_nodes(connection, route, commit).await?;
             if matches!(commit.target, Target::Fork { activate: true, .. }) {

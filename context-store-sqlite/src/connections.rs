@@ -5,12 +5,14 @@
 
 use std::future::poll_fn;
 use std::ops::{Deref, DerefMut};
+use std::path::Path;
 use std::sync::{Mutex as StdMutex, PoisonError};
+use std::time::Duration;
 
 use context_core::Durability;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, Either, Executor, Sqlite, Transaction};
+use sqlx::{ConnectOptions, Connection, Either, Executor, Row, Sqlite, Transaction};
 use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
 use crate::config::SqliteConfig;
@@ -20,6 +22,7 @@ use crate::{schema, sql};
 
 pub(crate) struct Connections {
     writer: Mutex<Writer>,
+    options: SqliteConnectOptions,
     readers: SqliteConnectOptions,
     idle: StdMutex<Vec<SqliteConnection>>,
     permits: Semaphore,
@@ -44,11 +47,11 @@ impl Connections {
         let mut connection = options.clone().create_if_missing(config.create).connect().await?;
         schema::use_wal(&mut connection).await?;
         schema::migrate(&mut connection).await?;
-        let readers = options.pragma("query_only", "ON");
+        let readers = options.clone().pragma("query_only", "ON");
         let idle = StdMutex::new(vec![readers.connect().await?]);
         let permits = Semaphore::new(config.readers);
         let writer = Mutex::new(Writer { connection, routes: Routes::default() });
-        Ok(Self { writer, readers, idle, permits })
+        Ok(Self { writer, options, readers, idle, permits })
     }
 
     pub(crate) async fn writer(&self) -> MutexGuard<'_, Writer> {
@@ -64,6 +67,34 @@ impl Connections {
             None => self.readers.connect().await?,
         };
         Ok(Reader { pool: self, connection: Some(connection), _permit: permit })
+    }
+
+    /// A connection for work on the whole file, whose settings are its own. It keeps what it puts aside on the disk:
+    /// that can be as much as the file.
+    pub(crate) async fn spare(&self) -> Result<SqliteConnection> {
+        let options = self.options.clone().synchronous(SqliteSynchronous::Full).pragma("temp_store", "FILE");
+        Ok(options.connect().await?)
+    }
+
+    /// Folds the write-ahead log into the file and empties it. False if somebody reads what is still in it.
+    /// Waits for them only if `patient`.
+    pub(crate) async fn clear_log(&self, patient: bool) -> Result<bool> {
+        let options = self.options.clone();
+        let options = if patient { options } else { options.busy_timeout(Duration::ZERO) };
+        let mut connection = options.connect().await?;
+        let row = sqlx::query(sql::CHECKPOINT_LOG).fetch_one(&mut connection).await?;
+        let busy: i64 = row.try_get(0)?;
+        connection.close().await?;
+        Ok(busy == 0)
+    }
+
+    /// How many bytes the file and its log take.
+    pub(crate) fn size(&self) -> u64 {
+        let path = self.options.get_filename();
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+        length(path) + length(Path::new(&log))
     }
 
     /// Waits for what is running and closes all connections.

@@ -51,15 +51,21 @@
 //! in SQL, so nothing travels. A fork notes the place it begins behind. `migrations/0001_init.sql` says more.
 
 mod append;
+mod backup;
+mod branches;
 mod chats;
 mod check;
+mod checkpoints;
 mod commit;
 mod config;
 mod connections;
+mod erase;
 mod error;
 mod fragments;
+mod listing;
 mod messages;
 mod place;
+mod prune;
 mod read;
 mod routes;
 mod rows;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::{
-    ChatRef, Cursor, Error, MessageId, Node, Page, Placed, Revision, Timestamp, limits, pack,
+    BranchName, ChatRef, Cursor, Error, MessageId, Node, Page, Placed, Revision, Timestamp, limits, pack,
 };
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
@@ -101,30 +101,35 @@ pub(crate) async fn messages(
     ids.iter().map(placed).collect()
 }
 
-/// A branch as the layout has it.
+/// A branch as the layout has it: the messages that were written through it.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) no: i64,
+    /// Nothing if the branch was deleted and others still need its messages.
+    pub(crate) name: Option<BranchName>,
+    pub(crate) head: Option<MessageId>,
     pub(crate) base: i64,
     pub(crate) own: i64,
     pub(crate) parent: Option<i64>,
 }
 
 impl Piece {
+    pub(crate) fn of(row: &SqliteRow) -> Result<Self> {
+        let name = row.try_get::<Option<&str>, _>(1)?.map(BranchName::from);
+        let (no, base, own) = (row.try_get(0)?, row.try_get(3)?, row.try_get(4)?);
+        Ok(Self { no, name, head: message_id(row, 2)?, base, own, parent: row.try_get(5)? })
+    }
+
     /// The last place that holds a message.
     pub(crate) fn end(&self) -> i64 {
         place(self.no, self.own)
     }
 }
 
-/// The branches of a chat, oldest first, so that a parent comes before its children.
+/// The pieces of a chat, oldest first, so that a parent comes before its children.
 pub(crate) async fn pieces(connection: &mut SqliteConnection, chat: i64) -> Result<Vec<Piece>> {
-    let rows = sqlx::query(sql::BRANCHES).bind(chat).fetch_all(connection).await?;
-    let piece = |row: &SqliteRow| {
-        let (no, base, own) = (row.try_get(0)?, row.try_get(3)?, row.try_get(4)?);
-        Ok(Piece { no, base, own, parent: row.try_get(6)? })
-    };
-    rows.iter().map(piece).collect()
+    let rows = sqlx::query(sql::PIECES).bind(chat).fetch_all(connection).await?;
+    rows.iter().map(Piece::of).collect()
 }
 
 /// A page of all messages; the cursor is a place.
@@ -224,13 +229,14 @@ pub(crate) async fn revisions(
     rows.into_iter().map(revision).collect()
 }
 
-/// Gives a stored message a new body where it is, and keeps the old one.
+/// Gives a stored message a new body where it is. What it was is kept as `replaced` at that time, or not at all:
+/// then earlier revisions go as well.
 pub(crate) async fn amend(
     connection: &mut SqliteConnection,
     chat: i64,
     place: i64,
     by: &Node,
-    at: Timestamp,
+    replaced: Option<Timestamp>,
 ) -> Result<()> {
     let row = sqlx::query(sql::RUN_AT).bind(place).fetch_all(&mut *connection).await?.pop();
     let row = row.ok_or(Fault::Corrupt("a message is in no run", None))?;
@@ -248,8 +254,14 @@ pub(crate) async fn amend(
     data.extend_from_slice(&front);
     pack::pack(&new, &mut data);
     data.extend_from_slice(&back);
-    let keep = sqlx::query(sql::ADD_REVISION).bind(chat).bind(by.id.as_str()).bind(&record[..]);
-    keep.bind(at.as_micros()).execute(&mut *connection).await?;
+    let revision = match replaced {
+        Some(at) => {
+            let keep = sqlx::query(sql::ADD_REVISION).bind(chat).bind(by.id.as_str());
+            keep.bind(&record[..]).bind(at.as_micros())
+        }
+        None => sqlx::query(sql::FORGET_REVISIONS).bind(chat).bind(by.id.as_str()),
+    };
+    revision.execute(&mut *connection).await?;
     sqlx::query(sql::REWRITE_RUN).bind(first).bind(data).execute(&mut *connection).await?;
     if old.kind != new.kind {
         let boundary = match new.kind {

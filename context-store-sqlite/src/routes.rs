@@ -28,4 +28,8 @@ impl Routes {
         }
         self.0.insert((chat.clone(), branch.clone()), route);
     }
+
+    pub(crate) fn forget(&mut self, chat: &ChatRef, branch: &BranchName) {
+        self.0.remove(&(chat.clone(), branch.clone()));
+    }
 }

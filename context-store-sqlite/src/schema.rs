@@ -14,15 +14,20 @@ use crate::error::{Fault, Result};
 use crate::sql;
 
 /// The newest version this program knows.
-const KNOWN: i64 = 1;
+const KNOWN: i64 = 2;
 
 /// How often the journal mode is asked for again while other processes open the same new file.
 const ATTEMPTS: usize = 100;
 
 fn migrations() -> Migrator {
-    let sql = include_str!("../migrations/0001_init.sql").into_sql_str();
-    let first = Migration::new(KNOWN, Cow::Borrowed("init"), MigrationType::Simple, sql, false);
-    let mut migrator = Migrator::with_migrations(vec![first]);
+    let all = [
+        (1, "init", include_str!("../migrations/0001_init.sql")),
+        (2, "branches", include_str!("../migrations/0002_branches.sql")),
+    ];
+    let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
+        Migration::new(version, Cow::Borrowed(name), MigrationType::Simple, sql.into_sql_str(), false)
+    };
+    let mut migrator = Migrator::with_migrations(all.into_iter().map(migration).collect());
     migrator.dangerous_set_table_name(sql::MIGRATIONS_TABLE);
     // A lock that SQLite does not have; the transaction around all is ours.
     migrator.set_locking(false);

@@ -20,9 +20,10 @@ macro_rules! chat_no {
     };
 }
 
-macro_rules! amended {
+/// The edition of the chat's messages: it counts from elsewhere in every chat there ever was.
+macro_rules! edition {
     () => {
-        "(SELECT amended FROM chat WHERE user = ?1 AND id = ?2)"
+        "(SELECT (no << 32) + amended FROM chat WHERE user = ?1 AND id = ?2)"
     };
 }
 
@@ -60,7 +61,7 @@ macro_rules! whole {
                SELECT b.no << 32, p.parent, b.parent FROM piece p JOIN branch b ON b.no = p.parent >> 32
              )
              SELECT p.cut, r.pos, r.data, ",
-            amended!(),
+            edition!(),
             " FROM piece p LEFT JOIN run r ON r.pos BETWEEN p.lo AND p.cut"
         )
     };
@@ -78,7 +79,7 @@ macro_rules! window {
                SELECT b.no << 32, p.parent, b.base, b.parent, p.want, ", $($start)*!("p.parent", "p.want"), "
                FROM piece p JOIN branch b ON b.no = p.parent >> 32 WHERE p.start IS NULL
              )
-             SELECT p.cut, r.pos, r.data, ", amended!(), ", p.start, p.base FROM piece p
+             SELECT p.cut, r.pos, r.data, ", edition!(), ", p.start, p.base FROM piece p
              LEFT JOIN run r ON r.pos <= p.cut AND r.pos >= CASE
                WHEN p.start IS NULL THEN p.lo
                WHEN p.start > p.cut THEN 0x7fffffffffffffff
@@ -111,15 +112,26 @@ macro_rules! from_message {
     ($cut:expr, $want:expr) => {
         concat!(
             "(SELECT a.pos + 1 FROM node a WHERE a.chat = b.chat AND a.id = ?4 AND a.pos > (b.no << 32) AND a.pos <= ",
-            $cut, " AND ?5 = ", amended!(), ")"
+            $cut, " AND ?5 = ", edition!(), ")"
         )
     };
 }
 
-macro_rules! chat_row {
+/// When something was last written to chat `c`.
+macro_rules! updated {
     () => {
-        "SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at,
-           max(c.updated_at, (SELECT max(touched) FROM branch WHERE chat = c.no)) AS updated"
+        "CASE c.moved WHEN 0 THEN c.updated_at
+           ELSE max(c.updated_at, (SELECT max(touched) FROM branch WHERE chat = c.no)) END"
+    };
+}
+
+macro_rules! summary {
+    ($updated:expr) => {
+        concat!(
+            "SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at, ",
+            $updated,
+            ", (SELECT sum(own) FROM branch WHERE chat = c.no), (SELECT count(name) FROM branch WHERE chat = c.no)"
+        )
     };
 }
 
@@ -131,46 +143,75 @@ statements! {
 
     // Chats.
     CHAT_NO = "SELECT no FROM chat WHERE user = ?1 AND id = ?2";
-    CHAT = concat!(chat_row!(), " FROM chat c WHERE c.user = ?1 AND c.id = ?2");
-    CREATE_CHAT = "INSERT INTO chat (user, id, title, metadata, active, created_at, updated_at, recency)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6 / 60000000)";
-    /// Chats by minute first, which is an index, and within a minute exactly.
-    LIST_CHATS = concat!(
-        "SELECT * FROM (", chat_row!(), ", c.recency,
-           (SELECT sum(own) FROM branch WHERE chat = c.no), (SELECT count(*) FROM branch WHERE chat = c.no)
-         FROM chat c WHERE c.user = ?1 AND c.recency <= ?2)
-         WHERE (updated, no) < (?3, ?4) ORDER BY recency DESC, updated DESC, no DESC LIMIT ?5"
-    );
+    CHAT = concat!("SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at, ", updated!(),
+        " FROM chat c WHERE c.user = ?1 AND c.id = ?2");
+    CREATE_CHAT = "INSERT INTO chat (user, id, title, metadata, active, created_at, updated_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)";
+    /// The next chats whose row says when they were last written to: in the order of an index.
+    LIST_SETTLED = concat!(summary!("c.updated_at"), " FROM chat c
+        WHERE c.user = ?1 AND c.moved = 0 AND (c.updated_at, c.no) < (?2, ?3)
+        ORDER BY c.updated_at DESC, c.no DESC LIMIT ?4");
+    /// The next of all others: by minute first, which is an index, and within a minute exactly.
+    LIST_MOVED = concat!(summary!("f.updated"), " FROM (
+          SELECT * FROM (
+            SELECT c.no, c.updated_at / 60000000 AS minute, ", updated!(), " AS updated FROM chat c
+            WHERE c.user = ?1 AND c.moved = 1 AND c.updated_at / 60000000 <= ?2 / 60000000)
+          WHERE (updated, no) < (?2, ?3) ORDER BY minute DESC, updated DESC, no DESC LIMIT ?4) f
+        CROSS JOIN chat c ON c.no = f.no ORDER BY f.updated DESC, f.no DESC");
     UPDATE_CHAT = "UPDATE chat SET title = ?2, metadata = ?3 WHERE no = ?1";
     ACTIVATE = "UPDATE chat SET active = ?2 WHERE no = ?1";
-    AMEND_CHAT = "UPDATE chat SET amended = amended + 1 WHERE no = ?1";
-    TOUCH_CHAT = "UPDATE chat SET updated_at = max(updated_at, ?2), recency = max(recency, ?2 / 60000000) WHERE no = ?1";
-    DELETE_CHAT = "DELETE FROM chat WHERE user = ?1 AND id = ?2";
+    CHANGE_EDITION = "UPDATE chat SET amended = amended + 1 WHERE no = ?1";
+    /// Notes a write at ?2, and those of which only branches know.
+    TOUCH_CHAT = concat!("UPDATE chat AS c SET moved = 0, updated_at = max(?2, ", updated!(),
+        ") WHERE no = ?1");
+    DELETE_CHAT = "DELETE FROM chat WHERE no = ?1";
+    CHAT_SIZE = "SELECT
+        (SELECT sum(own) FROM branch WHERE chat = ?1),
+        (SELECT total(length(r.data)) FROM branch b
+          CROSS JOIN run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own WHERE b.chat = ?1),
+        (SELECT total(length(record)) FROM revision WHERE chat = ?1)";
 
     // Branches and checkpoints.
     BRANCH = "SELECT no, own, head FROM branch WHERE chat = ?1 AND name = ?2";
-    BRANCHES = "SELECT no, name, head, base, own, created_at, parent FROM branch WHERE chat = ?1 ORDER BY no";
+    BRANCHES = "SELECT no, name, head, base, own, created_at FROM branch
+        WHERE chat = ?1 AND name IS NOT NULL ORDER BY no";
+    RENAME_BRANCH = "UPDATE branch SET name = ?2 WHERE no = ?1";
+    /// The active branch of chat ?1 is called ?3, if it was called ?2.
+    RENAME_ACTIVE = "UPDATE chat SET active = ?3 WHERE no = ?1 AND active = ?2";
+    UNNAME_BRANCH = "UPDATE branch SET name = NULL, head = NULL WHERE no = ?1";
     CREATE_BRANCH = "INSERT INTO branch (chat, name, parent, base, own, head, touched, created_at)
         VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?6)";
     MOVE_BRANCH = "UPDATE branch SET own = ?2, head = ?3, touched = max(touched, ?4) WHERE no = ?1";
+    /// All pieces of a chat, named or not.
+    PIECES = "SELECT no, name, head, base, own, parent FROM branch WHERE chat = ?1 ORDER BY no";
+    PIECE = "SELECT no, name, head, base, own, parent FROM branch WHERE no = ?1";
+    /// The newest place of branch ?1 that a fork or a checkpoint of chat ?2 needs.
+    NEEDED = "SELECT max(
+        coalesce((SELECT max(parent) FROM branch WHERE parent BETWEEN ?1 << 32 AND (?1 << 32) + 0xffffffff), 0),
+        coalesce((SELECT max(n.pos) FROM checkpoint c CROSS JOIN node n ON n.chat = c.chat AND n.id = c.message
+          WHERE c.chat = ?2 AND n.pos >> 32 = ?1), 0))";
+    CUT_BRANCH = "UPDATE branch SET own = ?2 WHERE no = ?1";
+    DELETE_BRANCH = "DELETE FROM branch WHERE no = ?1";
+    CHECKPOINT = "SELECT n.pos FROM checkpoint c JOIN node n ON n.chat = c.chat AND n.id = c.message
+        WHERE c.chat = ?1 AND c.name = ?2";
     CHECKPOINTS = "SELECT name, message, created_at FROM checkpoint WHERE chat = ?1 ORDER BY name";
     SET_CHECKPOINT = "INSERT INTO checkpoint (chat, name, message, created_at) VALUES (?1, ?2, ?3, ?4)
         ON CONFLICT (chat, name) DO UPDATE SET message = excluded.message, created_at = excluded.created_at";
     DELETE_CHECKPOINT = "DELETE FROM checkpoint WHERE chat = ?1 AND name = ?2";
 
     // Messages.
-    APPEND_ONE = "INSERT INTO append_one VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    APPEND_TWO = "INSERT INTO append_two VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    APPEND = "INSERT INTO append VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    APPEND_ONE = "INSERT INTO append_one VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    APPEND_TWO = "INSERT INTO append_two VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    APPEND = "INSERT INTO append VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     MERGE = "INSERT INTO merge VALUES (?1, ?2)";
     ADD_RUN = "INSERT INTO run (pos, data) VALUES (?1, ?2)";
     ADD_NODE = "INSERT INTO node (chat, id, pos) VALUES (?1, ?2, ?3)";
     ADD_NODES = "INSERT INTO node (chat, id, pos) SELECT ?1, value, ?3 + key FROM json_each(?2)";
     ADD_BOUNDARY = "INSERT OR IGNORE INTO boundary (pos) VALUES (?1)";
     REMOVE_BOUNDARY = "DELETE FROM boundary WHERE pos = ?1";
-    SPOT = "SELECT n.id, n.pos, b.base, b.parent, b.name FROM node n JOIN branch b ON b.no = n.pos >> 32
+    SPOT = "SELECT n.id, n.pos, b.base, b.parent FROM node n JOIN branch b ON b.no = n.pos >> 32
         WHERE n.chat = ?1 AND n.id = ?2";
-    SPOTS = "SELECT n.id, n.pos, b.base, b.parent, b.name FROM json_each(?2) j
+    SPOTS = "SELECT n.id, n.pos, b.base, b.parent FROM json_each(?2) j
         CROSS JOIN node n ON n.chat = ?1 AND n.id = j.value CROSS JOIN branch b ON b.no = n.pos >> 32";
     /// The run that holds a place.
     RUN_AT = "SELECT pos, data FROM run WHERE pos <= ?1 ORDER BY pos DESC LIMIT 1";
@@ -182,6 +223,13 @@ statements! {
         WHERE pos >= coalesce((SELECT max(pos) FROM run WHERE pos <= ?1), ?1) AND pos <= ?2 ORDER BY pos LIMIT 16";
     REWRITE_RUN = "UPDATE run SET data = ?2 WHERE pos = ?1";
     ADD_REVISION = "INSERT INTO revision (chat, id, record, replaced_at) VALUES (?1, ?2, ?3, ?4)";
+    /// Deletes runs, then boundaries, at places from ?1 to ?2.
+    FORGET_RUNS = "DELETE FROM run WHERE pos BETWEEN ?1 AND ?2";
+    FORGET_BOUNDARIES = "DELETE FROM boundary WHERE pos BETWEEN ?1 AND ?2";
+    FORGET_NODE = "DELETE FROM node WHERE chat = ?1 AND id = ?2";
+    FORGET_NODES = "DELETE FROM node WHERE chat = ?1 AND id IN (SELECT value FROM json_each(?2))";
+    FORGET_REVISIONS = "DELETE FROM revision WHERE chat = ?1 AND id = ?2";
+    FORGET_REVISIONS_OF = "DELETE FROM revision WHERE chat = ?1 AND id IN (SELECT value FROM json_each(?2))";
     REVISIONS = "SELECT record, replaced_at FROM revision WHERE chat = ?1 AND id = ?2 ORDER BY no";
     /// The branches a chain goes through, as places: where each piece begins and ends.
     LINEAGE = "WITH RECURSIVE piece (lo, cut, parent) AS (
@@ -193,18 +241,18 @@ statements! {
     // Chains.
     /// The whole chain of branch ?3 if it forks from none, as most: without the tables a recursion needs, which
     /// cost more than reading a hundred messages does.
-    OWN = "SELECT (b.no << 32) + b.own, r.pos, r.data, c.amended
+    OWN = "SELECT (b.no << 32) + b.own, r.pos, r.data, (c.no << 32) + c.amended
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3 AND b.parent IS NULL
         LEFT JOIN run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own
         WHERE c.user = ?1 AND c.id = ?2";
-    /// What follows message ?4 if branch ?3 owns it and ?5 commits have amended something.
-    OWN_AFTER = "SELECT (b.no << 32) + b.own, r.pos, r.data, c.amended, a.pos + 1, b.base
+    /// What follows message ?4 if branch ?3 owns it and ?5 is the edition.
+    OWN_AFTER = "SELECT (b.no << 32) + b.own, r.pos, r.data, (c.no << 32) + c.amended, a.pos + 1, b.base
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3
         CROSS JOIN node a ON a.chat = c.no AND a.id = ?4 AND a.pos > b.no << 32 AND a.pos <= (b.no << 32) + b.own
         LEFT JOIN run r ON r.pos <= (b.no << 32) + b.own AND r.pos >= CASE
           WHEN a.pos = (b.no << 32) + b.own THEN 0x7fffffffffffffff
           ELSE (SELECT max(pos) FROM run WHERE pos <= a.pos + 1) END
-        WHERE c.user = ?1 AND c.id = ?2 AND c.amended = ?5";
+        WHERE c.user = ?1 AND c.id = ?2 AND (c.no << 32) + c.amended = ?5";
     WHOLE = of_branch!(whole);
     WHOLE_OF = of_message!(whole);
     LAST = of_branch!(window, { "?4", from_depth });
@@ -225,6 +273,32 @@ statements! {
     REMOVE_FRAGMENT = "DELETE FROM fragment WHERE chat = ?1 AND id = ?2";
 
     // Maintenance.
+    SHRED = "PRAGMA secure_delete = ON";
+    SHRED_NO_MORE = "PRAGMA secure_delete = OFF";
+    CHECKPOINT_LOG = "PRAGMA wal_checkpoint(TRUNCATE)";
+    VACUUM = "VACUUM";
+    VACUUM_INTO = "VACUUM INTO ?1";
+    /// A few chats of a user with how many messages each has.
+    CHATS_OF = "SELECT c.no, (SELECT sum(own) FROM branch WHERE chat = c.no) FROM chat c WHERE c.user = ?1 LIMIT 100";
+    /// Rows of a user, and rows that belong to nobody.
+    REMAINING = "SELECT (SELECT count(*) FROM chat WHERE user = ?1)
+        + (SELECT count(*) FROM branch b JOIN chat c ON c.no = b.chat WHERE c.user = ?1)
+        + (SELECT count(*) FROM node n JOIN chat c ON c.no = n.chat WHERE c.user = ?1)
+        + (SELECT count(*) FROM revision r JOIN chat c ON c.no = r.chat WHERE c.user = ?1)
+        + (SELECT count(*) FROM checkpoint k JOIN chat c ON c.no = k.chat WHERE c.user = ?1)
+        + (SELECT count(*) FROM applied a JOIN chat c ON c.no = a.chat WHERE c.user = ?1)
+        + (SELECT count(*) FROM fragment f JOIN chat c ON c.no = f.chat WHERE c.user = ?1)
+        + (SELECT count(*) FROM run r JOIN branch b ON b.no = r.pos >> 32 JOIN chat c ON c.no = b.chat WHERE c.user = ?1)
+        + (SELECT count(*) FROM boundary r JOIN branch b ON b.no = r.pos >> 32 JOIN chat c ON c.no = b.chat
+            WHERE c.user = ?1)
+        + (SELECT count(*) FROM branch WHERE chat NOT IN (SELECT no FROM chat))
+        + (SELECT count(*) FROM node WHERE chat NOT IN (SELECT no FROM chat))
+        + (SELECT count(*) FROM revision WHERE chat NOT IN (SELECT no FROM chat))
+        + (SELECT count(*) FROM checkpoint WHERE chat NOT IN (SELECT no FROM chat))
+        + (SELECT count(*) FROM applied WHERE chat NOT IN (SELECT no FROM chat))
+        + (SELECT count(*) FROM fragment WHERE chat NOT IN (SELECT no FROM chat))
+        + (SELECT count(*) FROM run WHERE pos >> 32 NOT IN (SELECT no FROM branch))
+        + (SELECT count(*) FROM boundary WHERE pos >> 32 NOT IN (SELECT no FROM branch))";
     INTEGRITY = "PRAGMA integrity_check";
     FOREIGN_KEYS = "PRAGMA foreign_key_check";
     CHAT_AFTER = "SELECT no, user, id FROM chat WHERE no > ?1 ORDER BY no LIMIT 1";
@@ -234,6 +308,12 @@ statements! {
         SELECT 1 FROM branch b WHERE b.no = r.pos >> 32 AND r.pos & 0xffffffff BETWEEN 1 AND b.own)";
     STRAY_BOUNDARIES = "SELECT pos FROM boundary r WHERE NOT EXISTS (
         SELECT 1 FROM branch b WHERE b.no = r.pos >> 32 AND r.pos & 0xffffffff BETWEEN 1 AND b.own)";
+    /// Revisions of a chat, and whether there is a message they are of.
+    ALL_REVISIONS = "SELECT r.id, r.record, n.pos FROM revision r LEFT JOIN node n ON n.chat = r.chat AND n.id = r.id
+        WHERE r.chat = ?1";
+    /// Whether a chat's row knows of all writes it has to know of.
+    UNSETTLED = "SELECT 1 FROM chat c WHERE c.no = ?1 AND EXISTS (SELECT 1 FROM branch b WHERE b.chat = c.no
+        AND (CASE c.moved WHEN 0 THEN b.touched > c.updated_at ELSE b.touched / 60000000 > c.updated_at / 60000000 END))";
     STRAY_NODES = "SELECT pos FROM node n WHERE NOT EXISTS (SELECT 1 FROM chat c WHERE c.no = n.chat)";
 }
 

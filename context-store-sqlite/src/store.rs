@@ -1,13 +1,14 @@
 //! The store: the traits of the seam, each call handed to where it is done.
 
 use std::fmt;
+use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::{
     Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
     ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor,
     Durability, Erasure, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Page,
-    Placed, Result, Revision, Store, StoreInfo, StoredFragment, Timestamp, UserId, Window, limits,
+    Placed, Result, Revision, Store, StoreInfo, StoredFragment, Timestamp, UserId, Vacuumed, Window, limits,
 };
 
 use crate::append::Append;
@@ -15,7 +16,9 @@ use crate::config::SqliteConfig;
 use crate::connections::Connections;
 use crate::error::Fault;
 use crate::scope::chat_no;
-use crate::{chats, check, commit, fragments, messages, read, sql};
+use crate::{
+    backup, branches, chats, check, checkpoints, commit, erase, fragments, listing, messages, read, sql,
+};
 
 /// A store in one SQLite file. Keep it behind an `Arc`; every task may use it.
 pub struct SqliteStore(Shared);
@@ -113,7 +116,7 @@ impl HistoryStore for Shared {
 
     async fn list_chats(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
         query.check()?;
-        reading!(self, "list_chats", |reader| chats::list(reader, query).await)
+        reading!(self, "list_chats", |reader| listing::list(reader, query).await)
     }
 
     async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat> {
@@ -121,41 +124,55 @@ impl HistoryStore for Shared {
         writing!(self, "update_chat", |writer| chats::update(writer, chat, patch, at).await)
     }
 
-    async fn delete_chat(&self, chat: &ChatRef, _idle_since: Option<Timestamp>) -> Result<bool> {
-        writing!(self, "delete_chat", |writer| chats::delete(writer, chat).await)
+    async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
+        writing!(self, "delete_chat", |writer| chats::delete(writer, chat, idle_since).await)
     }
 
-    async fn chat_size(&self, _chat: &ChatRef) -> Result<ChatSize> {
-        Err(context_core::Error::new(context_core::ErrorKind::Unsupported, "chat_size", "not yet"))
+    async fn chat_size(&self, chat: &ChatRef) -> Result<ChatSize> {
+        reading!(self, "chat_size", |reader| chats::size(reader, chat).await)
     }
 
-    async fn rename_branch(&self, _: &ChatRef, _: &BranchName, _: &BranchName, _: Timestamp) -> Result<()> {
-        Err(context_core::Error::new(context_core::ErrorKind::Unsupported, "rename_branch", "not yet"))
+    async fn rename_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        to: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
+        writing!(self, "rename_branch", |writer| branches::rename(writer, chat, branch, to, at).await)
     }
 
     async fn delete_branch(
         &self,
-        _: &ChatRef,
-        _: &BranchName,
-        _: Option<&MessageId>,
-        _: Timestamp,
+        chat: &ChatRef,
+        branch: &BranchName,
+        expected: Option<&MessageId>,
+        at: Timestamp,
     ) -> Result<BranchDeletion> {
-        Err(context_core::Error::new(context_core::ErrorKind::Unsupported, "delete_branch", "not yet"))
+        writing!(self, "delete_branch", |writer| branches::delete(writer, chat, branch, expected, at).await)
     }
 
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
         limits::check_commit(&commit)?;
         // Packed before the lock is taken.
         let append = Append::of(&commit);
-        writing!(self, "commit", |writer| commit::commit(writer, commit, append).await)
+        let redacts = !commit.redactions.is_empty();
+        writing!(self, "commit", |writer| {
+            let outcome = commit::commit(writer, commit, append).await?;
+            if redacts {
+                // As far as it can be done at once: the commit is done, whatever comes of this.
+                let _ = self.connections.clear_log(false).await;
+            }
+            Ok(outcome)
+        })
     }
 
     async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
-        reading!(self, "branches", |reader| chats::branches(reader, chat).await)
+        reading!(self, "branches", |reader| branches::branches(reader, chat).await)
     }
 
     async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
-        writing!(self, "activate_branch", |writer| chats::activate(writer, chat, branch, at).await)
+        writing!(self, "activate_branch", |writer| branches::activate(writer, chat, branch, at).await)
     }
 
     async fn set_checkpoint(
@@ -167,15 +184,15 @@ impl HistoryStore for Shared {
     ) -> Result<Checkpoint> {
         limits::check_id("set_checkpoint", "checkpoint", name.as_str())?;
         let checkpoint = Checkpoint::new(name.clone(), message.clone(), at);
-        writing!(self, "set_checkpoint", |writer| chats::set_checkpoint(writer, chat, checkpoint).await)
+        writing!(self, "set_checkpoint", |writer| checkpoints::set(writer, chat, checkpoint).await)
     }
 
     async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
-        reading!(self, "checkpoints", |reader| chats::checkpoints(reader, "checkpoints", chat).await)
+        reading!(self, "checkpoints", |reader| checkpoints::list(reader, "checkpoints", chat).await)
     }
 
     async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
-        writing!(self, "delete_checkpoint", |writer| chats::delete_checkpoint(writer, chat, name).await)
+        writing!(self, "delete_checkpoint", |writer| checkpoints::delete(writer, chat, name).await)
     }
 
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
@@ -238,7 +255,17 @@ impl Maintenance for Shared {
         reading!(self, "check", |reader| check::check(reader, cancel).await)
     }
 
-    async fn erase_user(&self, _: &UserId, _: &CancelSignal) -> Result<Erasure> {
-        Err(context_core::Error::new(context_core::ErrorKind::Unsupported, "erase_user", "not yet"))
+    async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
+        let erased = erase::erase_user(&self.connections, user, cancel).await;
+        erased.map_err(|fault| fault.during("erase_user"))
+    }
+
+    async fn vacuum(&self) -> Result<Vacuumed> {
+        erase::vacuum(&self.connections).await.map_err(|fault| fault.during("vacuum"))
+    }
+
+    async fn backup(&self, to: &Path) -> Result<()> {
+        let copied = backup::backup(&self.connections, to).await;
+        copied.map_err(|fault| fault.during("backup").with("path", to.display()))
     }
 }

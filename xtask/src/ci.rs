@@ -38,7 +38,8 @@ struct Done {
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let mut done = Vec::new();
-    for step in steps(workspace, args.long) {
+    let outside = workspace.outside()?;
+    for step in steps(workspace, &outside, args.long) {
         println!("── {}", step.name);
         let start = Instant::now();
         // A step that cannot run has failed; the others still may.
@@ -66,28 +67,27 @@ fn summary(done: &[Done]) -> Verdict {
     Verdict::of(failed == 0)
 }
 
-fn steps<'a>(workspace: &'a Workspace, long: bool) -> Vec<Step<'a>> {
-    let mut steps = vec![
-        cargo_step(workspace, "fmt", &["--all", "--check"], long),
-        cargo_step(
-            workspace,
-            "clippy",
-            &["--workspace", "--all-targets", "--all-features", "--locked", "--", "-D", "warnings"],
-            long,
-        ),
-        Step { name: "doc".into(), run: Box::new(|| doc(workspace)) },
-        Step { name: "layers".into(), run: Box::new(|| layers::run(workspace)) },
-        Step { name: "tidy".into(), run: Box::new(|| tidy::run(workspace)) },
-    ];
+fn steps<'a>(workspace: &'a Workspace, outside: &'a [Workspace], long: bool) -> Vec<Step<'a>> {
+    const CLIPPY: &[&str] =
+        &["--workspace", "--all-targets", "--all-features", "--locked", "--", "-D", "warnings"];
+    let ours = |subcommand: &'a str, args: &[&str]| cargo_step(workspace, workspace, subcommand, args, long);
+    let mut steps = Vec::new();
+    for place in std::iter::once(workspace).chain(outside) {
+        steps.push(cargo_step(workspace, place, "fmt", &["--all", "--check"], long));
+        steps.push(cargo_step(workspace, place, "clippy", CLIPPY, long));
+    }
+    steps.push(Step { name: "doc".into(), run: Box::new(|| doc(workspace)) });
+    steps.push(Step { name: "layers".into(), run: Box::new(|| layers::run(workspace)) });
+    steps.push(Step { name: "tidy".into(), run: Box::new(|| tidy::run(workspace)) });
     for krate in workspace.crates() {
-        steps.push(cargo_step(workspace, "check", &["--locked", "-p", &krate.name], long));
+        steps.push(ours("check", &["--locked", "-p", &krate.name]));
     }
     for feature in feature_sets(workspace) {
         let args = ["--locked", "-p", FACADE, "--no-default-features", "--features", &feature];
-        steps.push(cargo_step(workspace, "check", &args, long));
+        steps.push(ours("check", &args));
     }
-    let tests = ["--workspace", "--all-features", "--locked", "--no-fail-fast"];
-    steps.push(cargo_step(workspace, "test", &tests, long));
+    // The packages outside are tested by the step `conformance`, which is their only test.
+    steps.push(ours("test", &["--workspace", "--all-features", "--locked", "--no-fail-fast"]));
     if workspace.krate(KIT).is_some() {
         let run = move || {
             let cases = long.then(|| LONG_CASES.to_string());
@@ -99,10 +99,21 @@ fn steps<'a>(workspace: &'a Workspace, long: bool) -> Vec<Step<'a>> {
     steps
 }
 
-fn cargo_step<'a>(workspace: &'a Workspace, subcommand: &'a str, args: &[&str], long: bool) -> Step<'a> {
+fn cargo_step<'a>(
+    workspace: &'a Workspace,
+    place: &'a Workspace,
+    subcommand: &'a str,
+    args: &[&str],
+    long: bool,
+) -> Step<'a> {
     let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-    let name = format!("{subcommand} {}", args.join(" "));
-    let run = move || prepared(Cargo::new(workspace.root(), subcommand).args(&args), workspace, long).run();
+    let beside = place.root().strip_prefix(workspace.root()).unwrap_or(place.root()).display().to_string();
+    let place_name = if beside.is_empty() { beside } else { format!(" ({beside})") };
+    let name = format!("{subcommand} {}{place_name}", args.join(" "));
+    let run = move || {
+        let cargo = Cargo::building_into(workspace.target_folder(), place.root(), subcommand);
+        prepared(cargo.args(&args), workspace, long).run()
+    };
     Step { name, run: Box::new(run) }
 }
 

@@ -20,7 +20,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Run every test of the workspace: unit, integration and doc tests
+    /// Run every test of the workspace and of the packages beside it: unit, integration and doc tests
     ///
     /// Arguments are handed to `cargo test`, for example `cargo xtask test -p context-core -- chain`. Tests
     /// that need data from outside the repository look into the folder that CONTEXT_TEST_DATA names, else
@@ -29,7 +29,9 @@ enum Task {
     /// Run the conformance suites against every implementor and print one table
     ///
     /// A crate takes part by `[package.metadata.context-conformance] suite = "store"` and a test target named
-    /// `conformance`. A store crate without it is an error.
+    /// `conformance`. A store crate without it is an error. Packages outside the workspace take part if
+    /// `[workspace.metadata.context-conformance] outside` lists their folders; an author elsewhere gives
+    /// `--manifest-path`.
     Conformance(conformance::Args),
     /// Replay recorded behaviour of another system, for example `vectors deepagents-render FILE`
     ///

@@ -1,6 +1,7 @@
 //! `cargo xtask conformance`: every implementor against the conformance kit, in one table.
 //!
-//! Finds the subjects by their crates' metadata, runs each one's `conformance` test program, which appends a
+//! Finds the subjects by their crates' metadata, also in the packages outside the workspace that its manifest
+//! lists, runs each one's `conformance` test program, which appends a
 //! line of JSON per case to a report, and prints what the reports say. The kit itself is proven too: stores
 //! with a known fault must be caught.
 
@@ -99,20 +100,27 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
         Some(manifest) => Workspace::at(manifest)?,
         None => Workspace::ours()?,
     };
-    let (subjects, forgotten) = subjects(&workspace.crates());
-    for krate in &forgotten {
-        println!("{krate} is a store without [package.metadata.context-conformance]: nothing proves it");
+    let outside = workspace.outside()?;
+    let mut known = Vec::new();
+    let mut verdict = Verdict::Passed;
+    for place in std::iter::once(&workspace).chain(&outside) {
+        let (subjects, forgotten) = subjects(&place.crates());
+        for krate in &forgotten {
+            println!("{krate} is a store without [package.metadata.context-conformance]: nothing proves it");
+            verdict = Verdict::Failed;
+        }
+        known.extend(subjects.into_iter().map(|subject| (place, subject)));
     }
-    let picked: Vec<_> = subjects.iter().filter(|s| s.is(args.subject.as_deref())).collect();
+    let picked: Vec<_> = known.iter().filter(|(_, s)| s.is(args.subject.as_deref())).collect();
     if picked.is_empty() {
-        let known: Vec<_> = subjects.iter().map(|subject| subject.krate.as_str()).collect();
+        let known: Vec<_> = known.iter().map(|(_, subject)| subject.krate.as_str()).collect();
         bail!("no such subject; known: {}", known.join(", "));
     }
 
-    let mut verdict = Verdict::of(forgotten.is_empty());
     let mut lines = Vec::new();
-    for subject in picked {
-        let (passed, of_subject) = prove(&workspace, subject, args)?;
+    for (place, subject) in picked {
+        let cargo = Cargo::building_into(workspace.target_folder(), place.root(), "test");
+        let (passed, of_subject) = prove(cargo, subject, args)?;
         if of_subject.is_empty() && !args.picks() {
             println!("{} reported no case: is its test program made by the kit?", subject.krate);
             verdict = Verdict::Failed;
@@ -130,12 +138,14 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
 }
 
 /// Runs a subject's test program and reads its report. Its own output is only shown if it fails.
-fn prove(workspace: &Workspace, subject: &Subject, args: &Args) -> Result<(Verdict, Vec<Line>)> {
+fn prove(cargo: Cargo, subject: &Subject, args: &Args) -> Result<(Verdict, Vec<Line>)> {
     let folder = tempfile::tempdir().context("no folder for the report")?;
     let report = folder.path().join("report.jsonl");
     println!("{} ({})", subject.krate, subject.suite);
-    let output = kit_run(workspace, args)
-        .args(["--package", &subject.krate, "--test", "conformance", "--"])
+    let output = cargo
+        .env_if("CONTEXT_CONFORMANCE_SEED", args.seed.as_ref())
+        .env_if("CONTEXT_CONFORMANCE_CASES", args.cases.as_ref())
+        .args(["--quiet", "--package", &subject.krate, "--test", "conformance", "--"])
         .args(args.filter())
         .env("CONTEXT_CONFORMANCE_REPORT", &report)
         .output()?;
@@ -145,13 +155,6 @@ fn prove(workspace: &Workspace, subject: &Subject, args: &Args) -> Result<(Verdi
         print!("{}", String::from_utf8_lossy(&output.stdout));
     }
     Ok((Verdict::of(output.status.success()), lines))
-}
-
-fn kit_run(workspace: &Workspace, args: &Args) -> Cargo {
-    Cargo::new(workspace.root(), "test")
-        .args(["--quiet"])
-        .env_if("CONTEXT_CONFORMANCE_SEED", args.seed.as_ref())
-        .env_if("CONTEXT_CONFORMANCE_CASES", args.cases.as_ref())
 }
 
 /// Reads a report; there is none if the program did not get so far.

@@ -42,6 +42,11 @@ impl Cargo {
         Self(command)
     }
 
+    /// `cargo SUBCOMMAND`, in a folder, with what is built in another one.
+    pub(crate) fn building_into(target: &Path, folder: &Path, subcommand: &str) -> Self {
+        Self::new(folder, subcommand).env("CARGO_TARGET_DIR", target)
+    }
+
     /// Adds arguments.
     pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.0.args(args);

@@ -23,11 +23,18 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
             data.display()
         );
     }
-    let mut cargo = Cargo::new(workspace.root(), "test").args(cargo_args(&args.cargo_args));
-    for (name, value) in environment(workspace) {
-        cargo = cargo.env(name, value);
+    let run = |cargo: Cargo| {
+        let cargo = cargo.args(cargo_args(&args.cargo_args));
+        environment(workspace).into_iter().fold(cargo, |cargo, (name, value)| cargo.env(name, value)).run()
+    };
+    let mut verdict = run(Cargo::new(workspace.root(), "test"))?;
+    if !names_packages(&args.cargo_args) {
+        for outside in workspace.outside()? {
+            let cargo = Cargo::building_into(workspace.target_folder(), outside.root(), "test");
+            verdict = verdict.and(run(cargo)?);
+        }
     }
-    cargo.run()
+    Ok(verdict)
 }
 
 /// What tests find in their environment.
@@ -38,13 +45,14 @@ pub(crate) fn environment(workspace: &Workspace) -> Vec<(&'static str, std::ffi:
 /// The arguments of `cargo test`: the whole workspace, unless packages are named. All failures are shown, not
 /// only those of the first crate.
 fn cargo_args(given: &[String]) -> Vec<String> {
-    let names_packages = given
-        .iter()
-        .take_while(|arg| *arg != "--")
-        .any(|arg| arg == "-p" || arg.starts_with("--package") || arg.starts_with("-p"));
-    let scope: &[&str] = if names_packages { &[] } else { &["--workspace", "--all-features"] };
+    let scope: &[&str] = if names_packages(given) { &[] } else { &["--workspace", "--all-features"] };
     let fixed = ["--locked", "--no-fail-fast"].iter();
     fixed.chain(scope).map(ToString::to_string).chain(given.iter().cloned()).collect()
+}
+
+fn names_packages(given: &[String]) -> bool {
+    let mut of_cargo = given.iter().take_while(|arg| *arg != "--");
+    of_cargo.any(|arg| arg.starts_with("-p") || arg.starts_with("--package"))
 }
 
 #[cfg(test)]

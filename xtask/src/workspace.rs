@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 
 /// The facade's name.
@@ -38,6 +38,25 @@ impl Workspace {
     /// The root folder.
     pub(crate) fn root(&self) -> &Path {
         self.metadata.workspace_root.as_std_path()
+    }
+
+    /// Where cargo puts what it builds.
+    pub(crate) fn target_folder(&self) -> &Path {
+        self.metadata.target_directory.as_std_path()
+    }
+
+    /// The packages that stand outside the workspace and are tested with it, as the folders that
+    /// `workspace.metadata.context-conformance.outside` of its manifest lists; each is a workspace of its own.
+    pub(crate) fn outside(&self) -> Result<Vec<Self>> {
+        let list = self.metadata.workspace_metadata.pointer("/context-conformance/outside");
+        let folders = list.and_then(|list| list.as_array()).into_iter().flatten();
+        let open = |folder: &serde_json::Value| {
+            let folder = folder.as_str().with_context(|| format!("{folder} is no folder of a package"))?;
+            let outside = Self::at(&self.root().join(folder).join("Cargo.toml"))?;
+            ensure!(outside.root() != self.root(), "{folder} is a member of the workspace, not outside it");
+            Ok(outside)
+        };
+        folders.map(open).collect()
     }
 
     /// The crates of the workspace, by name.

@@ -10,6 +10,7 @@ mod edits;
 mod fragments;
 mod invariants;
 mod kit;
+mod large;
 mod lazy;
 mod lost_replies;
 mod retention;

@@ -1,0 +1,91 @@
+//! Erasing a user, and giving back space: until the file has no trace of what was deleted.
+
+use context_core::{CancelSignal, Erasure, Error, ErrorKind, Retry, UserId, Vacuumed};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection, Row};
+
+use crate::connections::{Connections, Writer};
+use crate::error::Result;
+use crate::place::count;
+use crate::routes::Routes;
+use crate::sql;
+
+/// How many messages are deleted in one transaction, unless one chat has more.
+const BATCH: i64 = 50_000;
+
+/// Erases all chats of a user, then clears the file and its log of them, then looks what is left.
+pub(crate) async fn erase_user(
+    connections: &Connections,
+    user: &UserId,
+    cancel: &CancelSignal,
+) -> Result<Erasure> {
+    const OPERATION: &str = "erase_user";
+    cancel.check(OPERATION)?;
+    let mut chats = 0;
+    let mut messages = 0;
+    loop {
+        // Others may write between two batches.
+        let mut writer = connections.writer().await;
+        sqlx::query(sql::SHRED).execute(&mut writer.connection).await?;
+        let batch = erase_batch(&mut writer, user, cancel).await;
+        sqlx::query(sql::SHRED_NO_MORE).execute(&mut writer.connection).await?;
+        let (more_chats, more_messages) = batch?;
+        chats += more_chats;
+        messages += more_messages;
+        cancel.check(OPERATION)?;
+        if more_chats == 0 {
+            break;
+        }
+    }
+    let mut writer = connections.writer().await;
+    // Once, so that less is left to copy, and once more, because the copy goes through the log.
+    connections.clear_log(true).await?;
+    let mut spare = connections.spare().await?;
+    sqlx::query(sql::VACUUM).execute(&mut spare).await?;
+    spare.close().await?;
+    let cleared = connections.clear_log(true).await?;
+    if !cleared {
+        let message =
+            "the user was erased, but others read an older state, so the log still has it; erase again";
+        return Err(Error::new(ErrorKind::Unavailable, OPERATION, message).with_retry(Retry::Safe).into());
+    }
+    let remaining = remaining(&mut writer.connection, user).await?;
+    Ok(Erasure::new(count(chats)?, count(messages)?, count(remaining)?))
+}
+
+/// Deletes a few chats in one transaction; ends early if it is cancelled, and what was deleted until then is gone.
+async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) -> Result<(i64, i64)> {
+    let mut transaction = writer.begin().await?;
+    let rows = sqlx::query(sql::CHATS_OF).bind(user.as_str()).fetch_all(&mut *transaction).await?;
+    let (mut chats, mut messages) = (0, 0);
+    for row in rows {
+        let (no, own): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        if cancel.is_cancelled() || (chats > 0 && messages + own > BATCH) {
+            break;
+        }
+        sqlx::query(sql::DELETE_CHAT).bind(no).execute(&mut *transaction).await?;
+        chats += 1;
+        messages += own;
+    }
+    transaction.commit().await?;
+    writer.routes = Routes::default();
+    Ok((chats, messages))
+}
+
+/// Rows of this user, and rows that belong to no chat any more.
+async fn remaining(connection: &mut SqliteConnection, user: &UserId) -> Result<i64> {
+    let row = sqlx::query(sql::REMAINING).bind(user.as_str()).fetch_one(connection).await?;
+    Ok(row.try_get(0)?)
+}
+
+/// Writes the file anew, without what is not used.
+pub(crate) async fn vacuum(connections: &Connections) -> Result<Vacuumed> {
+    let _writer = connections.writer().await;
+    let before = connections.size();
+    let mut spare = connections.spare().await?;
+    sqlx::query(sql::VACUUM).execute(&mut spare).await?;
+    spare.close().await?;
+    // As far as others let it: what they read stays in the log until they have read it.
+    connections.clear_log(true).await?;
+    Ok(Vacuumed::new(before, connections.size()))
+}

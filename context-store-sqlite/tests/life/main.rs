@@ -1,0 +1,10 @@
+//! The whole life of chats in a file: what is deleted, redacted and erased, files of older versions, large files.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod backup;
+mod lab;
+mod pieces;
+mod random;
+mod traces;
+mod upgrade;

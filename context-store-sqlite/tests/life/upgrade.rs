@@ -1,0 +1,209 @@
+//! Files of older schemas: opened, brought up to date, and everything in them as it was.
+//!
+//! `tests/old/v<n>.db` was written by a program that knew schema `n`, with [`fill`]; `chats.json` is what every
+//! version has to read out of it. Before a schema is changed, its file is made by
+//! `WRITE_OLD=<file> cargo test -p context-store-sqlite --test life write_a_file -- --ignored`.
+
+use std::path::{Path, PathBuf};
+
+use context_core::{
+    BranchName, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Commit, Encoded, Metadata, NewChat,
+    Node, NodeKind, Placed, Store, StoredFragment, Timestamp, Window,
+};
+use context_store_sqlite::{SqliteConfig, SqliteStore};
+use serde_json::{Value, json};
+
+use crate::lab::{apply, extend, fork, many, says, stay};
+
+const OLD: [&str; 1] = ["v1.db"];
+
+fn old() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/old")
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_micros(second * 1_000_000)
+}
+
+async fn open(path: &Path) -> SqliteStore {
+    SqliteStore::open(SqliteConfig::new(path)).await.unwrap()
+}
+
+/// Something of every kind there is.
+async fn fill(store: &SqliteStore) {
+    let history = store.history();
+    let chat = ChatRef::new("ada", "trip");
+    let new = NewChat {
+        title: Some("Lisbon".to_owned()),
+        metadata: Metadata::default().with("tags", json!(["a", "b"])),
+        ..NewChat::new(chat.clone(), at(10))
+    };
+    let _ = history.create_chat(new).await.unwrap();
+    // Runs of 64 and of 16, and single ones.
+    for (i, node) in many("m", 90).into_iter().enumerate() {
+        let expected = if i == 0 { String::new() } else { format!("m{}", i - 1) };
+        apply(history, Commit { at: at(20 + i as i64), ..extend(&chat, "main", &expected, vec![node]) })
+            .await;
+    }
+    let cut = Node::from_encoded("cut".into(), NodeKind::Boundary, at(200), Encoded::new("cut", 1, "{}"));
+    apply(history, extend(&chat, "main", "m89", vec![cut.into(), says("after", "after the cut")])).await;
+    apply(history, fork(&chat, "side", "m40", many("s", 20))).await;
+    apply(history, fork(&chat, "twig", "s9", many("t", 3))).await;
+    apply(history, fork(&chat, "mark", "m10", Vec::new())).await;
+    apply(history, fork(&chat, "other root", "", many("r", 2))).await;
+    let amend = |words: &str, second| Commit {
+        amendments: vec![says("m5", words), says("s3", words)],
+        at: at(second),
+        ..stay(&chat)
+    };
+    apply(history, amend("second words", 300)).await;
+    apply(history, amend("third words", 301)).await;
+    let fragment = |id: Option<&str>, body: &'static str| StoredFragment {
+        id: id.map(Into::into),
+        metadata: Metadata::default().with("n", 1),
+        body: Encoded::new("test/fragment", 3, body),
+    };
+    let keyed = Commit {
+        fragments: vec![fragment(Some("f"), "one"), fragment(None, "two")],
+        patch: Some(ChatPatch { add: Metadata::default().with("count", 7), ..ChatPatch::default() }),
+        ..keyed(&chat)
+    };
+    apply(history, keyed).await;
+    history.set_checkpoint(&chat, &"start".into(), &"m0".into(), at(310)).await.unwrap();
+    history.set_checkpoint(&chat, &"twig".into(), &"t1".into(), at(311)).await.unwrap();
+    history.activate_branch(&chat, &"side".into(), at(312)).await.unwrap();
+    for (user, id) in [("ada", "empty"), ("bob", "trip"), ("Zoë", "ch/at 'q'")] {
+        let _ = history.create_chat(NewChat::new(ChatRef::new(user, id), at(400))).await.unwrap();
+    }
+    apply(history, extend(&ChatRef::new("bob", "trip"), "main", "", many("m", 5))).await;
+    // Numbers of what was deleted must not be used again.
+    let gone = ChatRef::new("bob", "gone");
+    let _ = history.create_chat(NewChat::new(gone.clone(), at(400))).await.unwrap();
+    apply(history, extend(&gone, "main", "", many("m", 5))).await;
+    assert!(history.delete_chat(&gone, None).await.unwrap());
+}
+
+fn keyed(chat: &ChatRef) -> Commit {
+    Commit { key: Some("key".into()), at: at(305), ..extend(chat, "twig", "t2", many("k", 2)) }
+}
+
+/// Everything that the public interface shows.
+async fn everything(store: &SqliteStore) -> Value {
+    let history = store.history();
+    let mut all = Vec::new();
+    for user in ["Zoë", "ada", "bob"] {
+        for summary in history.list_chats(&ChatQuery::new(user)).await.unwrap().items {
+            let chat = &summary.chat.chat;
+            let mut messages = Vec::new();
+            for placed in history.all_messages(chat, 1000, None).await.unwrap().items {
+                let mut revisions = Vec::new();
+                for revision in history.revisions(chat, &placed.node.id).await.unwrap() {
+                    let node = node(&revision.node);
+                    revisions.push(json!({ "node": node, "replaced_at": revision.replaced_at }));
+                }
+                let Placed { parent, depth, .. } = &placed;
+                let node = node(&placed.node);
+                messages
+                    .push(json!({ "node": node, "parent": parent, "depth": depth, "revisions": revisions }));
+            }
+            let branches = history.branches(chat).await.unwrap();
+            let mut chains = Vec::new();
+            for branch in &branches {
+                let end = ChainEnd::Branch(branch.name.clone());
+                let chain = history.chain(chat, &end, &Window::Whole).await.unwrap();
+                chains.push(chain.iter().map(|node| node.id.to_string()).collect::<Vec<_>>().join(" "));
+            }
+            let fragments = store.fragments().fragments(chat).await.unwrap();
+            let fragments: Vec<_> =
+                fragments.iter().map(|f| json!([f.id, f.metadata, encoded(&f.body)])).collect();
+            all.push(json!({
+                "summary": summary, "messages": messages, "branches": branches, "chains": chains,
+                "checkpoints": history.checkpoints(chat).await.unwrap(), "fragments": fragments,
+            }));
+        }
+    }
+    Value::Array(all)
+}
+
+fn node(node: &Node) -> Value {
+    let kind = format!("{:?}", node.kind);
+    json!([node.id, kind, node.created_at, node.revision, node.tokens, encoded(node.body())])
+}
+
+fn encoded(body: &Encoded) -> Value {
+    json!([body.kind(), body.version(), String::from_utf8_lossy(body.bytes())])
+}
+
+#[tokio::test]
+#[ignore = "writes a file"]
+async fn write_a_file() {
+    let path = PathBuf::from(std::env::var_os("WRITE_OLD").unwrap());
+    let store = open(&path).await;
+    fill(&store).await;
+    let shown = serde_json::to_string_pretty(&everything(&store).await).unwrap();
+    std::fs::write(path.with_file_name("chats.json"), shown + "\n").unwrap();
+    store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn old_files_are_brought_up_to_date_and_show_what_they_showed() {
+    let expected = std::fs::read_to_string(old().join("chats.json")).unwrap();
+    let expected: Value = serde_json::from_str(&expected).unwrap();
+    for name in OLD {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::copy(old().join(name), &path).unwrap();
+        for opened in ["the first time", "again"] {
+            let store = open(&path).await;
+            assert_eq!(everything(&store).await, expected, "{name} {opened}");
+            let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+            assert_eq!(report.findings, [], "{name} {opened}");
+            store.close().await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn life_goes_on_in_an_old_file() {
+    for name in OLD {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::copy(old().join(name), &path).unwrap();
+        let store = open(&path).await;
+        let (history, chat) = (store.history(), ChatRef::new("ada", "trip"));
+        let again = history.commit(keyed(&chat)).await;
+        assert!(again.is_err(), "{name}: a key that was used with fragments: {again:?}");
+        apply(history, extend(&chat, "side", "s19", many("n", 40))).await;
+        apply(history, extend(&chat, "side", "n39", many("o", 2))).await;
+        apply(history, fork(&chat, "new", "o1", many("p", 2))).await;
+        // A chat of the same name is another edition.
+        let gone = ChatRef::new("bob", "gone");
+        let mut editions = Vec::new();
+        for _ in 0..2 {
+            let _ = history.create_chat(NewChat::new(gone.clone(), at(500))).await.unwrap();
+            apply(history, extend(&gone, "main", "", many("z", 3))).await;
+            let end = ChainEnd::Branch(BranchName::main());
+            editions.push(history.chain(&gone, &end, &Window::Whole).await.unwrap().edition());
+            assert!(history.delete_chat(&gone, None).await.unwrap());
+        }
+        assert_ne!(editions[0], editions[1], "{name}");
+        let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+        assert_eq!(report.findings, [], "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_old_file_may_be_opened_by_many_at_once() {
+    for name in OLD {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::copy(old().join(name), &path).unwrap();
+        let config = SqliteConfig::new(&path);
+        let all: Vec<_> = (0..8).map(|_| tokio::spawn(SqliteStore::open(config.clone()))).collect();
+        for opened in all {
+            let store = opened.await.unwrap().unwrap();
+            let chats = store.history().list_chats(&ChatQuery::new("ada")).await.unwrap();
+            assert_eq!(chats.items.len(), 2, "{name}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A store of your own: chats in a [redb](https://docs.rs/redb) file, one value per chat.
+//!
+//! Copy this package and change what is said to redb. [`StateStore`] asks for three calls; chats, branches,
+//! checkpoints, fragments, commits and search come with it. `tests/conformance.rs` proves the whole.
+//!
+//! A backend that keeps rows, because its chats are long or shared between processes, implements [`HistoryStore`]
+//! and [`FragmentStore`] itself. This store does neither: a write costs the whole chat, and redb locks its file.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod maintenance;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use context_core::{
+    ChatRef, ChatState, Durability, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, Result,
+    SearchStore, StateStore, Store, StoreInfo, UserId,
+};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+
+/// Chats by user and id, as [`ChatState::to_bytes`] writes them.
+const CHATS: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new("chats");
+/// One number: how many chats were ever created.
+const CREATED: TableDefinition<'_, (), u64> = TableDefinition::new("created");
+
+/// A store in a redb file. Clones are handles to the same file, which only one process can have open.
+#[derive(Clone, Debug)]
+pub struct RedbStore {
+    db: Arc<Database>,
+}
+
+impl RedbStore {
+    /// Opens a file, or creates it.
+    pub async fn open(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        let db = blocking("open", move || {
+            let db = Database::create(path).map_err(failed("open"))?;
+            // Empty tables, so that no reader finds none.
+            let transaction = db.begin_write().map_err(failed("open"))?;
+            transaction.open_table(CHATS).map_err(failed("open"))?;
+            transaction.open_table(CREATED).map_err(failed("open"))?;
+            transaction.commit().map_err(failed("open"))?;
+            Ok(db)
+        });
+        Ok(Self { db: Arc::new(db.await?) })
+    }
+}
+
+impl Store for RedbStore {
+    fn info(&self) -> StoreInfo {
+        StoreInfo::new("redb", Durability::PowerLoss, false)
+    }
+
+    fn history(&self) -> &dyn HistoryStore {
+        self
+    }
+
+    fn fragments(&self) -> &dyn FragmentStore {
+        self
+    }
+
+    fn search(&self) -> Option<&dyn SearchStore> {
+        Some(self)
+    }
+
+    fn maintenance(&self) -> Option<&dyn Maintenance> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl StateStore for RedbStore {
+    async fn state(&self, chat: &ChatRef) -> Result<Option<Arc<ChatState>>> {
+        let (db, chat) = (Arc::clone(&self.db), chat.clone());
+        blocking("read", move || {
+            let transaction = db.begin_read().map_err(failed("read"))?;
+            let chats = transaction.open_table(CHATS).map_err(failed("read"))?;
+            let value = chats.get(key(&chat)).map_err(failed("read"))?;
+            value.map(|value| parse(value.value()).map(Arc::new)).transpose()
+        })
+        .await
+    }
+
+    async fn states(&self, user: Option<&UserId>) -> Result<Vec<Arc<ChatState>>> {
+        let (db, user) = (Arc::clone(&self.db), user.cloned());
+        blocking("read", move || {
+            let transaction = db.begin_read().map_err(failed("read"))?;
+            let chats = transaction.open_table(CHATS).map_err(failed("read"))?;
+            let first = (user.as_ref().map_or("", UserId::as_str), "");
+            let mut states = Vec::new();
+            for entry in chats.range(first..).map_err(failed("read"))? {
+                let (key, value) = entry.map_err(failed("read"))?;
+                if user.as_ref().is_some_and(|user| user.as_str() != key.value().0) {
+                    break;
+                }
+                states.push(Arc::new(parse(value.value())?));
+            }
+            Ok(states)
+        })
+        .await
+    }
+
+    async fn change<T, F>(&self, chat: &ChatRef, change: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Option<ChatState>, &mut u64) -> Result<T> + Send + 'static,
+    {
+        let (db, chat) = (Arc::clone(&self.db), chat.clone());
+        blocking("write", move || {
+            // Waits until it is the only one that writes. Whatever returns before the commit leaves nothing.
+            let transaction = db.begin_write().map_err(failed("write"))?;
+            let done = {
+                let mut chats = transaction.open_table(CHATS).map_err(failed("write"))?;
+                let mut counter = transaction.open_table(CREATED).map_err(failed("write"))?;
+                let mut created = counter.get(()).map_err(failed("write"))?.map_or(0, |n| n.value());
+                let value = chats.get(key(&chat)).map_err(failed("write"))?;
+                let mut state = value.map(|value| parse(value.value())).transpose()?;
+                let done = change(&mut state, &mut created)?;
+                match state {
+                    Some(state) => chats.insert(key(&chat), &*state.to_bytes()),
+                    None => chats.remove(key(&chat)),
+                }
+                .map_err(failed("write"))?;
+                counter.insert((), created).map_err(failed("write"))?;
+                done
+            };
+            transaction.commit().map_err(failed("write"))?;
+            Ok(done)
+        })
+        .await
+    }
+}
+
+fn key(chat: &ChatRef) -> (&str, &str) {
+    (chat.user.as_str(), chat.chat.as_str())
+}
+
+fn parse(value: &[u8]) -> Result<ChatState> {
+    ChatState::from_bytes(value.to_vec())
+}
+
+/// redb waits for the disk and for other writers, which a thread that drives futures must not. What has begun here
+/// goes on when the caller drops the future, so a transaction is never torn.
+async fn blocking<T: Send + 'static>(
+    operation: &'static str,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let panicked = |error| Error::new(ErrorKind::Bug, operation, "the work panicked").with_source(error);
+    tokio::task::spawn_blocking(work).await.map_err(panicked)?
+}
+
+/// The one place where redb's errors become ours. Its texts are about files and pages, not about content.
+fn failed<E: Into<redb::Error>>(operation: &'static str) -> impl FnOnce(E) -> Error {
+    move |error| {
+        let error = error.into();
+        let (kind, message) = match &error {
+            redb::Error::Corrupted(_) => (ErrorKind::Corrupt, "the file is damaged"),
+            redb::Error::ValueTooLarge(_) => (ErrorKind::Invalid, "the chat is larger than a value may be"),
+            redb::Error::DatabaseAlreadyOpen => (ErrorKind::Unavailable, "another process has the file open"),
+            _ => (ErrorKind::Unavailable, "the file cannot be used"),
+        };
+        Error::new(kind, operation, message).with_source(error)
+    }
+}

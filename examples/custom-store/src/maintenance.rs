@@ -1,0 +1,18 @@
+//! Looking after the file: two calls that [`StateStore`] answers. Whoever copies this store may leave it out.
+
+use async_trait::async_trait;
+use context_core::{CancelSignal, CheckReport, Erasure, Maintenance, Result, StateStore, UserId};
+
+use crate::RedbStore;
+
+#[async_trait]
+impl Maintenance for RedbStore {
+    async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
+        self.check_states(cancel).await
+    }
+
+    /// Pages that become free are used again, but not cleared: redb has no call for that.
+    async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
+        self.erase_states(user, cancel).await
+    }
+}

@@ -1,0 +1,40 @@
+//! Proves the store: one test for each case of the suite.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use context_conformance::Subject;
+use context_core::{Result, Store};
+use custom_store::RedbStore;
+use tempfile::TempDir;
+
+struct Redb(TempDir);
+
+impl Redb {
+    fn file(&self, namespace: &str) -> PathBuf {
+        self.0.path().join(context_conformance::file_name(namespace))
+    }
+}
+
+#[async_trait]
+impl Subject for Redb {
+    fn name(&self) -> &str {
+        "redb"
+    }
+
+    async fn open(&self, namespace: &str) -> Result<Arc<dyn Store>> {
+        let _absent = std::fs::remove_file(self.file(namespace));
+        Ok(Arc::new(RedbStore::open(self.file(namespace)).await?))
+    }
+
+    async fn reopen(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>> {
+        Ok(Some(Arc::new(RedbStore::open(self.file(namespace)).await?)))
+    }
+
+    async fn second_handle(&self, _namespace: &str) -> Result<Option<Arc<dyn Store>>> {
+        Ok(None) // redb locks the file
+    }
+}
+
+context_conformance::conformance_main!(Redb(tempfile::tempdir().expect("a temporary folder")));
