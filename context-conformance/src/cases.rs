@@ -14,10 +14,12 @@ mod fragments;
 mod hygiene;
 mod info;
 mod isolation;
+mod kill;
 mod limits;
 mod listing;
 mod maintenance;
 mod model;
+mod processes;
 mod read;
 mod redact;
 mod removal;
@@ -50,6 +52,8 @@ const GROUPS: &[&[Case]] = &[
     cancel::CASES,
     fault::CASES,
     durability::CASES,
+    processes::CASES,
+    kill::CASES,
     maintenance::CASES,
     model::CASES,
 ];

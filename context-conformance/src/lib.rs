@@ -55,13 +55,15 @@
 //! | `CONTEXT_CONFORMANCE_SEED` | where random cases begin |
 //! | `CONTEXT_CONFORMANCE_CASES` | how many random sequences are tried |
 //! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case appends a line of JSON |
+//! | `CONTEXT_CONFORMANCE_KILLS` | how many writing processes are killed |
 //!
-//! The kit reads no clock and draws no randomness. What it does not do: provision servers, measure speed, kill
-//! processes.
+//! The kit reads no clock and draws no randomness. What it does not do: provision servers, measure speed.
 
+mod action;
 mod case;
 mod cases;
 mod checked;
+mod child;
 mod desk;
 mod expect;
 mod faults;
@@ -74,11 +76,13 @@ mod namespace;
 mod random;
 mod report;
 mod run;
+mod script;
 mod seek;
 mod settings;
 mod step;
 mod subject;
 mod visible;
+mod worker;
 
 pub use case::{Case, Requires};
 pub use cases::all as cases;

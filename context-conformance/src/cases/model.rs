@@ -16,7 +16,7 @@ cases!("model": random_lives_look_as_they_must, long_lives_look_as_they_must);
 const SHRINKS: usize = 400;
 
 async fn fails(lab: &Lab, steps: &[Step]) -> Checked<Option<String>> {
-    let mut life = Life::begin(lab.desk().await?, None).await?;
+    let mut life = Life::begin(lab.desk().await?.other("ada", "life"), None).await?;
     match life.live(steps).await {
         Ok(()) => Ok(None),
         Err(Stop::Fail(text)) => Ok(Some(text)),

@@ -10,7 +10,7 @@ mod search;
 
 use std::sync::Arc;
 
-use context_conformance::{Report, Settings, Verdict, assert_conforms, cases, run, run_with};
+use context_conformance::{Report, Settings, assert_conforms, cases, run, run_with};
 
 use crate::fault::{Fault, Mutants};
 
@@ -76,12 +76,15 @@ caught! {
     Panics => "read::messages_keep_order_holes_and_duplicates";
 }
 
-/// The wrapper itself changes nothing: what a mutant fails, its fault fails. This one can also be reopened.
+/// The wrapper itself changes nothing: what a mutant fails, its fault fails. This one can also be reopened. It
+/// lives in one process, so it is not asked about several.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sound_store_passes_every_case() {
     let report = run(Mutants::of(Fault::None)).await;
-    let not_passed: Vec<_> = report.results.iter().filter(|result| result.verdict != Verdict::Pass).collect();
-    assert!(not_passed.is_empty(), "{report}");
+    assert!(report.conforms(), "{report}");
+    for skip in report.skips() {
+        assert!(["kill", "processes"].contains(&skip.case.group), "{report}");
+    }
     assert_eq!(report.results.len(), cases().count());
 }
 
