@@ -22,6 +22,7 @@ cases!("search_hits":
     a_refused_commit_is_not_found if Search,
     what_is_written_is_found_at_once if Search,
     many_messages_of_one_commit if Search,
+    found_after_opening_again if Durable,
 );
 
 fn ids(hits: &[SearchHit]) -> Vec<&str> {
@@ -222,4 +223,22 @@ async fn many_messages_of_one_commit(lab: &Lab) -> Checked {
     desk.finds("w1999", &["m1999"]).await?;
     same("how many say 7", &desk.hits(&desk.asks("7 apple")).await?.len(), &200)?;
     same("how many say apple", &desk.hits(&desk.asks_branch("main", "apple")).await?.len(), &2000)
+}
+
+async fn found_after_opening_again(lab: &Lab) -> Checked {
+    let desk = lab.desk_in("search").await?;
+    desk.search()?;
+    let nodes = vec![says("a", "apple pie"), says("b", "apple"), says("c", "plum")];
+    desk.applied(Commit { nodes, ..desk.extend("", []) }).await?;
+    desk.applied(Commit { amendments: vec![says("a", "cherry pie")], ..desk.stay() }).await?;
+    desk.applied(Commit { redactions: vec![says("c", "gone")], ..desk.stay() }).await?;
+    let before = desk.hits(&desk.asks("apple")).await?;
+    drop(desk);
+    let desk = Desk::new(lab.reopen("search").await?, "ada", "chat");
+    same("the hits after opening again", &desk.hits(&desk.asks("apple")).await?, &before)?;
+    for (word, expected) in [("cherry", &["a"][..]), ("apple", &["b"]), ("plum", &[]), ("gone", &["c"])] {
+        desk.finds(word, expected).await?;
+    }
+    desk.applied(Commit { nodes: vec![says("d", "apple tree")], ..desk.extend("c", []) }).await?;
+    desk.finds("apple", &["b", "d"]).await
 }
