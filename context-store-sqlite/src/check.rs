@@ -1,6 +1,6 @@
 //! The check of a whole file: SQLite's own, the layout's, and every chat's graph.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::{
@@ -14,11 +14,16 @@ use crate::error::{Fault, Result};
 use crate::messages::{Piece, pieces, runs_from};
 use crate::place::{branch_of, count, own_of, place, signed};
 use crate::rows::{blob, message_id, nth};
+use crate::words::Tag;
 use crate::{branches, chats, checkpoints, sql};
 
-pub(crate) async fn check(connection: &mut SqliteConnection, cancel: &CancelSignal) -> Result<CheckReport> {
+pub(crate) async fn check(
+    connection: &mut SqliteConnection,
+    full_text: bool,
+    cancel: &CancelSignal,
+) -> Result<CheckReport> {
     let mut report = CheckReport::default();
-    file(connection, &mut report).await?;
+    file(connection, full_text, &mut report).await?;
     let mut after = 0;
     loop {
         cancel.check("check")?;
@@ -29,7 +34,7 @@ pub(crate) async fn check(connection: &mut SqliteConnection, cancel: &CancelSign
         after = row.try_get(0)?;
         let user = UserId::from(row.try_get::<&str, _>(1)?);
         let chat = ChatRef::new(user, ChatId::from(row.try_get::<&str, _>(2)?));
-        match check_chat(&mut transaction, after, &chat, &mut report).await {
+        match check_chat(&mut transaction, after, &chat, full_text, &mut report).await {
             Ok(()) => {}
             Err(Fault::Corrupt(problem, _)) => {
                 report.findings.push(Finding::new(Some(&chat), "layout", problem));
@@ -43,19 +48,27 @@ pub(crate) async fn check(connection: &mut SqliteConnection, cancel: &CancelSign
 }
 
 /// What SQLite can say, and rows that no chat reaches.
-async fn file(connection: &mut SqliteConnection, report: &mut CheckReport) -> Result<()> {
-    for row in sqlx::query(sql::INTEGRITY).fetch_all(&mut *connection).await? {
+async fn file(connection: &mut SqliteConnection, full_text: bool, report: &mut CheckReport) -> Result<()> {
+    let mut transaction = connection.begin().await?;
+    if full_text {
+        // SQLite's check of the index believes what this connection remembers of it, which others may have changed;
+        // a query looks.
+        sqlx::query(sql::LOOK_AT_WORDS).fetch_all(&mut *transaction).await?;
+    }
+    for row in sqlx::query(sql::INTEGRITY).fetch_all(&mut *transaction).await? {
         let problem: String = row.try_get(0)?;
         if problem != "ok" {
             report.findings.push(Finding::new(None, "file", problem));
         }
     }
+    transaction.commit().await?;
     for row in sqlx::query(sql::FOREIGN_KEYS).fetch_all(&mut *connection).await? {
         let table: String = row.try_get(0)?;
         report.findings.push(Finding::new(None, format!("table {table}"), "a row refers to nothing"));
     }
     let strays = [("run", sql::STRAY_RUNS), ("boundary", sql::STRAY_BOUNDARIES), ("node", sql::STRAY_NODES)];
-    for (table, statement) in strays {
+    let words = full_text.then_some(("words", sql::STRAY_WORDS));
+    for (table, statement) in strays.into_iter().chain(words) {
         for row in sqlx::query(statement).fetch_all(&mut *connection).await? {
             let place: i64 = row.try_get(0)?;
             let about = format!("table {table}, place {}/{}", branch_of(place), own_of(place));
@@ -69,6 +82,7 @@ async fn check_chat(
     connection: &mut SqliteConnection,
     no: i64,
     chat: &ChatRef,
+    full_text: bool,
     report: &mut CheckReport,
 ) -> Result<()> {
     let mut add = |about: String, problem: String| {
@@ -78,6 +92,7 @@ async fn check_chat(
     let mut nodes = Vec::new();
     let mut places: HashMap<MessageId, i64> = HashMap::new();
     let mut at: HashMap<i64, MessageId> = HashMap::new();
+    let tag = full_text.then(|| Tag::of(&chat.user));
     for piece in &pieces {
         let about = format!("branch {}", piece.no);
         let parent = piece.parent.map(|parent| at.get(&parent).cloned());
@@ -87,6 +102,11 @@ async fn check_chat(
         let own = nodes_of(connection, piece).await?;
         if signed(own.len()) != piece.own {
             add(about.clone(), format!("has {} messages, says {}", own.len(), piece.own));
+        }
+        if let Some(tag) = &tag
+            && let Some(problem) = words_of(connection, piece, &own, tag).await?
+        {
+            add(about.clone(), problem);
         }
         let mut boundaries = Vec::new();
         let mut parent = parent.flatten();
@@ -166,6 +186,38 @@ async fn check_chat(
     report.messages += nodes.len() as u64;
     report.findings.extend(check_chat_graph(&found, &nodes, &branches, &checkpoints));
     Ok(())
+}
+
+/// What is wrong with the words of a branch: every message that has some must be in the index, with them, and nothing
+/// else.
+async fn words_of(
+    connection: &mut SqliteConnection,
+    piece: &Piece,
+    own: &[Arc<Node>],
+    tag: &Tag,
+) -> Result<Option<String>> {
+    let query = sqlx::query(sql::WITH_WORDS).bind(place(piece.no, 1)).bind(piece.end());
+    let rows = query.fetch_all(&mut *connection).await?;
+    let mut filed = rows.iter().map(|row| row.try_get(0)).collect::<Result<HashSet<i64>, _>>()?;
+    let (mut missing, mut other) = (0, 0);
+    for (node, own) in own.iter().zip(1..) {
+        let place = place(piece.no, own);
+        let Some(words) = tag.words(node) else { continue };
+        if !filed.remove(&place) {
+            missing += 1;
+            continue;
+        }
+        // The longest word stands for all: to ask for each would take longer than all the rest.
+        let query = sqlx::query(sql::HAS_WORD).bind(words.longest()).bind(place);
+        other += usize::from(query.fetch_all(&mut *connection).await?.is_empty());
+    }
+    if (missing, other, filed.len()) == (0, 0, 0) {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "the full-text index lacks {missing} messages, has other words of {other}, and has {} without words",
+        filed.len()
+    )))
 }
 
 /// The messages of a branch, as far as its runs follow each other without a gap.

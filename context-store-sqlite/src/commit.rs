@@ -19,9 +19,9 @@ use crate::error::{Fault, Result};
 use crate::messages::{Spot, amend, find, nodes_at};
 use crate::place::{branch_of, place, signed};
 use crate::routes::Route;
-use crate::rows::message_id;
+use crate::rows::{length, message_id};
 use crate::scope::chat_no;
-use crate::{branches, fragments, sql};
+use crate::{branches, fragments, sql, words};
 
 const OPERATION: &str = "commit";
 
@@ -48,13 +48,14 @@ pub(crate) async fn commit(
 
 /// The general way: decide everything, then write everything.
 async fn decided(writer: &mut Writer, commit: Commit) -> Result<CommitOutcome> {
+    let full_text = writer.full_text;
     let mut transaction = writer.begin().await?;
     let (outcome, route) = match decide(&mut transaction, &commit).await? {
         Decision::Answer(outcome) => {
             transaction.rollback().await?;
             return Ok(outcome);
         }
-        Decision::Write(plan) => write(&mut transaction, &commit, plan).await?,
+        Decision::Write(plan) => write(&mut transaction, &commit, plan, full_text).await?,
     };
     transaction.commit().await?;
     if let (Some(branch), Some(route)) = (&outcome.branch, route) {
@@ -235,12 +236,16 @@ async fn write(
     connection: &mut SqliteConnection,
     commit: &Commit,
     plan: Plan,
+    full_text: bool,
 ) -> Result<(Committed, Option<Route>)> {
     let chat = plan.chat;
     let changes = commit.amendments.iter().map(|node| (node, Some(commit.at)));
     let changes = changes.chain(commit.redactions.iter().map(|node| (node, None)));
     for ((node, replaced), &place) in changes.zip(&plan.changed) {
         amend(connection, chat, place, node, replaced).await?;
+        if full_text {
+            words::reindex(connection, &commit.chat.user, place, node).await?;
+        }
     }
     if !plan.changed.is_empty() {
         sqlx::query(sql::CHANGE_EDITION).bind(chat).execute(&mut *connection).await?;
@@ -249,7 +254,7 @@ async fn write(
         Aim::None => (Committed::new(None, None), None),
         Aim::At { name, branch, own } => {
             let route = Route { chat, branch, own, head: commit.base().cloned() };
-            let route = add_nodes(connection, route, commit).await?;
+            let route = add_nodes(connection, route, commit, full_text).await?;
             (Committed::new(Some(name), route.head.clone()), Some(route))
         }
         Aim::New { name, parent } => {
@@ -259,7 +264,7 @@ async fn write(
             let branch =
                 branches::create_branch(connection, chat, &name, parent, base, at, commit.at).await?;
             let route = Route { chat, branch, own: 0, head: at.cloned() };
-            let route = add_nodes(connection, route, commit).await?;
+            let route = add_nodes(connection, route, commit, full_text).await?;
             if matches!(commit.target, Target::Fork { activate: true, .. }) {
                 sqlx::query(sql::ACTIVATE).bind(chat).bind(name.as_str()).execute(&mut *connection).await?;
             }
@@ -284,7 +289,12 @@ async fn write(
 }
 
 /// Adds the new messages behind the end of a branch and returns its new end.
-async fn add_nodes(connection: &mut SqliteConnection, end: Route, commit: &Commit) -> Result<Route> {
+async fn add_nodes(
+    connection: &mut SqliteConnection,
+    end: Route,
+    commit: &Commit,
+    full_text: bool,
+) -> Result<Route> {
     let Some(head) = commit.nodes.last() else { return Ok(end) };
     let (chat, branch) = (end.chat, end.branch);
     let ids = commit.nodes.iter().map(|node| &node.id);
@@ -315,6 +325,10 @@ async fn add_nodes(connection: &mut SqliteConnection, end: Route, commit: &Commi
         if full || i + 1 == commit.nodes.len() {
             let add = sqlx::query(sql::ADD_RUN).bind(place(branch, own + 1)).bind(std::mem::take(&mut data));
             add.execute(&mut *connection).await?;
+            if full_text {
+                let nodes = &commit.nodes[i + 1 - length(packed)?..=i];
+                words::index(connection, &commit.chat.user, place(branch, own + 1), nodes).await?;
+            }
             Merge::after(own, own + packed).run(connection, branch, own + 1).await?;
             own += packed;
             packed = 0;

@@ -22,6 +22,9 @@ pub struct SqliteConfig {
     pub create: bool,
     /// How many reads run beside each other, at least one.
     pub readers: usize,
+    /// Whether the file has full-text search. This is decided when a file is made, or brought up to date from a
+    /// version without it; none means yes then, and whatever it is afterwards.
+    pub full_text: Option<bool>,
 }
 
 impl SqliteConfig {
@@ -34,11 +37,12 @@ impl SqliteConfig {
             busy_timeout: Duration::from_secs(5),
             create: true,
             readers: 4,
+            full_text: None,
         }
     }
 
     /// Reads `sqlite:PATH`, with options behind a `?`, separated by `&`: `durability=normal|full`,
-    /// `busy_timeout_ms=N`, `create=true|false`, `readers=N`.
+    /// `busy_timeout_ms=N`, `create=true|false`, `readers=N`, `full_text=on|off`.
     ///
     /// ```
     /// use context_core::Durability;
@@ -62,6 +66,7 @@ impl SqliteConfig {
                     value.parse().ok().map(|ms| config.busy_timeout = Duration::from_millis(ms))
                 }
                 "create" => value.parse().ok().map(|create| config.create = create),
+                "full_text" => switch_of(value).map(|on| config.full_text = Some(on)),
                 "readers" => value.parse().ok().map(|readers| config.readers = readers),
                 _ => return Err(Error::invalid(OPERATION, "unknown option in the url").with("option", key)),
             };
@@ -101,6 +106,14 @@ impl SqliteConfig {
         self
     }
 
+    /// Whether a new file has full-text search, which is kept up to date within every commit. A file that exists
+    /// must be as is said here. If nothing is said, a new file has it, and an old one may be either.
+    #[must_use]
+    pub fn full_text(mut self, full_text: bool) -> Self {
+        self.full_text = Some(full_text);
+        self
+    }
+
     /// Refuses what cannot be opened.
     pub(crate) fn check(&self) -> Result<()> {
         if self.path.as_os_str().is_empty() || self.path == Path::new(":memory:") {
@@ -125,6 +138,14 @@ fn durability_of(value: &str) -> Option<Durability> {
     }
 }
 
+fn switch_of(value: &str) -> Option<bool> {
+    match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,9 +158,10 @@ mod tests {
 
     #[test]
     fn urls_are_read_or_refused() {
-        let all = "sqlite:///a/b.db?durability=normal&busy_timeout_ms=20&create=false&readers=2";
-        let expected =
-            SqliteConfig::new("/a/b.db").busy_timeout(Duration::from_millis(20)).create(false).readers(2);
+        let all =
+            "sqlite:///a/b.db?durability=normal&busy_timeout_ms=20&create=false&readers=2&full_text=off";
+        let expected = SqliteConfig::new("/a/b.db").busy_timeout(Duration::from_millis(20)).create(false);
+        let expected = expected.readers(2).full_text(false);
         assert_eq!(SqliteConfig::from_url(all).unwrap(), expected);
         refused("postgres://x", None);
         refused("sqlite:", None);
@@ -147,6 +169,7 @@ mod tests {
         refused("sqlite:a?readers=0", None);
         refused("sqlite:a?durability=some", Some("durability"));
         refused("sqlite:a?busy_timeout_ms=-1", Some("busy_timeout_ms"));
+        refused("sqlite:a?full_text=true", Some("full_text"));
         refused("sqlite:a?mode=ro", Some("mode"));
     }
 }

@@ -17,6 +17,7 @@ use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
 use crate::config::SqliteConfig;
 use crate::error::Result;
+use crate::group::Queue;
 use crate::routes::Routes;
 use crate::{schema, sql};
 
@@ -26,12 +27,17 @@ pub(crate) struct Connections {
     readers: SqliteConnectOptions,
     idle: StdMutex<Vec<SqliteConnection>>,
     permits: Semaphore,
+    /// Appends that wait for the writer.
+    pub(crate) queue: Queue,
+    pub(crate) full_text: bool,
 }
 
 /// The connection that writes, and what its holder knows about where branches end.
 pub(crate) struct Writer {
     pub(crate) connection: SqliteConnection,
     pub(crate) routes: Routes,
+    /// Whether the file has a full-text index to keep.
+    pub(crate) full_text: bool,
 }
 
 impl Writer {
@@ -46,16 +52,21 @@ impl Connections {
         let options = options(config);
         let mut connection = options.clone().create_if_missing(config.create).connect().await?;
         schema::use_wal(&mut connection).await?;
-        schema::migrate(&mut connection).await?;
+        let full_text = schema::migrate(&mut connection, config.full_text).await?;
         let readers = options.clone().pragma("query_only", "ON");
         let idle = StdMutex::new(vec![readers.connect().await?]);
         let permits = Semaphore::new(config.readers);
-        let writer = Mutex::new(Writer { connection, routes: Routes::default() });
-        Ok(Self { writer, options, readers, idle, permits })
+        let writer = Mutex::new(Writer { connection, routes: Routes::default(), full_text });
+        Ok(Self { writer, options, readers, idle, permits, queue: Queue::default(), full_text })
     }
 
     pub(crate) async fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().await
+    }
+
+    /// The writer, if nobody has it or waits for it.
+    pub(crate) fn idle_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+        self.writer.try_lock().ok()
     }
 
     /// A connection to read with. What this handle has written before is seen.
@@ -143,6 +154,8 @@ fn options(config: &SqliteConfig) -> SqliteConnectOptions {
         .foreign_keys(true)
         .pragma("mmap_size", "268435456")
         .pragma("cache_size", "-65536")
+        // Four times the usual: pages that change often, as an index's do, are copied into the file less often.
+        .pragma("wal_autocheckpoint", "4000")
         .pragma("temp_store", "MEMORY")
         .statement_cache_capacity(128)
         .row_buffer_size(256)

@@ -1,7 +1,6 @@
 //! Erasing a user, and giving back space: until the file has no trace of what was deleted.
 
 use context_core::{CancelSignal, Erasure, Error, ErrorKind, Retry, UserId, Vacuumed};
-use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 
 use crate::connections::{Connections, Writer};
@@ -9,6 +8,7 @@ use crate::error::Result;
 use crate::place::count;
 use crate::routes::Routes;
 use crate::sql;
+use crate::words::Tag;
 
 /// How many messages are deleted in one transaction, unless one chat has more.
 const BATCH: i64 = 50_000;
@@ -39,6 +39,7 @@ pub(crate) async fn erase_user(
     }
     let mut writer = connections.writer().await;
     // Once, so that less is left to copy, and once more, because the copy goes through the log.
+    tidy(&mut writer).await?;
     connections.clear_log(true).await?;
     let mut spare = connections.spare().await?;
     sqlx::query(sql::VACUUM).execute(&mut spare).await?;
@@ -49,7 +50,7 @@ pub(crate) async fn erase_user(
             "the user was erased, but others read an older state, so the log still has it; erase again";
         return Err(Error::new(ErrorKind::Unavailable, OPERATION, message).with_retry(Retry::Safe).into());
     }
-    let remaining = remaining(&mut writer.connection, user).await?;
+    let remaining = remaining(&mut writer, user).await?;
     Ok(Erasure::new(count(chats)?, count(messages)?, count(remaining)?))
 }
 
@@ -73,19 +74,34 @@ async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) 
 }
 
 /// Rows of this user, and rows that belong to no chat any more.
-async fn remaining(connection: &mut SqliteConnection, user: &UserId) -> Result<i64> {
-    let row = sqlx::query(sql::REMAINING).bind(user.as_str()).fetch_one(connection).await?;
-    Ok(row.try_get(0)?)
+async fn remaining(writer: &mut Writer, user: &UserId) -> Result<i64> {
+    let connection = &mut writer.connection;
+    let rows = sqlx::query(sql::REMAINING).bind(user.as_str()).fetch_one(&mut *connection).await?;
+    let mut remaining = rows.try_get(0)?;
+    if writer.full_text {
+        let words = sqlx::query(sql::REMAINING_WORDS).bind(Tag::of(user).any_word()).bind(user.as_str());
+        remaining += words.fetch_one(connection).await?.try_get::<i64, _>(0)?;
+    }
+    Ok(remaining)
 }
 
 /// Writes the file anew, without what is not used.
 pub(crate) async fn vacuum(connections: &Connections) -> Result<Vacuumed> {
-    let _writer = connections.writer().await;
+    let mut writer = connections.writer().await;
     let before = connections.size();
+    tidy(&mut writer).await?;
     let mut spare = connections.spare().await?;
     sqlx::query(sql::VACUUM).execute(&mut spare).await?;
     spare.close().await?;
     // As far as others let it: what they read stays in the log until they have read it.
     connections.clear_log(true).await?;
     Ok(Vacuumed::new(before, connections.size()))
+}
+
+/// Writes the full-text index anew without the words of messages that are gone.
+async fn tidy(writer: &mut Writer) -> Result<()> {
+    if writer.full_text {
+        sqlx::query(sql::TIDY_WORDS).execute(&mut writer.connection).await?;
+    }
+    Ok(())
 }

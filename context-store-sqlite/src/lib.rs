@@ -24,6 +24,12 @@
 //! * **What is acknowledged survives the process** (`synchronous=NORMAL`, the default). With
 //!   [`Durability::PowerLoss`](context_core::Durability::PowerLoss) (`synchronous=FULL`) it survives a loss of
 //!   power as well; without, the newest commits may go with the power, but the file is never damaged.
+//! * **Commits that wait together are written together**, as one transaction with one wait for the disk, if they
+//!   are of the usual kind. Each is answered for itself.
+//! * **Full-text search** ([`Store::search`](context_core::Store::search)) finds what was written as soon as it is
+//!   written: the index is part of every commit. It costs about as much as all the rest of an append, so a
+//!   file can be made without ([`full_text`](SqliteConfig::full_text)). A search costs what the user has
+//!   written with these words, not what others have.
 //! * **A read is one state of the file.** Readers do not wait for the writer, nor it for them. A handle reads
 //!   what it has written.
 //! * **Cost.** An append costs the same in a chat of ten messages and of a million. A chain is read by one
@@ -41,6 +47,11 @@
 //!   Waiting for the disk or for another process never blocks a thread of the runtime.
 //! * Schema versions only go forward. An older file is brought up to date when it is opened; a newer one is
 //!   refused with [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) and not touched.
+//! * A file of a version without full text gets its index when it is opened, unless it is not wanted: every message
+//!   is read once in one transaction, about a minute for a million, and the log grows by the size of the index.
+//! * Words of what was changed or deleted are not found any more at once; their bytes leave the index in time,
+//!   and with [`vacuum`](context_core::Maintenance::vacuum) and
+//!   [`erase_user`](context_core::Maintenance::erase_user) for certain.
 //! * [`Chat::updated_at`](context_core::Chat::updated_at) never goes backwards, whatever clocks say.
 //!
 //! # Layout
@@ -49,6 +60,9 @@
 //! one integer of the branch's number and its own. A table of runs holds packed messages by the place of
 //! the first. Single messages are merged into runs of 16 and then of 64 inside the commit that fills the block,
 //! in SQL, so nothing travels. A fork notes the place it begins behind. `migrations/0001_init.sql` says more.
+//!
+//! The full-text index is a table of FTS5 that keeps no texts, only which words are at which place. Each word
+//! begins with a tag of the user: `migrations/full_text.sql`.
 
 mod append;
 mod backup;
@@ -62,6 +76,7 @@ mod connections;
 mod erase;
 mod error;
 mod fragments;
+mod group;
 mod listing;
 mod messages;
 mod place;
@@ -71,8 +86,10 @@ mod routes;
 mod rows;
 mod schema;
 mod scope;
+mod search;
 mod sql;
 mod store;
+mod words;
 
 pub use config::SqliteConfig;
 pub use store::SqliteStore;

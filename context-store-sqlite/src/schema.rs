@@ -11,10 +11,12 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row, SqlSafeStr};
 
 use crate::error::{Fault, Result};
-use crate::sql;
+use crate::{sql, words};
 
 /// The newest version this program knows.
-const KNOWN: i64 = 2;
+const KNOWN: i64 = 3;
+/// The first one that may have full text.
+const WITH_FULL_TEXT: i64 = 3;
 
 /// How often the journal mode is asked for again while other processes open the same new file.
 const ATTEMPTS: usize = 100;
@@ -23,6 +25,7 @@ fn migrations() -> Migrator {
     let all = [
         (1, "init", include_str!("../migrations/0001_init.sql")),
         (2, "branches", include_str!("../migrations/0002_branches.sql")),
+        (WITH_FULL_TEXT, "search", include_str!("../migrations/0003_search.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         Migration::new(version, Cow::Borrowed(name), MigrationType::Simple, sql.into_sql_str(), false)
@@ -57,18 +60,19 @@ pub(crate) async fn use_wal(connection: &mut SqliteConnection) -> Result<()> {
     }
 }
 
-/// Brings the schema up to date. Under one write lock, so of several processes one does it and the others find
-/// it done.
-pub(crate) async fn migrate(connection: &mut SqliteConnection) -> Result<()> {
+/// Brings the schema up to date and says whether the file has full text. Under one write lock, so of several
+/// processes one does it and the others find it done.
+///
+/// A file that is new, or older than full text, gets it unless it is not wanted.
+pub(crate) async fn migrate(connection: &mut SqliteConnection, full_text: Option<bool>) -> Result<bool> {
     match version(connection).await? {
-        Some(KNOWN) => return Ok(()),
+        Some(KNOWN) => return check_full_text(connection, full_text).await,
         Some(version) if version > KNOWN => return Err(too_new(version).into()),
         _ => {}
     }
     let mut transaction = connection.begin_with(sql::BEGIN).await?;
-    if let Some(version) = version(&mut transaction).await?
-        && version > KNOWN
-    {
+    let before = version(&mut transaction).await?;
+    if let Some(version) = before.filter(|version| *version > KNOWN) {
         return Err(too_new(version).into());
     }
     if let Err(error) = migrations().run_direct(None, &mut *transaction, false).await {
@@ -76,8 +80,26 @@ pub(crate) async fn migrate(connection: &mut SqliteConnection) -> Result<()> {
             .with_source(error);
         return Err(error.into());
     }
+    if before.is_none_or(|before| before < WITH_FULL_TEXT) && full_text != Some(false) {
+        words::build(&mut transaction).await?;
+    }
+    let has = check_full_text(&mut transaction, full_text).await?;
     transaction.commit().await?;
-    Ok(())
+    Ok(has)
+}
+
+/// Whether the file has full text; an error if that is not what is wanted.
+async fn check_full_text(connection: &mut SqliteConnection, wanted: Option<bool>) -> Result<bool> {
+    let has = !sqlx::query(sql::HAS_WORDS).fetch_all(connection).await?.is_empty();
+    if wanted.is_some_and(|wanted| wanted != has) {
+        let message = if has {
+            "the file has full text, which is decided when it is made"
+        } else {
+            "the file has no full text, which is decided when it is made"
+        };
+        return Err(Error::invalid("open", message).into());
+    }
+    Ok(has)
 }
 
 async fn version(connection: &mut SqliteConnection) -> Result<Option<i64>> {

@@ -3,6 +3,9 @@
 //! Names stand for what the statement answers or does; who may see what is part of the statement: it starts
 //! from the user and the chat, or from a number that was found that way in the same transaction.
 
+#[macro_use]
+mod chains;
+
 pub(crate) const MIGRATIONS_TABLE: &str = "context_migrations";
 
 macro_rules! statements {
@@ -14,105 +17,42 @@ macro_rules! statements {
     };
 }
 
-macro_rules! chat_no {
+macro_rules! row {
     () => {
-        "(SELECT no FROM chat WHERE user = ?1 AND id = ?2)"
+        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     };
 }
+/// How many values a row of `append_row` has.
+pub(crate) const ROW_VALUES: usize = 10;
 
-/// The edition of the chat's messages: it counts from elsewhere in every chat there ever was.
-macro_rules! edition {
+macro_rules! row_words {
     () => {
-        "(SELECT (no << 32) + amended FROM chat WHERE user = ?1 AND id = ?2)"
+        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    };
+}
+/// The same in a file with full text.
+pub(crate) const ROW_WORDS_VALUES: usize = 14;
+
+macro_rules! times_4 {
+    ($rows:expr) => {
+        concat!($rows, ", ", $rows, ", ", $rows, ", ", $rows)
     };
 }
 
-/// The chain that ends at the head of branch ?3: the pieces of branches it is made of, newest first, and the
-/// runs of each. One recursion per fork, none per message.
-macro_rules! of_branch {
-    ($piece:ident $(, $window:tt)?) => {
-        $piece!(
-            concat!("FROM branch b WHERE b.chat = ", chat_no!(), " AND b.name = ?3"),
-            "((b.no << 32) + b.own)" $(, $window)?
-        )
-    };
-}
-
-/// The same for the chain that ends at message ?3.
-macro_rules! of_message {
-    ($piece:ident $(, $window:tt)?) => {
-        $piece!(
-            concat!("FROM node n JOIN branch b ON b.no = n.pos >> 32 WHERE n.chat = ", chat_no!(), " AND n.id = ?3"),
-            "n.pos" $(, $window)?
-        )
-    };
-}
-
-macro_rules! whole {
-    ($tip:expr, $cut:literal) => {
+/// The best hits of the words ?1 in a range of places, better or newer than the hit of score ?2 at ?3. A score is
+/// lower for better hits. User ?4 is asked for by the chat's row, whatever the index finds.
+macro_rules! hits {
+    ($with:expr, $join:expr, $range:expr) => {
         concat!(
-            "WITH RECURSIVE piece (lo, cut, parent) AS (
-               SELECT b.no << 32, ",
-            $cut,
-            ", b.parent ",
-            $tip,
-            "
-               UNION ALL
-               SELECT b.no << 32, p.parent, b.parent FROM piece p JOIN branch b ON b.no = p.parent >> 32
-             )
-             SELECT p.cut, r.pos, r.data, ",
-            edition!(),
-            " FROM piece p LEFT JOIN run r ON r.pos BETWEEN p.lo AND p.cut"
-        )
-    };
-}
-
-/// A part of a chain. `start` is the place of the first message wanted, once the recursion has met it; it ends
-/// there. The run that holds the place of `start` may begin before it.
-macro_rules! window {
-    ($tip:expr, $cut:literal, { $want:literal, $($start:ident)* }) => {
-        concat!(
-            "WITH RECURSIVE piece (lo, cut, base, parent, want, start) AS (
-               SELECT b.no << 32, ", $cut, ", b.base, b.parent, b.base + (", $cut, " & 0xffffffff) - ", $want, ", ",
-               $($start)*!($cut, concat!("(b.base + (", $cut, " & 0xffffffff) - ", $want, ")")), " ", $tip, "
-               UNION ALL
-               SELECT b.no << 32, p.parent, b.base, b.parent, p.want, ", $($start)*!("p.parent", "p.want"), "
-               FROM piece p JOIN branch b ON b.no = p.parent >> 32 WHERE p.start IS NULL
-             )
-             SELECT p.cut, r.pos, r.data, ", edition!(), ", p.start, p.base FROM piece p
-             LEFT JOIN run r ON r.pos <= p.cut AND r.pos >= CASE
-               WHEN p.start IS NULL THEN p.lo
-               WHEN p.start > p.cut THEN 0x7fffffffffffffff
-               ELSE (SELECT max(pos) FROM run WHERE pos <= p.start) END"
-        )
-    };
-}
-
-macro_rules! from_depth {
-    ($cut:expr, $want:expr) => {
-        concat!(
-            "CASE WHEN ",
-            $want,
-            " > 0 AND ",
-            $want,
-            " >= b.base THEN (b.no << 32) + ",
-            $want,
-            " - b.base + 1 END"
-        )
-    };
-}
-
-macro_rules! from_boundary {
-    ($cut:expr, $want:expr) => {
-        concat!("(SELECT max(pos) FROM boundary WHERE pos > (b.no << 32) AND pos <= ", $cut, ")")
-    };
-}
-
-macro_rules! from_message {
-    ($cut:expr, $want:expr) => {
-        concat!(
-            "(SELECT a.pos + 1 FROM node a WHERE a.chat = b.chat AND a.id = ?4 AND a.pos > (b.no << 32) AND a.pos <= ",
-            $cut, " AND ?5 = ", edition!(), ")"
+            $with,
+            " SELECT words.rowid AS place, bm25(words) AS score, c.id, c.user
+              FROM words ",
+            $join,
+            " CROSS JOIN branch b ON b.no = words.rowid >> 32 CROSS JOIN chat c ON c.no = b.chat
+              WHERE words MATCH ?1 AND c.user = ?4 ",
+            $range,
+            " AND (?2 IS NULL OR bm25(words) > ?2 OR bm25(words) = ?2 AND words.rowid < ?3)
+              ORDER BY score, place DESC LIMIT ?5"
         )
     };
 }
@@ -203,6 +143,15 @@ statements! {
     APPEND_ONE = "INSERT INTO append_one VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     APPEND_TWO = "INSERT INTO append_two VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     APPEND = "INSERT INTO append VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+    APPEND_WORDS = "INSERT INTO append VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    APPEND_ROW = concat!("INSERT INTO append_row VALUES ", row!());
+    APPEND_4 = concat!("INSERT INTO append_row VALUES ", times_4!(row!()));
+    APPEND_16 = concat!("INSERT INTO append_row VALUES ", times_4!(times_4!(row!())));
+    APPEND_64 = concat!("INSERT INTO append_row VALUES ", times_4!(times_4!(times_4!(row!()))));
+    APPEND_ROW_WORDS = concat!("INSERT INTO append_row VALUES ", row_words!());
+    APPEND_4_WORDS = concat!("INSERT INTO append_row VALUES ", times_4!(row_words!()));
+    APPEND_16_WORDS = concat!("INSERT INTO append_row VALUES ", times_4!(times_4!(row_words!())));
+    APPEND_64_WORDS = concat!("INSERT INTO append_row VALUES ", times_4!(times_4!(times_4!(row_words!()))));
     MERGE = "INSERT INTO merge VALUES (?1, ?2)";
     ADD_RUN = "INSERT INTO run (pos, data) VALUES (?1, ?2)";
     ADD_NODE = "INSERT INTO node (chat, id, pos) VALUES (?1, ?2, ?3)";
@@ -237,6 +186,37 @@ statements! {
         UNION ALL
         SELECT b.no << 32, p.parent, b.parent FROM piece p JOIN branch b ON b.no = p.parent >> 32)
         SELECT lo, cut FROM piece";
+
+    // Full text.
+    HAS_WORDS = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'words'";
+    /// The words of messages from place ?1 on, as `append` takes them.
+    INDEX_WORDS = "INSERT INTO index_words SELECT ?1 + key, value ->> 0, value ->> 1
+        FROM json_each(?2) WHERE type = 'array'";
+    RUNS_OF_USERS = "SELECT r.pos, c.user, r.data FROM run r
+        CROSS JOIN branch b ON b.no = r.pos >> 32 CROSS JOIN chat c ON c.no = b.chat
+        WHERE r.pos > ?1 ORDER BY r.pos LIMIT 64";
+    LOOK_AT_WORDS = "SELECT rowid FROM words LIMIT 1";
+    /// What was deleted is only marked as such until then.
+    TIDY_WORDS = "INSERT INTO words (words) VALUES ('optimize')";
+    /// Rows that have words of ?1, which is a tag, and belong to user ?2 or nobody.
+    REMAINING_WORDS = "SELECT count(*) FROM words LEFT JOIN branch b ON b.no = words.rowid >> 32
+        LEFT JOIN chat c ON c.no = b.chat WHERE words MATCH ?1 AND coalesce(c.user = ?2, true)";
+    FORGET_WORDS = "DELETE FROM words WHERE rowid = ?1";
+    /// The places in a range of which there are words.
+    WITH_WORDS = "SELECT rowid FROM words WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid";
+    HAS_WORD = "SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = ?2";
+    HITS_OF_USER = hits!("", "", "");
+    HITS_OF_CHAT = hits!("", "", "AND b.chat = ?6
+        AND words.rowid >= (SELECT min(no) FROM branch WHERE chat = ?6) << 32
+        AND words.rowid < ((SELECT max(no) FROM branch WHERE chat = ?6) + 1) << 32");
+    HITS_OF_BRANCH = hits!(
+        "WITH RECURSIVE piece (lo, cut, parent) AS (
+           SELECT no << 32, (no << 32) + own, parent FROM branch WHERE chat = ?6 AND name = ?7
+           UNION ALL
+           SELECT b.no << 32, p.parent, b.parent FROM piece p JOIN branch b ON b.no = p.parent >> 32)",
+        "CROSS JOIN piece p ON p.lo >> 32 = words.rowid >> 32 AND words.rowid <= p.cut",
+        "AND b.chat = ?6 AND words.rowid BETWEEN (SELECT min(lo) FROM piece) AND (SELECT max(cut) FROM piece)"
+    );
 
     // Chains.
     /// The whole chain of branch ?3 if it forks from none, as most: without the tables a recursion needs, which
@@ -308,6 +288,8 @@ statements! {
         SELECT 1 FROM branch b WHERE b.no = r.pos >> 32 AND r.pos & 0xffffffff BETWEEN 1 AND b.own)";
     STRAY_BOUNDARIES = "SELECT pos FROM boundary r WHERE NOT EXISTS (
         SELECT 1 FROM branch b WHERE b.no = r.pos >> 32 AND r.pos & 0xffffffff BETWEEN 1 AND b.own)";
+    STRAY_WORDS = "SELECT rowid FROM words r WHERE NOT EXISTS (
+        SELECT 1 FROM branch b WHERE b.no = r.rowid >> 32 AND r.rowid & 0xffffffff BETWEEN 1 AND b.own)";
     /// Revisions of a chat, and whether there is a message they are of.
     ALL_REVISIONS = "SELECT r.id, r.record, n.pos FROM revision r LEFT JOIN node n ON n.chat = r.chat AND n.id = r.id
         WHERE r.chat = ?1";
@@ -328,13 +310,22 @@ mod tests {
     #[tokio::test]
     async fn every_statement_fits_the_schema() {
         let folder = tempfile::tempdir().unwrap();
-        let config = SqliteConfig::new(folder.path().join("s.db"));
-        let connections: Connections = SqliteStore::open(config).await.unwrap().into_connections();
-        let mut writer = connections.writer().await;
+        let config =
+            |full_text| SqliteConfig::new(folder.path().join(format!("{full_text}.db"))).full_text(full_text);
+        let with: Connections = SqliteStore::open(config(true)).await.unwrap().into_connections();
+        let without: Connections = SqliteStore::open(config(false)).await.unwrap().into_connections();
+        let (mut with, mut without) = (with.writer().await, without.writer().await);
         for (name, text) in ALL {
-            if let Err(error) = (&mut writer.connection).prepare(text.into_sql_str()).await {
-                panic!("{name}: {error}\n{text}");
+            // Appends are made for one of the two.
+            let Err(one) = (&mut with.connection).prepare(text.into_sql_str()).await else { continue };
+            let appends = name.starts_with("APPEND") && !name.ends_with("_WORDS");
+            if let Err(error) = (&mut without.connection).prepare(text.into_sql_str()).await {
+                panic!("{name}: {one}, {error}\n{text}");
             }
+            assert!(appends, "{name}: {one}\n{text}");
+        }
+        for (rows, values) in [(row!(), ROW_VALUES), (row_words!(), ROW_WORDS_VALUES)] {
+            assert_eq!(rows.matches('?').count(), values);
         }
     }
 }

@@ -8,16 +8,17 @@ use context_core::{
     Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
     ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor,
     Durability, Erasure, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Page,
-    Placed, Result, Revision, Store, StoreInfo, StoredFragment, Timestamp, UserId, Vacuumed, Window, limits,
+    Placed, Result, Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment,
+    Timestamp, UserId, Vacuumed, Window, limits,
 };
 
-use crate::append::Append;
 use crate::config::SqliteConfig;
 use crate::connections::Connections;
 use crate::error::Fault;
 use crate::scope::chat_no;
 use crate::{
-    backup, branches, chats, check, checkpoints, commit, erase, fragments, listing, messages, read, sql,
+    backup, branches, chats, check, checkpoints, erase, fragments, group, listing, messages, read, search,
+    sql,
 };
 
 /// A store in one SQLite file. Keep it behind an `Arc`; every task may use it.
@@ -70,6 +71,10 @@ impl Store for SqliteStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.0
+    }
+
+    fn search(&self) -> Option<&dyn SearchStore> {
+        self.0.connections.full_text.then_some(&self.0 as &dyn SearchStore)
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {
@@ -154,17 +159,13 @@ impl HistoryStore for Shared {
 
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
         limits::check_commit(&commit)?;
-        // Packed before the lock is taken.
-        let append = Append::of(&commit);
         let redacts = !commit.redactions.is_empty();
-        writing!(self, "commit", |writer| {
-            let outcome = commit::commit(writer, commit, append).await?;
-            if redacts {
-                // As far as it can be done at once: the commit is done, whatever comes of this.
-                let _ = self.connections.clear_log(false).await;
-            }
-            Ok(outcome)
-        })
+        let result = group::commit(&self.connections, commit).await;
+        if redacts && result.is_ok() {
+            // As far as it can be done at once: the commit is done, whatever comes of this.
+            let _ = self.connections.clear_log(false).await;
+        }
+        result.map_err(|fault| fault.during("commit"))
     }
 
     async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
@@ -250,9 +251,17 @@ impl FragmentStore for Shared {
 }
 
 #[async_trait]
+impl SearchStore for Shared {
+    async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>> {
+        query.check()?;
+        reading!(self, "search", |reader| search::search(reader, query).await)
+    }
+}
+
+#[async_trait]
 impl Maintenance for Shared {
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
-        reading!(self, "check", |reader| check::check(reader, cancel).await)
+        reading!(self, "check", |reader| check::check(reader, self.connections.full_text, cancel).await)
     }
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {

@@ -1,0 +1,112 @@
+//! Full-text search: the index ranks, the messages say the rest.
+
+use std::collections::HashMap;
+
+use context_core::search::Terms;
+use context_core::{ChatId, ChatRef, Cursor, Error, Page, SearchHit, SearchQuery, SearchScope, UserId};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection, Row};
+
+use crate::error::{Fault, Result, bad_cursor};
+use crate::messages::nodes_at;
+use crate::place::signed;
+use crate::scope::chat_no;
+use crate::words::Tag;
+use crate::{branches, sql};
+
+const OPERATION: &str = "search";
+
+/// A hit as the index has it.
+struct Found {
+    place: i64,
+    /// Lower is better.
+    score: f64,
+    chat: ChatRef,
+}
+
+/// Reads one state of the file.
+pub(crate) async fn search(
+    connection: &mut SqliteConnection,
+    query: &SearchQuery,
+) -> Result<Page<SearchHit>> {
+    let after = query.after.as_ref().map(place_of).transpose()?;
+    let terms = Terms::parse(&query.text, query.prefix);
+    let mut transaction = connection.begin().await?;
+    let mut found = find(&mut transaction, query, &terms, after).await?;
+    let more = found.len() > query.limit;
+    found.truncate(query.limit);
+    let places: Vec<i64> = found.iter().map(|found| found.place).collect();
+    let nodes = if places.is_empty() { HashMap::new() } else { nodes_at(&mut transaction, &places).await? };
+    transaction.commit().await?;
+    let next = found.last().filter(|_| more);
+    let next = next.map(|last| Cursor::new(format!("{}:{}", last.score.to_bits(), last.place)));
+    let mut items = Vec::with_capacity(found.len());
+    for Found { place, score, chat } in found {
+        let node = nodes.get(&place).ok_or(Fault::Corrupt("a message that was found is not there", None))?;
+        let (Some(role), Ok(message)) = (node.role(), node.message()) else {
+            return Err(Fault::Corrupt("the full-text index has words of what is no message", None));
+        };
+        let snippet = terms.snippet(&message.readable_text());
+        items.push(SearchHit::new(chat, node.id.clone(), (role, node.created_at), -score, snippet));
+    }
+    Ok(Page { items, next })
+}
+
+/// The hits of the page, and one more if there is one.
+async fn find(
+    connection: &mut SqliteConnection,
+    query: &SearchQuery,
+    terms: &Terms,
+    after: Option<(f64, i64)>,
+) -> Result<Vec<Found>> {
+    let mut chat_number = None;
+    let (statement, branch) = match &query.scope {
+        SearchScope::User => (sql::HITS_OF_USER, None),
+        SearchScope::Chat(chat) => {
+            chat_number = Some(number(connection, &query.user, chat).await?);
+            (sql::HITS_OF_CHAT, None)
+        }
+        SearchScope::Branch(chat, branch) => {
+            let no = number(connection, &query.user, chat).await?;
+            if branches::branch(connection, no, branch).await?.is_none() {
+                return Err(Error::not_found(OPERATION, "branch", branch).into());
+            }
+            chat_number = Some(no);
+            (sql::HITS_OF_BRANCH, Some(branch))
+        }
+        _ => return Err(Error::invalid(OPERATION, "this store does not know the scope").into()),
+    };
+    if terms.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut hits = sqlx::query(statement)
+        .bind(Tag::of(&query.user).expression(terms, &query.roles))
+        .bind(after.map(|(score, _)| score))
+        .bind(after.map(|(_, place)| place))
+        .bind(query.user.as_str())
+        .bind(signed(query.limit.saturating_add(1)));
+    if let Some(no) = chat_number {
+        hits = hits.bind(no);
+    }
+    if let Some(branch) = branch {
+        hits = hits.bind(branch.as_str());
+    }
+    let mut found = Vec::new();
+    for row in hits.fetch_all(connection).await? {
+        let chat = ChatRef::new(row.try_get::<&str, _>(3)?, row.try_get::<&str, _>(2)?);
+        found.push(Found { place: row.try_get(0)?, score: row.try_get(1)?, chat });
+    }
+    Ok(found)
+}
+
+async fn number(connection: &mut SqliteConnection, user: &UserId, chat: &ChatId) -> Result<i64> {
+    chat_no(connection, OPERATION, &ChatRef::new(user.clone(), chat.clone())).await
+}
+
+fn place_of(cursor: &Cursor) -> Result<(f64, i64)> {
+    let place = cursor.as_str().split_once(':').and_then(|(score, place)| {
+        let score = f64::from_bits(score.parse().ok()?);
+        Some((score, place.parse().ok()?)).filter(|_| score.is_finite())
+    });
+    place.ok_or_else(|| bad_cursor(OPERATION).into())
+}

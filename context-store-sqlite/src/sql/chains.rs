@@ -1,0 +1,104 @@
+//! The parts that statements over chains and windows are made of.
+
+macro_rules! chat_no {
+    () => {
+        "(SELECT no FROM chat WHERE user = ?1 AND id = ?2)"
+    };
+}
+
+/// The edition of the chat's messages: it counts from elsewhere in every chat there ever was.
+macro_rules! edition {
+    () => {
+        "(SELECT (no << 32) + amended FROM chat WHERE user = ?1 AND id = ?2)"
+    };
+}
+
+/// The chain that ends at the head of branch ?3: the pieces of branches it is made of, newest first, and the
+/// runs of each. One recursion per fork, none per message.
+macro_rules! of_branch {
+    ($piece:ident $(, $window:tt)?) => {
+        $piece!(
+            concat!("FROM branch b WHERE b.chat = ", chat_no!(), " AND b.name = ?3"),
+            "((b.no << 32) + b.own)" $(, $window)?
+        )
+    };
+}
+
+/// The same for the chain that ends at message ?3.
+macro_rules! of_message {
+    ($piece:ident $(, $window:tt)?) => {
+        $piece!(
+            concat!("FROM node n JOIN branch b ON b.no = n.pos >> 32 WHERE n.chat = ", chat_no!(), " AND n.id = ?3"),
+            "n.pos" $(, $window)?
+        )
+    };
+}
+
+macro_rules! whole {
+    ($tip:expr, $cut:literal) => {
+        concat!(
+            "WITH RECURSIVE piece (lo, cut, parent) AS (
+               SELECT b.no << 32, ",
+            $cut,
+            ", b.parent ",
+            $tip,
+            "
+               UNION ALL
+               SELECT b.no << 32, p.parent, b.parent FROM piece p JOIN branch b ON b.no = p.parent >> 32
+             )
+             SELECT p.cut, r.pos, r.data, ",
+            edition!(),
+            " FROM piece p LEFT JOIN run r ON r.pos BETWEEN p.lo AND p.cut"
+        )
+    };
+}
+
+/// A part of a chain. `start` is the place of the first message wanted, once the recursion has met it; it ends
+/// there. The run that holds the place of `start` may begin before it.
+macro_rules! window {
+    ($tip:expr, $cut:literal, { $want:literal, $($start:ident)* }) => {
+        concat!(
+            "WITH RECURSIVE piece (lo, cut, base, parent, want, start) AS (
+               SELECT b.no << 32, ", $cut, ", b.base, b.parent, b.base + (", $cut, " & 0xffffffff) - ", $want, ", ",
+               $($start)*!($cut, concat!("(b.base + (", $cut, " & 0xffffffff) - ", $want, ")")), " ", $tip, "
+               UNION ALL
+               SELECT b.no << 32, p.parent, b.base, b.parent, p.want, ", $($start)*!("p.parent", "p.want"), "
+               FROM piece p JOIN branch b ON b.no = p.parent >> 32 WHERE p.start IS NULL
+             )
+             SELECT p.cut, r.pos, r.data, ", edition!(), ", p.start, p.base FROM piece p
+             LEFT JOIN run r ON r.pos <= p.cut AND r.pos >= CASE
+               WHEN p.start IS NULL THEN p.lo
+               WHEN p.start > p.cut THEN 0x7fffffffffffffff
+               ELSE (SELECT max(pos) FROM run WHERE pos <= p.start) END"
+        )
+    };
+}
+
+macro_rules! from_depth {
+    ($cut:expr, $want:expr) => {
+        concat!(
+            "CASE WHEN ",
+            $want,
+            " > 0 AND ",
+            $want,
+            " >= b.base THEN (b.no << 32) + ",
+            $want,
+            " - b.base + 1 END"
+        )
+    };
+}
+
+macro_rules! from_boundary {
+    ($cut:expr, $want:expr) => {
+        concat!("(SELECT max(pos) FROM boundary WHERE pos > (b.no << 32) AND pos <= ", $cut, ")")
+    };
+}
+
+macro_rules! from_message {
+    ($cut:expr, $want:expr) => {
+        concat!(
+            "(SELECT a.pos + 1 FROM node a WHERE a.chat = b.chat AND a.id = ?4 AND a.pos > (b.no << 32) AND a.pos <= ",
+            $cut, " AND ?5 = ", edition!(), ")"
+        )
+    };
+}
