@@ -1,10 +1,13 @@
-//! What every command works with: the store, the user, the output, the clock and Ctrl-C.
+//! What every command works with: the store, the user, the output, the clock, questions and Ctrl-C.
 
-use std::io::Write;
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use context_runtime::{CancelSignal, CancelSource, ChatRef, Clock, Store, SystemClock, Timestamp, UserId};
+use context_runtime::{
+    CancelSignal, CancelSource, ChatRef, Clock, Error, ErrorKind, IdGenerator, Maintenance, Store,
+    SystemClock, Timestamp, UserId, Uuid7Ids,
+};
 
 use crate::error::Failure;
 use crate::output::Output;
@@ -18,31 +21,81 @@ pub(crate) enum Done {
     Found,
 }
 
+/// The clock and the source of ids: the host's, unless a test brings its own.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdGenerator>,
+}
+
+impl World {
+    pub(crate) fn new(clock: impl Clock, ids: impl IdGenerator) -> Self {
+        Self { clock: Arc::new(clock), ids: Arc::new(ids) }
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new(SystemClock, Uuid7Ids)
+    }
+}
+
+impl Clock for World {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+impl IdGenerator for World {
+    fn next_id(&self) -> String {
+        self.ids.next_id()
+    }
+}
+
+/// Where the store is.
+enum Place {
+    Url(String),
+    #[cfg(test)]
+    Open(Arc<dyn Store>),
+}
+
 /// What every command works with.
 pub(crate) struct App {
     pub(crate) user: UserId,
     pub(crate) out: Output,
-    url: String,
+    pub(crate) world: World,
+    place: Place,
 }
 
 impl App {
     pub(crate) fn new(url: String, user: &str, json: bool) -> Self {
-        Self { user: user.into(), out: Output::new(json), url }
+        Self { user: user.into(), out: Output::new(json), world: World::default(), place: Place::Url(url) }
+    }
+
+    /// A command on a store that is open, in a world of its own.
+    #[cfg(test)]
+    pub(crate) fn on(store: Arc<dyn Store>, user: &str, out: Output, world: World) -> Self {
+        Self { user: user.into(), out, world, place: Place::Open(store) }
     }
 
     /// The store, which must exist: looking for something does not make one.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, Failure> {
-        if let Some(path) = file_of(&self.url)
+        if let Place::Url(url) = &self.place
+            && let Some(path) = file_of(url)
             && !Path::new(path).exists()
         {
-            return Err(Failure::NoStore { url: self.url.clone() });
+            return Err(Failure::NoStore { url: url.clone() });
         }
         self.store_or_new().await
     }
 
     /// The store, made if it does not exist.
     pub(crate) async fn store_or_new(&self) -> Result<Arc<dyn Store>, Failure> {
-        Ok(context_runtime::open(&self.url).await?)
+        match &self.place {
+            Place::Url(url) => Ok(context_runtime::open(url).await?),
+            #[cfg(test)]
+            Place::Open(store) => Ok(Arc::clone(store)),
+        }
     }
 
     /// A chat of the user.
@@ -52,7 +105,33 @@ impl App {
 
     /// Now.
     pub(crate) fn now(&self) -> Timestamp {
-        SystemClock.now()
+        self.world.now()
+    }
+
+    /// Asks a yes-or-no question on the terminal. Where nobody can answer it is wrong usage not to have said yes
+    /// on the command line.
+    pub(crate) fn confirm(&self, question: &str) -> Result<(), Failure> {
+        let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
+        if self.out.is_json() || !stdin.is_terminal() || !stderr.is_terminal() {
+            return Err(Failure::Unconfirmed { question: question.to_owned() });
+        }
+        if says_yes(&mut stdin.lock(), &mut stderr, question) { Ok(()) } else { Err(Failure::Declined) }
+    }
+
+    /// Does work that cannot be asked to stop, unless Ctrl-C comes first. Such work leaves all of what it does or
+    /// nothing when it is dropped.
+    pub(crate) async fn unless_interrupted<T>(
+        &self,
+        operation: &'static str,
+        work: impl Future<Output = context_runtime::Result<T>>,
+    ) -> Result<T, Failure> {
+        let interrupt = self.interrupt();
+        tokio::select! {
+            result = work => Ok(result?),
+            () = interrupt.cancelled() => {
+                Err(Error::new(ErrorKind::Cancelled, operation, "cancelled by the caller").into())
+            }
+        }
     }
 
     /// A signal that is raised by Ctrl-C, for work that asks between two steps; a second Ctrl-C ends the process.
@@ -60,17 +139,42 @@ impl App {
     pub(crate) fn interrupt(&self) -> CancelSignal {
         let source = CancelSource::new();
         let signal = source.signal();
+        let json = self.out.is_json();
         tokio::spawn(async move {
             if tokio::signal::ctrl_c().await.is_ok() {
                 source.cancel();
-                let _ = writeln!(std::io::stderr(), "stopping; press Ctrl-C again to stop at once");
+                if !json {
+                    let _ = writeln!(std::io::stderr(), "stopping; press Ctrl-C again to stop at once");
+                }
             }
             if tokio::signal::ctrl_c().await.is_ok() {
-                std::process::exit(130);
+                std::process::exit(INTERRUPTED.into());
             }
         });
         signal
     }
+}
+
+/// The exit status of a command that was interrupted, as a shell reports it of any other program.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// The store's care for itself, which not every store has.
+pub(crate) fn maintenance<'a>(
+    store: &'a dyn Store,
+    operation: &'static str,
+) -> Result<&'a dyn Maintenance, Failure> {
+    let missing = || {
+        Error::new(ErrorKind::Unsupported, operation, "this store leaves this to other tools")
+            .with("store", store.info().name)
+    };
+    Ok(store.maintenance().ok_or_else(missing)?)
+}
+
+fn says_yes(answers: &mut dyn BufRead, to: &mut dyn Write, question: &str) -> bool {
+    let mut answer = String::new();
+    // A question that cannot be shown, or not be answered, is not answered with yes.
+    let asked = write!(to, "{question}? Type yes to go on: ").and_then(|()| to.flush());
+    asked.is_ok() && answers.read_line(&mut answer).is_ok() && answer.trim().eq_ignore_ascii_case("yes")
 }
 
 /// The file a store URL names, if it names one.
@@ -79,4 +183,18 @@ fn file_of(url: &str) -> Option<&str> {
     let path = path.strip_prefix("//").unwrap_or(path);
     let path = path.split_once('?').map_or(path, |(path, _)| path);
     (!path.is_empty() && !path.starts_with(':')).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::says_yes;
+
+    #[test]
+    fn only_yes_is_yes() {
+        let mut shown = Vec::new();
+        let mut says = |answer: &str| says_yes(&mut answer.as_bytes(), &mut shown, "erase ada");
+        assert!(says("yes\n") && says(" YES \r\n"));
+        assert!(!says("y\n") && !says("\n") && !says("") && !says("yes please\n"));
+        assert!(shown.starts_with(b"erase ada? Type yes to go on: "));
+    }
 }

@@ -2,12 +2,16 @@
 //!
 //! The arguments of a command are in its own module.
 
-use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+
+use clap::builder::Styles;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::app::{App, Done};
 use crate::commands::{
-    branches, chats, checkpoint, delete, export, fork, graph, import, log, prompt, render, restore, rewind,
-    show, verify,
+    backup, branches, chats, checkpoint, cherry_pick, completions, copy, delete, diff, erase, export, fork,
+    graph, import, log, prompt, redact, render, restore, retain, rewind, search, show, vacuum, verify,
 };
 use crate::error::Failure;
 
@@ -16,14 +20,26 @@ Examples:
   context import conversations.json          read transcripts into the store
   context chats                              what is there
   context log support-7                      one line per message
+  context search lisbon tickets              find messages, the best first
   context rewind support-7 m4                go back: a new branch, nothing is lost
   context graph support-7                    draw the branches
   context export --all --to source           the file again, as it came in
-  context render fragments.json              fragments to prompt text
+  context retain --older-than 90d --dry-run  what would go
 
 A store is a URL: sqlite:PATH or mem: (gone with the process). With --json every
 command writes one JSON record per line, and errors as JSON to standard error.
-Exit status: 0 done, 1 failed, 2 wrong usage.";
+Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted; what was written
+until then is whole.";
+
+/// The commands by what they are for, as the help lists them.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Look at chats", &["chats", "log", "show", "prompt", "search", "graph"]),
+    ("Bring in and take out", &["import", "export", "copy", "render"]),
+    ("Branch", &["branches", "fork", "rewind", "checkpoint", "restore", "diff", "cherry-pick"]),
+    ("Remove", &["redact", "delete", "retain", "erase"]),
+    ("Look after the store", &["verify", "vacuum", "backup"]),
+    ("Other", &["completions", "help"]),
+];
 
 /// Looks into a store of agent conversations and changes it.
 #[derive(Debug, Parser)]
@@ -63,7 +79,9 @@ pub(crate) enum Command {
     Log(log::Args),
     /// Show one message in full
     Show(show::Args),
-    /// List the branches of a chat, or go to another one
+    /// Find messages by their words, the best first
+    Search(search::Args),
+    /// List, switch, rename and delete the branches of a chat
     Branches(branches::Args),
     /// Start a new branch
     Fork(fork::Args),
@@ -73,6 +91,10 @@ pub(crate) enum Command {
     Checkpoint(checkpoint::Args),
     /// Go back to a checkpoint, on a new branch
     Restore(restore::Args),
+    /// Show where two branches part, and what each has since
+    Diff(diff::Args),
+    /// Copy messages to the end of another branch
+    CherryPick(cherry_pick::Args),
     /// Turn fragments into prompt text
     Render(render::Args),
     /// Show what a model would get: system prompt and messages
@@ -81,10 +103,53 @@ pub(crate) enum Command {
     Graph(graph::Args),
     /// Write chats as transcripts
     Export(export::Args),
-    /// Check every invariant of the store
-    Verify(verify::Args),
+    /// Copy a chat with all its branches
+    Copy(copy::Args),
+    /// Take the content of messages away, for good
+    Redact(redact::Args),
     /// Delete chats
     Delete(delete::Args),
+    /// Remove chats and branches that are old or too many
+    Retain(retain::Args),
+    /// Erase everything of a user
+    Erase(erase::Args),
+    /// Check every invariant of the store
+    Verify(verify::Args),
+    /// Give unused space back, and clear what was deleted from it
+    Vacuum(vacuum::Args),
+    /// Write the whole store to a new file
+    Backup(backup::Args),
+    /// Print a script that completes this command in a shell
+    Completions(completions::Args),
+}
+
+impl Cli {
+    /// Reads a command line, the name of the program first.
+    pub(crate) fn read<T: Into<OsString> + Clone>(
+        args: impl IntoIterator<Item = T>,
+    ) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        command.build();
+        let template = template(&command);
+        Self::from_arg_matches(&command.help_template(template).try_get_matches_from(args)?)
+    }
+}
+
+/// The help page with the commands in their groups.
+fn template(command: &clap::Command) -> String {
+    let styles = Styles::styled();
+    let (heading, name) = (styles.get_header(), styles.get_literal());
+    let width = command.get_subcommands().map(|command| command.get_name().len()).max().unwrap_or(0);
+    let mut text = "{about-section}\n{usage-heading} {usage}\n".to_owned();
+    for (group, names) in GROUPS {
+        let _ = write!(text, "\n{heading}{group}:{heading:#}\n");
+        for command in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(text, "  {name}{:width$}{name:#}  {about}", command.get_name());
+        }
+    }
+    let _ = write!(text, "\n{heading}Options:{heading:#}\n{{options}}{{after-help}}");
+    text
 }
 
 impl Command {
@@ -94,17 +159,27 @@ impl Command {
             Self::Chats(args) => chats::run(args, app).await,
             Self::Log(args) => log::run(args, app).await,
             Self::Show(args) => show::run(args, app).await,
+            Self::Search(args) => search::run(args, app).await,
             Self::Branches(args) => branches::run(args, app).await,
             Self::Fork(args) => fork::run(args, app).await,
             Self::Rewind(args) => rewind::run(args, app).await,
             Self::Checkpoint(args) => checkpoint::run(args, app).await,
             Self::Restore(args) => restore::run(args, app).await,
+            Self::Diff(args) => diff::run(args, app).await,
+            Self::CherryPick(args) => cherry_pick::run(args, app).await,
             Self::Render(args) => render::run(args, app),
             Self::Prompt(args) => prompt::run(args, app).await,
             Self::Graph(args) => graph::run(args, app).await,
             Self::Export(args) => export::run(args, app).await,
-            Self::Verify(args) => verify::run(args, app).await,
+            Self::Copy(args) => copy::run(args, app).await,
+            Self::Redact(args) => redact::run(args, app).await,
             Self::Delete(args) => delete::run(args, app).await,
+            Self::Retain(args) => retain::run(args, app).await,
+            Self::Erase(args) => erase::run(args, app).await,
+            Self::Verify(args) => verify::run(args, app).await,
+            Self::Vacuum(args) => vacuum::run(args, app).await,
+            Self::Backup(args) => backup::run(args, app).await,
+            Self::Completions(args) => completions::run(args, app),
         }
     }
 }
@@ -113,8 +188,25 @@ impl Command {
 mod tests {
     use clap::CommandFactory;
 
+    use super::{Cli, GROUPS};
+
     #[test]
     fn the_command_line_is_consistent() {
-        super::Cli::command().debug_assert();
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_is_in_one_group_and_teaches_by_example() {
+        let mut command = Cli::command();
+        command.build();
+        let mut all: Vec<_> = command.get_subcommands().map(|command| command.get_name()).collect();
+        let mut grouped: Vec<_> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        all.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(all, grouped);
+        for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
+            let help = command.clone().render_long_help().to_string();
+            assert!(help.contains("Example"), "{}", command.get_name());
+        }
     }
 }

@@ -1,19 +1,29 @@
 //! One module per command, and what several of them need: finding a message, walking listings, going back.
 
+pub(crate) mod backup;
 pub(crate) mod branches;
 pub(crate) mod chats;
 pub(crate) mod checkpoint;
+pub(crate) mod cherry_pick;
+pub(crate) mod completions;
+pub(crate) mod copy;
 pub(crate) mod delete;
+pub(crate) mod diff;
+pub(crate) mod erase;
 pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod graph;
 pub(crate) mod import;
 pub(crate) mod log;
 pub(crate) mod prompt;
+pub(crate) mod redact;
 pub(crate) mod render;
 pub(crate) mod restore;
+pub(crate) mod retain;
 pub(crate) mod rewind;
+pub(crate) mod search;
 pub(crate) mod show;
+pub(crate) mod vacuum;
 pub(crate) mod verify;
 
 use std::collections::HashMap;
@@ -97,6 +107,7 @@ async fn branch_end(
 /// An engine on a chat that exists.
 async fn engine(app: &App, store: Arc<dyn Store>, chat: &str) -> Result<ContextEngine, Failure> {
     let builder = ContextEngine::builder(store).user(app.user.clone()).chat(chat);
+    let builder = builder.clock(app.world.clone()).ids(app.world.clone());
     Ok(builder.existing().open().await?)
 }
 

@@ -1,12 +1,17 @@
-//! Drawing a message graph with characters: a pure function from nodes to lines.
+//! Drawing a message graph: pure functions from nodes to characters, Mermaid or DOT.
 //!
-//! The heaviest child of a fork goes on below its parent, the others are drawn to the right before it. So the
-//! drawing is never deeper than the logarithm of the number of nodes, whatever the graph, and nothing recurses.
-//! Runs of nodes where nothing happens are drawn as one line that counts them.
+//! What they share is here: runs of nodes where nothing happens become one piece that counts them, and everything
+//! is walked with a list of what is still to do, so no graph is too deep.
+
+mod graphviz;
+mod mermaid;
+mod text;
 
 use std::collections::HashMap;
 
-use crate::text::count;
+pub(crate) use graphviz::graphviz;
+pub(crate) use mermaid::mermaid;
+pub(crate) use text::draw;
 
 /// A node to draw.
 #[derive(Clone, Debug)]
@@ -15,56 +20,79 @@ pub(crate) struct Dot<'a> {
     pub(crate) id: &'a str,
     /// What it follows. Parents come before their children; one that does not, or is missing, counts as none.
     pub(crate) parent: Option<&'a str>,
-    /// What is written beside it.
-    pub(crate) label: String,
+    /// Which one it is, for people.
+    pub(crate) head: String,
+    /// The beginning of what it says.
+    pub(crate) text: String,
+    /// What stands at it.
+    pub(crate) marks: String,
     /// Whether it is always shown.
-    pub(crate) marked: bool,
+    pub(crate) shown: bool,
 }
 
-/// The lines of the drawing, oldest first; a blank line between trees.
-pub(crate) fn draw(dots: &[Dot<'_>]) -> Vec<String> {
-    let children = Children::of(dots);
-    let mut lines = Vec::new();
-    // Runs still to be drawn: where each begins, what stands left of it, and whether it hangs on a fork.
-    let mut todo: Vec<(usize, String, bool)> = Vec::new();
-    for root in &children.roots {
-        if !lines.is_empty() {
-            lines.push(String::new());
-        }
-        todo.push((*root, String::new(), false));
-        while let Some((start, left, hangs)) = todo.pop() {
-            let mut run = vec![start];
-            let mut end = start;
-            while let [only] = children.of[end].as_slice() {
-                end = *only;
-                run.push(end);
-            }
-            let inner = if hangs { format!("{left}│ ") } else { left.clone() };
-            draw_run(dots, &run, &left, &inner, hangs, &mut lines);
-            let Some((trunk, sides)) = children.of[end].split_last() else { continue };
-            todo.push((*trunk, inner.clone(), false));
-            todo.extend(sides.iter().rev().map(|side| (*side, inner.clone(), true)));
-        }
+/// What is drawn in one place: a node, or how many nobody needs to see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece {
+    Node(usize),
+    Hidden(usize),
+}
+
+/// The nodes from `start` to the next fork or the end.
+fn run_from(children: &Children, start: usize) -> Vec<usize> {
+    let (mut run, mut end) = (vec![start], start);
+    while let [only] = children.of[end].as_slice() {
+        end = *only;
+        run.push(end);
     }
-    lines
+    run
 }
 
-fn draw_run(dots: &[Dot<'_>], run: &[usize], left: &str, inner: &str, hangs: bool, lines: &mut Vec<String>) {
-    let is_shown = |i: usize| i == 0 || i + 1 == run.len() || dots[run[i]].marked;
+/// A run, with what is between its ends and nobody marked counted.
+fn pieces(dots: &[Dot<'_>], run: &[usize]) -> Vec<Piece> {
+    let is_shown = |i: usize| i == 0 || i + 1 == run.len() || dots[run[i]].shown;
+    let mut pieces = Vec::new();
     let mut i = 0;
     while i < run.len() {
         let hidden = (i..run.len()).take_while(|i| !is_shown(*i)).count();
         if hidden > 1 {
-            lines.push(format!("{inner}⋮ {}", count(hidden, "message")));
+            pieces.push(Piece::Hidden(hidden));
             i += hidden;
-            continue;
+        } else {
+            pieces.push(Piece::Node(run[i]));
+            i += 1;
         }
-        let label = &dots[run[i]].label;
-        lines.push(match hangs && i == 0 {
-            true => format!("{left}├─● {label}"),
-            false => format!("{inner}● {label}"),
-        });
-        i += 1;
+    }
+    pieces
+}
+
+/// A drawing of boxes and arrows.
+#[derive(Debug, Default)]
+struct Boxes {
+    /// Oldest first.
+    boxes: Vec<Piece>,
+    /// From which box to which.
+    arrows: Vec<(usize, usize)>,
+}
+
+impl Boxes {
+    fn of(dots: &[Dot<'_>]) -> Self {
+        let children = Children::of(dots);
+        let mut all = Self::default();
+        // Runs still to be drawn, and the box each hangs on.
+        let mut todo: Vec<(usize, Option<usize>)> =
+            children.roots.iter().rev().map(|root| (*root, None)).collect();
+        while let Some((start, mut from)) = todo.pop() {
+            let run = run_from(&children, start);
+            for piece in pieces(dots, &run) {
+                let this = all.boxes.len();
+                all.boxes.push(piece);
+                all.arrows.extend(from.map(|from| (from, this)));
+                from = Some(this);
+            }
+            let end = run.last().copied().unwrap_or(start);
+            todo.extend(children.of[end].iter().rev().map(|child| (*child, from)));
+        }
+        all
     }
 }
 
@@ -108,88 +136,60 @@ impl Children {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    /// Draws `id<parent` words; `!` marks.
-    fn drawing(words: &str) -> String {
-        let dots: Vec<_> = words
-            .split_whitespace()
-            .map(|word| {
-                let marked = word.ends_with('!');
-                let word = word.trim_end_matches('!');
-                let (id, parent) =
-                    word.split_once('<').map_or((word, None), |(id, parent)| (id, Some(parent)));
-                Dot { id, parent, label: id.to_owned(), marked }
-            })
-            .collect();
-        draw(&dots).join("\n")
-    }
-
-    #[test]
-    fn a_line_is_collapsed_between_what_matters() {
-        insta::assert_snapshot!(drawing("a b<a c<b d<c! e<d f<e"), @r"
-        ● a
-        ⋮ 2 messages
-        ● d
-        ● e
-        ● f
-        ");
-    }
-
-    #[test]
-    fn forks_hang_to_the_right_and_the_longest_goes_on() {
-        insta::assert_snapshot!(drawing("a b<a x<b y<x z<y c<b d<c p<c q<b e<d"), @r"
-        ● a
-        ● b
-        ├─● x
-        │ ● y
-        │ ● z
-        ├─● q
-        ● c
-        ├─● p
-        ● d
-        ● e
-        ");
-    }
-
-    #[test]
-    fn a_fork_of_a_fork_and_a_second_root() {
-        insta::assert_snapshot!(drawing("a b<a c<b d<a e<d f<d g<a h<g i<h j<i k<j r s<r"), @r"
-        ● a
-        ├─● b
-        │ ● c
-        ├─● d
-        │ ├─● e
-        │ ● f
-        ● g
-        ⋮ 3 messages
-        ● k
-
-        ● r
-        ● s
-        ");
-    }
-
-    #[test]
-    fn nothing_is_nothing_and_a_lost_parent_is_a_root() {
-        assert_eq!(drawing(""), "");
-        assert_eq!(drawing("a<b b<a"), "● a\n● b");
-    }
-
-    /// A comb with a tooth at every node: recursion or indentation by depth would show.
-    #[test]
-    fn a_hundred_thousand_forks_stay_narrow() {
-        let ids: Vec<_> = (0..100_000).map(|i| i.to_string()).collect();
-        let dot = |i: usize, parent: Option<usize>| Dot {
-            id: &ids[i],
-            parent: parent.map(|parent| ids[parent].as_str()),
-            label: String::new(),
-            marked: false,
+    /// Nodes with texts that want to break out of whatever they are put in.
+    pub(super) fn hostile() -> Vec<Dot<'static>> {
+        let dot = |id, parent, text: &str, marks: &str| Dot {
+            id,
+            parent,
+            head: format!("{id}  user"),
+            text: text.to_owned(),
+            marks: marks.to_owned(),
+            shown: !marks.is_empty(),
         };
-        let dots: Vec<_> =
-            (0..ids.len()).map(|i| dot(i, if i % 2 == 0 { i.checked_sub(2) } else { Some(i - 1) })).collect();
-        let lines = draw(&dots);
-        assert_eq!(lines.len(), ids.len());
-        assert!(lines.iter().all(|line| line.chars().count() <= 6));
+        vec![
+            dot("a\"]; end", None, "\"]:::x; click n0 call alert(1) %%{init: {}}%%", ""),
+            dot("b", Some("a\"]; end"), "\\\" <b>&lt;</b> `code` #quot; \\N 1. one", "[main*]"),
+            dot("c", Some("b"), "- a\n- b\u{2028}c\u{1b}[2J", ""),
+            dot("d", Some("b"), "end", ""),
+            dot("e", Some("d"), "x", ""),
+            dot("f", Some("e"), "y", ""),
+            dot("g", Some("f"), "subgraph graph ends", "[checkpoint: \"; }]"),
+        ]
+    }
+
+    proptest! {
+        /// Whatever the graph, every node is drawn or counted once, and every box but the roots has one arrow to it.
+        #[test]
+        fn boxes_hold_every_node(parents in prop::collection::vec((any::<prop::sample::Index>(), 0..6u8), 0..80)) {
+            let ids: Vec<_> = (0..parents.len()).map(|i| i.to_string()).collect();
+            let dots: Vec<_> = parents
+                .iter()
+                .enumerate()
+                .map(|(i, (parent, kind))| Dot {
+                    id: &ids[i],
+                    parent: (i > 0 && *kind > 0).then(|| {
+                        // Mostly long runs.
+                        ids[if *kind > 2 { i - 1 } else { parent.index(i) }].as_str()
+                    }),
+                    head: String::new(),
+                    text: String::new(),
+                    marks: String::new(),
+                    shown: *kind == 5,
+                })
+                .collect();
+            let roots = dots.iter().filter(|dot| dot.parent.is_none()).count();
+            let boxes = Boxes::of(&dots);
+            let drawn: usize = boxes.boxes.iter().map(|piece| match piece {
+                Piece::Node(_) => 1,
+                Piece::Hidden(n) => *n,
+            }).sum();
+            prop_assert_eq!(drawn, dots.len());
+            prop_assert_eq!(boxes.arrows.len(), boxes.boxes.len() - roots);
+            prop_assert!(boxes.arrows.iter().all(|(from, to)| from < to));
+        }
     }
 }

@@ -3,14 +3,16 @@
 use std::io;
 use std::process::ExitCode;
 
-use context_runtime::openai::WireError;
+use context_runtime::wire::WireError;
 use context_runtime::{Error, ErrorKind, RenderError};
+
+use crate::app::INTERRUPTED;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// From a store or the engine.
-    #[error("{}", .0.message())]
+    #[error("{}", said(.0))]
     Store(#[from] Error),
     /// A store that would have to be made.
     #[error("there is no store at {url}")]
@@ -24,6 +26,9 @@ pub(crate) enum Failure {
     /// A file, or a line of it, that is no JSON.
     #[error("{file} is not JSON: {}", reason(.source))]
     Syntax { file: String, line: usize, column: usize, source: serde_json::Error },
+    /// A line of a file that is broken.
+    #[error("line {line} of {file} is broken: {problem}")]
+    Line { file: String, line: usize, problem: String },
     /// JSON that is no transcript.
     #[error("{file} is not a transcript we know: {problem}")]
     Form { file: String, line: usize, problem: &'static str },
@@ -51,6 +56,18 @@ pub(crate) enum Failure {
     /// Kept facts about the source that a newer program wrote.
     #[error("chat {chat} was imported by a newer program: its source has version {version}")]
     NewerSource { chat: String, version: u32 },
+    /// The branch that is worked on, which cannot go.
+    #[error("branch {branch} is the one that is worked on")]
+    ActiveBranch { branch: String },
+    /// Something that does not come back, and nobody has said yes to.
+    #[error("this needs a yes: {question}")]
+    Unconfirmed { question: String },
+    /// Somebody has said no.
+    #[error("nothing was done")]
+    Declined,
+    /// A file that must not exist.
+    #[error("{file} exists")]
+    Exists { file: String },
     /// The command line asks for something that makes no sense.
     #[error("{0}")]
     Usage(String),
@@ -74,6 +91,14 @@ fn reason(error: &serde_json::Error) -> String {
     }
 }
 
+/// What a store said; and which one it was, if it cannot be opened.
+fn said(error: &Error) -> String {
+    match error.get("path") {
+        Some(path) if error.operation() == "open" => format!("cannot open {path}: {}", error.message()),
+        _ => error.message().to_owned(),
+    }
+}
+
 fn store_advice(error: &Error) -> Option<&'static str> {
     let about = |key| error.get(key).is_some();
     Some(match error.kind() {
@@ -89,7 +114,13 @@ fn store_advice(error: &Error) -> Option<&'static str> {
         ErrorKind::Conflict => "somebody else was faster: look again, then repeat",
         ErrorKind::Unavailable | ErrorKind::Timeout => "nothing was changed; try again",
         ErrorKind::Corrupt => "`context verify` says what else is broken",
+        ErrorKind::Unsupported if about("schema") => {
+            "the file was not changed · upgrade the program, or open a backup from before the upgrade"
+        }
         ErrorKind::Cancelled => "what was written is whole; run it again to go on",
+        ErrorKind::Unsupported if error.operation() == "search" => {
+            "`context log` and `context export` show messages to look through"
+        }
         _ => return None,
     })
 }
@@ -104,7 +135,8 @@ impl Failure {
                 ErrorKind::NotFound.as_str()
             }
             Self::Taken { .. } => ErrorKind::Conflict.as_str(),
-            Self::Usage(_) => "usage",
+            Self::Declined => ErrorKind::Cancelled.as_str(),
+            Self::Usage(_) | Self::Unconfirmed { .. } => "usage",
             Self::Read { .. } | Self::Write(_) | Self::Runtime(_) => "io",
             Self::Source { .. } => ErrorKind::Corrupt.as_str(),
             Self::NewerSource { .. } => ErrorKind::Unsupported.as_str(),
@@ -140,9 +172,23 @@ impl Failure {
                 vec![("file", file.clone()), ("line", line.to_string()), ("fragment", index.to_string())]
             }
             Self::Taken { chat, file } => vec![("chat", chat.clone()), ("file", file.clone())],
+            Self::ActiveBranch { branch } => vec![("branch", branch.clone())],
+            Self::Exists { file } => vec![("file", file.clone())],
             Self::Ambiguous { text, .. } => vec![("message", text.clone())],
             Self::Source { chat, .. } | Self::NewerSource { chat, .. } => vec![("chat", chat.clone())],
             _ => Vec::new(),
+        }
+    }
+
+    /// What is wrong with a part of a file, without naming the file.
+    pub(crate) fn problem(&self) -> String {
+        match self {
+            Self::Syntax { source, .. } => reason(source),
+            Self::Form { problem, .. } => (*problem).to_owned(),
+            Self::NotText { .. } => "it is not UTF-8 text".to_owned(),
+            Self::Line { problem, .. } => problem.clone(),
+            Self::Message { source, .. } => source.to_string(),
+            other => other.to_string(),
         }
     }
 
@@ -155,7 +201,7 @@ impl Failure {
             }
             Self::Form { .. } => Some(
                 "expected a list of messages, an object with `messages`, `history` or `traj`, a list of such \
-                 objects, or JSON Lines of either",
+                 objects, JSON Lines of either, a session of Claude Code or an answer tree of ToolBench",
             ),
             Self::Syntax { .. } | Self::NotText { .. } | Self::Message { .. } => {
                 Some("nothing of this file was imported")
@@ -163,13 +209,22 @@ impl Failure {
             Self::Taken { .. } => Some("give the import another name with --chat, or delete that chat first"),
             Self::NewerSource { .. } => Some("upgrade this program"),
             Self::Ambiguous { .. } => Some("write more of the id"),
+            Self::ActiveBranch { .. } => {
+                Some("go to another one first: `context branches CHAT --switch NAME`")
+            }
+            Self::Unconfirmed { .. } => Some("say --yes where nobody can be asked"),
+            Self::Exists { .. } => Some("nothing was changed; choose another name or move that file away"),
             Self::Mixed { .. } => Some("choose one with --file NAME, or export one chat at a time"),
             _ => None,
         }
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(if matches!(self, Self::Usage(_)) { 2 } else { 1 })
+        ExitCode::from(match self {
+            Self::Usage(_) | Self::Unconfirmed { .. } => 2,
+            Self::Store(error) if error.kind() == ErrorKind::Cancelled => INTERRUPTED,
+            _ => 1,
+        })
     }
 
     /// Whether nobody reads the output any more.

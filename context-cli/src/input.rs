@@ -14,11 +14,20 @@ pub(crate) struct Input {
     pub(crate) name: String,
     /// What it holds.
     pub(crate) text: String,
+    /// The lines, from 1, that are no UTF-8 text; in `text` U+FFFD stands for what cannot be read.
+    pub(crate) not_text: Vec<usize>,
 }
 
 impl Input {
-    /// Reads a file; `-` is standard input.
+    /// Reads a file, which must be text; `-` is standard input.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let input = Self::read_what_can_be(path)?;
+        input.all_text()?;
+        Ok(input)
+    }
+
+    /// Reads a file, of which some lines may be no text.
+    pub(crate) fn read_what_can_be(path: &Path) -> Result<Self, Failure> {
         let stdin = path.as_os_str() == "-";
         let shown = if stdin { "standard input".to_owned() } else { path.display().to_string() };
         let failed = |source| Failure::Read { file: shown.clone(), source };
@@ -30,16 +39,31 @@ impl Input {
             }
             false => fs::read(path).map_err(failed)?,
         };
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            Failure::NotText { file: shown.clone(), line: line_behind(good) }
-        })?;
+        let (text, not_text) = match String::from_utf8(bytes) {
+            Ok(text) => (text, Vec::new()),
+            Err(error) => {
+                let lines = (1..).zip(error.as_bytes().split(|byte| *byte == b'\n'));
+                let bad = lines.filter(|(_, line)| std::str::from_utf8(line).is_err());
+                let bad = bad.map(|(number, _)| number).collect();
+                (String::from_utf8_lossy(error.as_bytes()).into_owned(), bad)
+            }
+        };
         let text = match text.strip_prefix('\u{feff}') {
             Some(rest) => rest.to_owned(),
             None => text,
         };
         let name = path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
-        Ok(Self { shown, name, text })
+        Ok(Self { shown, name, text, not_text })
+    }
+
+    /// Refuses a file that is not text as a whole.
+    pub(crate) fn all_text(&self) -> Result<(), Failure> {
+        self.not_text.first().map_or(Ok(()), |line| Err(self.no_text(*line)))
+    }
+
+    /// The error of a line that is no text.
+    pub(crate) fn no_text(&self, line: usize) -> Failure {
+        Failure::NotText { file: self.shown.clone(), line }
     }
 
     /// The file's name without its extension, as a name for what is in it.

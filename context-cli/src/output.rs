@@ -2,7 +2,8 @@
 
 use std::error::Error as _;
 use std::fmt::{self, Display, Write as _};
-use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::Mutex;
 
 use context_runtime::{Diagnostic, Json, JsonMap};
 use serde::Serialize;
@@ -20,18 +21,44 @@ pub(crate) enum Style {
     Yellow,
 }
 
-/// Standard output.
+/// Standard output, and standard error for what is said beside it.
 pub(crate) struct Output {
     json: bool,
     colour: bool,
-    to: BufWriter<Stdout>,
+    /// Whether it is no reason to stop that nobody reads any more.
+    outlives: bool,
+    to: Box<dyn Write + Send>,
+    beside: Mutex<Box<dyn Write + Send>>,
 }
 
 impl Output {
     pub(crate) fn new(json: bool) -> Self {
         let stdout = io::stdout();
         let colour = !json && is_coloured(&stdout);
-        Self { json, colour, to: BufWriter::new(stdout) }
+        Self { colour, ..Self::to(json, BufWriter::new(stdout), io::stderr()) }
+    }
+
+    /// Output to elsewhere, without colours.
+    pub(crate) fn to(
+        json: bool,
+        to: impl Write + Send + 'static,
+        beside: impl Write + Send + 'static,
+    ) -> Self {
+        let (colour, outlives) = (false, false);
+        Self { json, colour, outlives, to: Box::new(to), beside: Mutex::new(Box::new(beside)) }
+    }
+
+    /// From here on the command does its work to the end even if nobody reads what it says: half of it done is not
+    /// what `context retain | head -1` means.
+    pub(crate) fn outlive_reader(&mut self) {
+        self.outlives = true;
+    }
+
+    fn written(&self, result: io::Result<()>) -> Result<(), Failure> {
+        match result {
+            Err(error) if self.outlives && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result.map_err(Failure::Write),
+        }
     }
 
     /// Whether records are wanted and not text.
@@ -48,7 +75,24 @@ impl Output {
 
     /// Writes a line.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Failure> {
-        writeln!(self.to, "{line}").map_err(Failure::Write)
+        let result = writeln!(self.to, "{line}");
+        self.written(result)
+    }
+
+    /// Where bytes go that are the output as they are.
+    pub(crate) fn writer(&mut self) -> &mut (dyn Write + Send) {
+        &mut *self.to
+    }
+
+    /// Writes text as it is.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
+        let result = self.to.write_all(text.as_bytes());
+        self.written(result)
+    }
+
+    /// Whether text can be set off by colours.
+    pub(crate) fn is_coloured(&self) -> bool {
+        self.colour
     }
 
     /// Sets text off, if colours are wanted.
@@ -58,9 +102,9 @@ impl Output {
 
     /// Says something beside the output.
     pub(crate) fn note(&self, text: impl Display) {
-        if !self.json {
+        if let (false, Ok(mut beside)) = (self.json, self.beside.lock()) {
             // A note nobody can read is no reason to fail.
-            let _ = writeln!(io::stderr(), "note: {text}");
+            let _ = writeln!(beside, "note: {text}");
         }
     }
 
@@ -70,7 +114,8 @@ impl Output {
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
-        self.to.flush().map_err(Failure::Write)
+        let result = self.to.flush();
+        self.written(result)
     }
 }
 
@@ -121,6 +166,12 @@ pub(crate) fn report(failure: &Failure, json: bool) {
     let _ = writeln!(stderr, "{text}");
 }
 
+/// What a person reads about a failure, without colours.
+#[cfg(test)]
+pub(crate) fn told(failure: &Failure) -> String {
+    as_text(failure, false)
+}
+
 fn as_json(failure: &Failure) -> String {
     let context =
         failure.context().into_iter().map(|(key, value)| (key.to_owned(), Json::from(value.as_str())));
@@ -160,4 +211,29 @@ fn as_text(failure: &Failure, colour: bool) -> String {
         let _ = write!(text, "\n  {advice}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Gone;
+
+    impl Write for Gone {
+        fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_stops_reading_but_not_removing() {
+        let mut out = Output::to(false, Gone, Gone);
+        assert!(out.line("x").is_err_and(|failure| failure.is_closed_pipe()));
+        out.outlive_reader();
+        assert!(out.line("x").is_ok() && out.text("x").is_ok() && out.flush().is_ok());
+    }
 }

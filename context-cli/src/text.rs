@@ -1,8 +1,10 @@
 //! Words for people: one-line previews, short ids, times, and text that cannot take over a terminal.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use context_runtime::{Message, MessageId, Node, NodeKind, Part, Timestamp};
+use jiff::SpanRelativeTo;
 
 /// How many characters of a message are shown on one line.
 const PREVIEW: usize = 72;
@@ -21,17 +23,29 @@ pub(crate) fn preview(text: &str, length: usize) -> String {
     let mut line = String::new();
     let mut count = 0;
     for word in text.split_whitespace() {
-        if count > 0 {
+        if count > 0 && count < length {
             line.push(' ');
             count += 1;
         }
         for c in clean(word).chars() {
-            if count == length {
+            if count >= length {
                 line.push('…');
                 return line;
             }
             line.push(c);
             count += 1;
+        }
+    }
+    line
+}
+
+/// A piece of text with every run of white space made one space.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in clean(text).chars() {
+        let c = if c.is_whitespace() { ' ' } else { c };
+        if c != ' ' || !line.ends_with(' ') {
+            line.push(c);
         }
     }
     line
@@ -108,6 +122,19 @@ pub(crate) fn short_time(at: Timestamp) -> String {
     }
 }
 
+/// A time that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("not a time; write it such as 36h, 90d or 2w")]
+pub(crate) struct NotATime;
+
+/// A length of time as people write it: `36h`, `90d`, `2w`, or as ISO 8601 does.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, NotATime> {
+    let span: jiff::Span = text.parse().map_err(|_| NotATime)?;
+    // Months and years have no length of their own, so they are refused.
+    let length = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| NotATime)?;
+    Duration::try_from(length).map_err(|_| NotATime)
+}
+
 /// A number and what it counts.
 pub(crate) fn count(n: usize, one: &str) -> String {
     let digits = n.to_string();
@@ -135,7 +162,24 @@ mod tests {
         assert_eq!(preview("  a\n\tb  \u{1b}[31mred ", 20), "a b \u{fffd}[31mred");
         assert_eq!(preview("abcdef", 3), "abc…");
         assert_eq!(preview("abc", 3), "abc");
+        assert_eq!(preview("abc def ghi", 3), "abc…");
+        assert_eq!(preview("ab cd", 3), "ab …");
         assert_eq!(clean("a\tb\nc\u{7}"), "a\tb\nc\u{fffd}");
+    }
+
+    #[test]
+    fn lengths_of_time_are_read_as_people_write_them() {
+        let seconds = |text: &str| parse_duration(text).ok().map(|length| length.as_secs());
+        assert_eq!(seconds("90d"), Some(90 * 86_400));
+        assert_eq!(seconds("2w"), Some(14 * 86_400));
+        assert_eq!((seconds("36h"), seconds("0s"), seconds("PT5M")), (Some(129_600), Some(0), Some(300)));
+        assert_eq!([seconds("90"), seconds("3 months"), seconds("-1d"), seconds("")], [None; 4]);
+    }
+
+    #[test]
+    fn pieces_of_text_keep_the_spaces_between_them() {
+        assert_eq!(one_line(" a\n\n b\t"), " a b ");
+        assert_eq!(one_line("\u{1b}x\u{2028}y"), "\u{fffd}x y");
     }
 
     #[test]

@@ -1,46 +1,173 @@
 //! The forms in which transcripts come in files, and the way back to them.
 //!
 //! A file holds one conversation or several. A conversation is a list of messages, or an object that holds one
-//! under `messages`, `history` or `traj`; everything else in the object is its envelope. Several conversations
-//! are a list, or JSON Lines; JSON Lines of messages are one conversation. What a file was is kept with each
-//! chat as a [`Source`], so that the way back gives equal values.
+//! under `messages`, `history` or `traj`; everything else in the object is its envelope ([`flat`]). Or it is a
+//! tree: a session of Claude Code ([`claude_code`]), an answer tree of ToolBench ([`toolbench`]). Several
+//! conversations are a list, or JSON Lines; JSON Lines of messages are one conversation. What a file was is kept
+//! with each chat as a [`Source`], so that the way back gives equal values.
 //!
-//! Nothing here looks into a message; the codec does.
+//! A line of JSON Lines that cannot be read does not keep the others out: it is told in [`Reading::broken`], and
+//! the caller decides. Everything else is read as a whole or refused as a whole.
 
+mod back;
+mod claude_code;
+mod codec;
+mod flat;
+mod kept;
 mod source;
+mod toolbench;
 
 use std::collections::HashMap;
 
-use context_runtime::JsonMap;
+use clap::ValueEnum;
+use context_runtime::transfer::Tree;
+use context_runtime::{Diagnostic, DiagnosticCode, Node, Part, Role, Severity, Timestamp};
 use serde_json::value::RawValue;
 
-pub(crate) use self::source::{Form, Source, file, single, value};
+pub(crate) use self::back::{Content, Exported, file, is_note, single, value};
+pub(crate) use self::codec::Codec;
+pub(crate) use self::source::Source;
 use crate::error::Failure;
 use crate::input::Input;
+use crate::text::preview;
 
-/// The keys that hold messages, the best first.
-const KEYS: [&str; 3] = ["messages", "history", "traj"];
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Wire {
+    /// Find out
+    Auto,
+    /// OpenAI Chat Completions
+    Openai,
+    /// Anthropic Messages
+    Anthropic,
+    /// Sessions of Claude Code
+    ClaudeCode,
+    /// Answer trees of ToolBench
+    Toolbench,
+    /// What `export --to jsonl` writes: whole chats, nothing lost
+    Jsonl,
+}
 
-/// A conversation of a file.
+/// What is in a file.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// Its conversations, in order.
+    pub(crate) drafts: Vec<Draft>,
+    /// The lines that are not among them.
+    pub(crate) broken: Vec<Broken>,
+}
+
+/// A chat that is to be.
 #[derive(Debug)]
-pub(crate) struct Conversation<'a> {
-    /// Its messages, as they stand in the file.
-    pub(crate) messages: Vec<&'a RawValue>,
+pub(crate) struct Draft {
     /// What the file was.
     pub(crate) source: Source,
+    /// For people.
+    pub(crate) title: Option<String>,
+    /// Its messages and branches.
+    pub(crate) tree: Tree,
+    /// What was kept without being understood.
+    pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the conversations of a file, in order.
-pub(crate) fn read(input: &Input) -> Result<Vec<Conversation<'_>>, Failure> {
-    let reader = Reader { input };
-    match reader.lines()? {
-        Some(lines) => reader.read_lines(lines),
-        None => reader.read_whole(),
+/// A line that cannot be read.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    /// Which, from 1.
+    pub(crate) line: usize,
+    /// Why.
+    pub(crate) failure: Failure,
+}
+
+/// A line with something on it.
+#[derive(Clone, Copy, Debug)]
+struct Line<'a> {
+    /// Which, from 1.
+    number: usize,
+    text: &'a str,
+}
+
+/// A value on a line of its own.
+#[derive(Clone, Copy, Debug)]
+struct Value<'a> {
+    line: usize,
+    raw: &'a RawValue,
+}
+
+/// Reads the conversations of a file. A file without a single good line is refused.
+pub(crate) fn read(input: &Input, from: Wire, at: Timestamp) -> Result<Reading, Failure> {
+    let lines = lines(input)?;
+    let mut reading = match is_lines(input, &lines, from) {
+        true => read_lines(input, lines, from, at)?,
+        false => {
+            input.all_text()?;
+            let raw = parse(input, &input.text)?;
+            if from == Wire::Auto && claude_code::is_line(raw) {
+                claude_code::read(input, vec![Value { line: input.line_of(raw.get()), raw }], at)?
+            } else {
+                flat::read_whole(input, raw, from, at)?
+            }
+        }
+    };
+    if reading.drafts.is_empty() && !reading.broken.is_empty() {
+        return Err(reading.broken.swap_remove(0).failure);
     }
+    Ok(reading)
 }
 
-struct Reader<'a> {
-    input: &'a Input,
+fn lines(input: &Input) -> Result<Vec<Line<'_>>, Failure> {
+    let lines = input.text.split('\n').enumerate();
+    let lines: Vec<_> = lines.map(|(i, text)| Line { number: i + 1, text }).collect();
+    let lines: Vec<_> = lines.into_iter().filter(|line| !line.text.trim().is_empty()).collect();
+    if lines.is_empty() {
+        return Err(no_form(input, &input.text, "it is empty"));
+    }
+    Ok(lines)
+}
+
+/// Whether the file is JSON Lines: it says so, or its first line is a whole value and not the last.
+fn is_lines(input: &Input, lines: &[Line<'_>], from: Wire) -> bool {
+    let named = [".jsonl", ".ndjson"].iter().any(|end| input.name.to_lowercase().ends_with(end));
+    let first = lines.first().map_or("", |line| line.text);
+    let looks = || lines.len() > 1 && serde_json::from_str::<&RawValue>(first).is_ok();
+    named || from == Wire::ClaudeCode || looks()
+}
+
+fn read_lines(input: &Input, lines: Vec<Line<'_>>, from: Wire, at: Timestamp) -> Result<Reading, Failure> {
+    let (mut values, mut broken) = (Vec::with_capacity(lines.len()), Vec::new());
+    for Line { number: line, text } in lines {
+        let parsed = match input.not_text.binary_search(&line) {
+            Ok(_) => Err(input.no_text(line)),
+            Err(_) => parse(input, text),
+        };
+        match parsed {
+            Ok(raw) => values.push(Value { line, raw }),
+            Err(failure) => broken.push(Broken { line, failure }),
+        }
+    }
+    let is_session = match from {
+        Wire::Auto => values.iter().take(PROBED).any(|value| claude_code::is_line(value.raw)),
+        from => from == Wire::ClaudeCode,
+    };
+    let mut reading = match values.is_empty() {
+        true => Reading::default(),
+        false if is_session => claude_code::read(input, values, at)?,
+        false => flat::read_lines(input, values, from, at),
+    };
+    reading.broken.append(&mut broken);
+    reading.broken.sort_by_key(|broken| broken.line);
+    Ok(reading)
+}
+
+/// How many lines are looked at to find out what a file is.
+const PROBED: usize = 64;
+
+fn no_form(input: &Input, part: &str, problem: &'static str) -> Failure {
+    Failure::Form { file: input.shown.clone(), line: input.line_of(part), problem }
+}
+
+fn parse<'a>(input: &Input, part: &'a str) -> Result<&'a RawValue, Failure> {
+    serde_json::from_str(part).map_err(|error| input.syntax(part, error))
 }
 
 /// What begins a value: `{`, `[` or something else.
@@ -48,197 +175,45 @@ fn first(raw: &RawValue) -> char {
     raw.get().chars().next().unwrap_or_default()
 }
 
+/// The entries of an object by key.
+type Entries<'a> = HashMap<String, &'a RawValue>;
+
+/// The entries of an object; none for any other value.
+fn entries(raw: &RawValue) -> Option<Entries<'_>> {
+    if first(raw) != '{' {
+        return None;
+    }
+    serde_json::from_str(raw.get()).ok()
+}
+
 /// The value of a key of an object, if it is one and the value begins like this.
 fn value_of<'a>(raw: &'a RawValue, key: &str, begins: char) -> Option<&'a RawValue> {
-    let mut map: HashMap<String, &RawValue> = serde_json::from_str(raw.get()).ok()?;
-    map.remove(key).filter(|value| first(value) == begins)
+    entries(raw)?.remove(key).filter(|value| first(value) == begins)
 }
 
-fn is_message(raw: &RawValue) -> bool {
-    value_of(raw, "role", '"').is_some()
+/// The text of a value, if it is one.
+fn text_of(raw: &RawValue) -> Option<String> {
+    serde_json::from_str(raw.get()).ok()
 }
 
-impl<'a> Reader<'a> {
-    fn no_form(&self, part: &str, problem: &'static str) -> Failure {
-        Failure::Form { file: self.input.shown.clone(), line: self.input.line_of(part), problem }
-    }
+/// The beginning of what the user said first.
+fn title<'a>(nodes: impl IntoIterator<Item = &'a std::sync::Arc<Node>>) -> Option<String> {
+    let mut texts = nodes
+        .into_iter()
+        .filter(|node| node.role() == Some(Role::User))
+        .filter_map(|node| Some(preview(&node.message().ok()?.plain_text(), 60)));
+    texts.find(|text| !text.is_empty())
+}
 
-    fn parse(&self, part: &'a str) -> Result<&'a RawValue, Failure> {
-        serde_json::from_str(part).map_err(|error| self.input.syntax(part, error))
-    }
+/// What should be known about a message.
+fn note(code: DiagnosticCode, path: String, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(code, Severity::Warning, path, message)
+}
 
-    fn items(&self, list: &'a RawValue) -> Result<Vec<&'a RawValue>, Failure> {
-        serde_json::from_str(list.get()).map_err(|error| self.input.syntax(list.get(), error))
-    }
-
-    /// The lines with something on them, if the file is JSON Lines: it says so, or its first line is a whole
-    /// value and not the last.
-    fn lines(&self) -> Result<Option<Vec<&'a str>>, Failure> {
-        let lines: Vec<_> = self.input.text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let Some(first) = lines.first() else {
-            return Err(self.no_form(&self.input.text, "it is empty"));
-        };
-        let named = [".jsonl", ".ndjson"].iter().any(|end| self.input.name.to_lowercase().ends_with(end));
-        let looks = || lines.len() > 1 && serde_json::from_str::<&RawValue>(first).is_ok();
-        Ok((named || looks()).then_some(lines))
-    }
-
-    fn read_lines(&self, lines: Vec<&'a str>) -> Result<Vec<Conversation<'a>>, Failure> {
-        let values = lines.into_iter().map(|line| self.parse(line)).collect::<Result<Vec<_>, _>>()?;
-        if values.first().is_some_and(|value| is_message(value)) {
-            return Ok(vec![self.conversation(Form::MessageLines, (0, 1), values, None)]);
-        }
-        self.several(Form::Lines, values)
-    }
-
-    fn read_whole(&self) -> Result<Vec<Conversation<'a>>, Failure> {
-        let whole = self.parse(&self.input.text)?;
-        match first(whole) {
-            '{' if is_message(whole) => {
-                Ok(vec![self.conversation(Form::MessageLines, (0, 1), vec![whole], None)])
-            }
-            '{' => Ok(vec![self.item(Form::One, (0, 1), whole)?]),
-            '[' => {
-                let items = self.items(whole)?;
-                if items.first().is_none_or(|item| is_message(item)) {
-                    return Ok(vec![self.conversation(Form::One, (0, 1), items, None)]);
-                }
-                self.several(Form::List, items)
-            }
-            _ => Err(self.no_form(whole.get(), "it is neither a list nor an object")),
-        }
-    }
-
-    fn several(&self, form: Form, items: Vec<&'a RawValue>) -> Result<Vec<Conversation<'a>>, Failure> {
-        let of = items.len();
-        items.into_iter().enumerate().map(|(index, item)| self.item(form, (index, of), item)).collect()
-    }
-
-    /// A conversation as it stands in a list or on a line, or alone in a file.
-    fn item(
-        &self,
-        form: Form,
-        place: (usize, usize),
-        item: &'a RawValue,
-    ) -> Result<Conversation<'a>, Failure> {
-        if first(item) == '[' {
-            return Ok(self.conversation(form, place, self.items(item)?, None));
-        }
-        if first(item) != '{' {
-            return Err(self.no_form(item.get(), "a conversation is neither a list nor an object"));
-        }
-        let envelope: JsonMap =
-            serde_json::from_str(item.get()).map_err(|error| self.input.syntax(item.get(), error))?;
-        let found = KEYS.iter().find_map(|key| Some((*key, value_of(item, key, '[')?)));
-        let (key, list) =
-            found.ok_or_else(|| self.no_form(item.get(), "an object has no list of messages"))?;
-        Ok(self.conversation(form, place, self.items(list)?, Some((key, envelope))))
-    }
-
-    fn conversation(
-        &self,
-        form: Form,
-        (index, of): (usize, usize),
-        messages: Vec<&'a RawValue>,
-        envelope: Option<(&str, JsonMap)>,
-    ) -> Conversation<'a> {
-        Conversation { messages, source: Source::new(&self.input.name, form, index, of, envelope) }
-    }
+/// A part that only this program reads again.
+fn data(name: String, value: context_runtime::Json) -> Part {
+    Part::Data(context_runtime::Data { name, value })
 }
 
 #[cfg(test)]
-mod tests {
-    use context_runtime::Json;
-    use proptest::prelude::*;
-    use serde_json::Value;
-
-    use super::*;
-
-    fn input(name: &str, text: impl Into<String>) -> Input {
-        Input { shown: name.to_owned(), name: name.to_owned(), text: text.into() }
-    }
-
-    /// Reads a file and writes it again, as if every chat of it were exported.
-    #[track_caller]
-    fn back(name: &str, text: &str) -> (usize, String) {
-        let input = input(name, text);
-        let read = read(&input).unwrap();
-        let owned: Vec<(Source, Vec<Json>)> = read
-            .into_iter()
-            .map(|conversation| {
-                let stored = conversation.source.to_json();
-                let messages =
-                    conversation.messages.iter().map(|raw| Json::from((*raw).to_owned())).collect();
-                (Source::from_json("c", &stored).unwrap(), messages)
-            })
-            .collect();
-        let count = owned.len();
-        let parts: Vec<_> =
-            owned.iter().map(|(source, messages)| (Some(source), messages.as_slice())).collect();
-        (count, source::file(&parts))
-    }
-
-    #[track_caller]
-    fn same(name: &str, text: &str, conversations: usize) {
-        let (count, written) = back(name, text);
-        let values = |text: &str| -> Vec<Value> {
-            serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().unwrap()
-        };
-        assert_eq!(count, conversations, "{text}");
-        assert_eq!(values(&written), values(text));
-    }
-
-    #[test]
-    fn every_form_comes_back() {
-        let m = r#"{"role": "user", "content": "x"}"#;
-        same("a.json", &format!("[{m}, {m}]"), 1);
-        same("a.json", "[]", 1);
-        same("a.json", &format!(r#"{{"id": 1.50, "messages": [{m}], "z": {{"messages": []}}}}"#), 1);
-        same("a.json", &format!(r#"{{"trajectory": [], "history": [{m}], "traj": 7}}"#), 1);
-        same("a.json", &format!("[\n{{\"traj\": [{m}], \"n\": 1}},\n{{\"n\": 2, \"traj\": []}}]"), 2);
-        same("a.json", &format!("[[{m}], [], [{m}, {m}]]"), 3);
-        same("a.json", &format!("{m}\n\n{m}\n"), 1);
-        same("a.json", m, 1);
-        same("a.jsonl", &format!(r#"{{"messages": [{m}]}}"#), 1);
-        same("a", &format!("{{\"messages\": [{m}]}}\n{{\"history\": []}}"), 2);
-    }
-
-    #[track_caller]
-    fn refused(name: &str, text: &str, expected: &str) {
-        let input = input(name, text);
-        let failure = read(&input).unwrap_err();
-        let facts: Vec<_> =
-            failure.context().into_iter().map(|(key, value)| format!("{key} {value}")).collect();
-        assert_eq!(format!("{failure} ({})", facts.join(", ")), expected);
-    }
-
-    #[test]
-    fn what_is_none_is_refused_with_its_place() {
-        refused("a", " \n", "a is not a transcript we know: it is empty (file a, line 1)");
-        refused(
-            "a",
-            "7",
-            "a is not a transcript we know: it is neither a list nor an object (file a, line 1)",
-        );
-        refused("a", "[\n{]", "a is not JSON: key must be a string (file a, line 2, column 2)");
-        refused(
-            "a",
-            "[{\"messages\": []},\n\n {\"m\": []}]",
-            "a is not a transcript we know: an object has no list of messages (file a, line 3)",
-        );
-        refused(
-            "a.jsonl",
-            "{\"messages\": []}\n\n{\"mess",
-            "a.jsonl is not JSON: EOF while parsing a string (file a.jsonl, line 3, column 6)",
-        );
-        let deep = "[".repeat(200_000);
-        refused("a", &deep, "a is not JSON: EOF while parsing a list (file a, line 1, column 200000)");
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_it_panic(text in "[\\[\\]{}\":,a \n0-9é]{0,40}") {
-            let _ = read(&input("a", text));
-        }
-    }
-}
+mod tests;

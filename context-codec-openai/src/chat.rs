@@ -23,14 +23,12 @@ mod lift;
 mod lower;
 mod residual;
 
+use context_core::wire::WireError;
 use context_core::{Diagnostic, Json, Message};
-
-use crate::WireError;
 
 /// The metadata key of a message under which the difference to its source is kept:
 /// `{"parts": true, "patch": …}`, both optional. `parts` says that a single text was written as a list of
-/// parts. A patch is `{"set": value}`, `{"gone": [key, …], "keys": {key: patch, …}}` or
-/// `{"items": {index: patch, …}}`.
+/// parts. A patch is a [`JsonPatch`](context_core::JsonPatch).
 pub const SOURCE_KEY: &str = "openai.source";
 
 /// A message read from the wire.

@@ -22,7 +22,3 @@
 //! ```
 
 pub mod chat;
-mod error;
-mod wire;
-
-pub use error::WireError;

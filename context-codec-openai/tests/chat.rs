@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use context_codec_openai::WireError;
 use context_codec_openai::chat::{self, SOURCE_KEY};
+use context_core::wire::WireError;
 use context_core::{Json, Media, MediaSource, Message, Part, Role, ToolCall, ToolInput};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -36,6 +36,8 @@ pub enum DiagnosticCode {
     BrokenInput,
     /// A tool call is without its result, or a result without its call.
     Unpaired,
+    /// Input says that something belongs where nothing is, or where something else is; it was kept elsewhere.
+    Misplaced,
 }
 
 impl DiagnosticCode {
@@ -48,6 +50,7 @@ impl DiagnosticCode {
             Self::Unrepresentable => "unrepresentable",
             Self::BrokenInput => "broken_input",
             Self::Unpaired => "unpaired",
+            Self::Misplaced => "misplaced",
         }
     }
 }

@@ -5,9 +5,12 @@
 //! read on demand, never as a tree. For data that is to be rendered there is
 //! [`FragmentData`](crate::FragmentData).
 
+mod patch;
+
 use std::fmt;
 use std::sync::Arc;
 
+pub use patch::JsonPatch;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;

@@ -49,6 +49,7 @@ pub mod pack;
 mod render;
 pub mod search;
 mod store;
+pub mod wire;
 
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use chain::{Chain, PackedRun};
@@ -64,7 +65,7 @@ pub use fragment::{
     LazyMessage, MAX_JSON_DEPTH, Number, assistant, fragment, hint, last_assistant_message, role, user,
 };
 pub use id::{BranchName, ChatId, ChatRef, CheckpointName, CommitKey, FragmentId, MessageId, UserId};
-pub use json::{Json, JsonMap, Metadata};
+pub use json::{Json, JsonMap, JsonPatch, Metadata};
 pub use message::{
     Data, Media, MediaSource, Message, OpaqueBlock, Part, Reasoning, Role, Text, ToolCall, ToolInput,
     ToolResult,

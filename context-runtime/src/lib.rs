@@ -39,6 +39,7 @@
 //! | `sqlite` | the store `sqlite:PATH` | yes |
 //! | `xml` | `XmlRenderer` | yes |
 //! | `openai` | the codec of OpenAI's Chat Completions | yes |
+//! | `anthropic` | the codec of Anthropic's Messages | yes |
 //! | `cache` | `ChainCache`: chains that engines share | no |
 //! | `full` | all of these | |
 //!
@@ -51,20 +52,23 @@ mod retention;
 mod system;
 pub mod transfer;
 
+#[cfg(feature = "anthropic")]
+pub use context_codec_anthropic as anthropic;
 #[cfg(feature = "openai")]
 pub use context_codec_openai as openai;
+pub use context_core::wire;
 pub use context_core::{
     Branch, BranchDeletion, BranchName, CancelSignal, CancelSource, Chain, ChainEnd, Chat, ChatId, ChatPatch,
     ChatQuery, ChatRef, ChatSize, ChatState, ChatSummary, CheckReport, Checkpoint, CheckpointName, Clock,
     CodecError, CodecRegistry, Commit, CommitKey, CommitOutcome, Committed, Created, Cursor, Data,
     Diagnostic, DiagnosticCode, Durability, Encoded, Erasure, Error, ErrorKind, Finding, ForkName, Fragment,
     FragmentBody, FragmentCodec, FragmentContent, FragmentData, FragmentError, FragmentId, FragmentKind,
-    FragmentStore, HistoryStore, IdGenerator, Json, JsonMap, Maintenance, Media, MediaSource, Message,
-    MessageId, Metadata, NewChat, Node, NodeKind, Number, OpaqueBlock, Page, Part, Placed, Reasoning,
-    RenderError, Renderer, Result, Retry, Revision, Role, SearchHit, SearchQuery, SearchScope, SearchStore,
-    Severity, Store, StoreInfo, StoredFragment, Target, Text, Timestamp, ToolCall, ToolInput, ToolResult,
-    UserId, Vacuumed, Window, assistant, fragment, graph, hint, last_assistant_message, limits, role, search,
-    user,
+    FragmentStore, HistoryStore, IdGenerator, Json, JsonMap, JsonPatch, Maintenance, Media, MediaSource,
+    Message, MessageId, Metadata, NewChat, Node, NodeKind, Number, OpaqueBlock, Page, Part, Placed,
+    Reasoning, RenderError, Renderer, Result, Retry, Revision, Role, SearchHit, SearchQuery, SearchScope,
+    SearchStore, Severity, Store, StoreInfo, StoredFragment, Target, Text, Timestamp, ToolCall, ToolInput,
+    ToolResult, UserId, Vacuumed, Window, assistant, fragment, graph, hint, last_assistant_message, limits,
+    role, search, user,
 };
 #[cfg(feature = "xml")]
 pub use context_render::XmlRenderer;

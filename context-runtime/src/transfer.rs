@@ -3,7 +3,7 @@
 //! A chat travels as a stream of [`ChatRecord`]s: what it is, its branches, checkpoints and fragments, then every
 //! message, a parent before its children. [`ChatReader`] makes the stream out of a store and [`ChatWriter`] a chat out
 //! of the stream, both page by page, so the memory they take does not grow with the messages.
-//! [`copy_chat`] joins the two; [`export_jsonl`] and [`import_jsonl`] put a file between them.
+//! [`copy_chat`] joins the two; [`export_jsonl`] and [`import_jsonl`] put a file between them. A [`Tree`] is a chat put together in memory, out of a foreign form.
 //!
 //! Everything of the graph arrives: ids, times, revisions, counts of tokens, bodies byte for byte, branches in their
 //! order, checkpoints, fragments, title and metadata. What does not travel: the keys of commits that were made safe to
@@ -14,10 +14,15 @@ mod jsonl;
 mod line;
 mod reader;
 mod record;
+mod tree;
 mod writer;
 
 pub use copy::copy_chat;
-pub use jsonl::{ExportedJsonl, ImportJsonl, ImportedChat, ImportedJsonl, export_jsonl, import_jsonl};
+pub use jsonl::{
+    BrokenLine, ExportedJsonl, ImportJsonl, ImportedChat, ImportedJsonl, check_jsonl, export_jsonl,
+    import_jsonl, is_jsonl,
+};
 pub use reader::ChatReader;
 pub use record::{ChatRecord, MessageRecord};
+pub use tree::{Tree, TreeError, TreePlan, TreeWritten};
 pub use writer::{ChatWriter, WrittenChat};

@@ -40,6 +40,15 @@ UPDATE chat SET updated_at = max(updated_at, (SELECT max(touched) FROM branch WH
 CREATE INDEX chat_settled ON chat (user, updated_at, no) WHERE moved = 0;
 CREATE INDEX chat_moved ON chat (user, updated_at / 60000000, updated_at) WHERE moved = 1;
 
+-- Every new branch, and so every new chat, settles a few moved chats of its user: so there are never many, however many
+-- are written at once.
+CREATE TRIGGER settle_chats AFTER INSERT ON branch BEGIN
+  UPDATE chat SET moved = 0, updated_at = max(updated_at, (SELECT max(touched) FROM branch WHERE branch.chat = chat.no))
+    WHERE no IN (
+      SELECT m.no FROM chat m WHERE m.user = (SELECT user FROM chat WHERE no = NEW.chat) AND m.moved = 1
+      ORDER BY m.updated_at / 60000000, m.updated_at LIMIT 4);
+END;
+
 -- As before, and a branch must still have its name: who appends knows it by its number and may not have heard.
 CREATE VIEW append_one (branch, chat, expected, head, at, data, name) AS SELECT 0, 0, 0, '', 0, x'', '';
 CREATE TRIGGER append_one_run INSTEAD OF INSERT ON append_one BEGIN

@@ -41,12 +41,10 @@
 //! * The file lives on a local disk: write-ahead logging does not work over a network. Several processes of one
 //!   machine may share it; a writer waits up to [`busy_timeout`](SqliteConfig::busy_timeout), then gets an
 //!   `Unavailable` error that is safe to retry.
-//! * To back it up while it is in use, let SQLite do it (`VACUUM INTO`, `.backup`). A plain copy needs the
-//!   `-wal` file beside it and nobody writing.
+//! * [`backup`](context_core::Maintenance::backup) copies it while it is in use. A plain copy needs the `-wal` file
+//!   beside it and nobody writing.
 //! * Every connection is a thread: one that writes and up to [`readers`](SqliteConfig::readers) that read.
 //!   Waiting for the disk or for another process never blocks a thread of the runtime.
-//! * Schema versions only go forward. An older file is brought up to date when it is opened; a newer one is
-//!   refused with [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) and not touched.
 //! * A file of a version without full text gets its index when it is opened, unless it is not wanted: every message
 //!   is read once in one transaction, about a minute for a million, and the log grows by the size of the index.
 //! * Words of what was changed or deleted are not found any more at once; their bytes leave the index in time,
@@ -54,12 +52,32 @@
 //!   [`erase_user`](context_core::Maintenance::erase_user) for certain.
 //! * [`Chat::updated_at`](context_core::Chat::updated_at) never goes backwards, whatever clocks say.
 //!
+//! # What is deleted
+//!
+//! * A deleted branch keeps what forks and checkpoints need of it, without a name; the rest goes, and what it forked
+//!   from is looked at again.
+//! * Redacting and [erasing](context_core::Maintenance::erase_user) overwrite what they free and empty the write-ahead
+//!   log, as far as nobody reads an older state: a redaction then leaves that to later, erasing says so. Copies that
+//!   earlier writes have left in unused pages are cleared by [`vacuum`](context_core::Maintenance::vacuum), which
+//!   erasing includes. It needs as much room beside the file as the file takes.
+//! * Deleting costs what is deleted, whatever else is in the file. A chat of a million messages goes in a second;
+//!   other writers wait for it.
+//!
+//! # Upgrades
+//!
+//! * Schema versions only go forward. An older file is brought up to date when it is opened: every step that is due, in
+//!   one transaction, so that it is done or was not begun. Of several processes one does it.
+//! * A step adds to what is there and moves it; it never changes what a message says. Every release reads the files
+//!   of all earlier ones. There is no way back: make a [`backup`](context_core::Maintenance::backup) with the older
+//!   program first, and stop it, since it does not know the new schema.
+//! * A newer file is refused with [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) and not touched.
+//!
 //! # Layout
 //!
 //! A branch owns the messages that were written through it, numbered without a gap; the place of a message is
 //! one integer of the branch's number and its own. A table of runs holds packed messages by the place of
 //! the first. Single messages are merged into runs of 16 and then of 64 inside the commit that fills the block,
-//! in SQL, so nothing travels. A fork notes the place it begins behind. `migrations/0001_init.sql` says more.
+//! in SQL, so nothing travels. A fork notes the place it begins behind. The files in `migrations` say more.
 //!
 //! The full-text index is a table of FTS5 that keeps no texts, only which words are at which place. Each word
 //! begins with a tag of the user: `migrations/full_text.sql`.

@@ -2,7 +2,8 @@
 //!
 //! Most chats' rows say when they were last written to, so the next ones of those are the next ones of an index. A
 //! chat to which messages were appended more than once within a minute is looked at closely: those of the minute
-//! the page begins in, and of as many minutes as the page needs. A page is merged from the two.
+//! the page begins in, and of as many minutes as the page needs. There are few of these, since new chats and branches
+//! settle some. A page is merged from the two.
 
 use context_core::{Chat, ChatQuery, ChatRef, ChatSummary, Cursor, Page, limits};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};

@@ -1,7 +1,8 @@
 //! The schema's versions: bringing an old file up to date, refusing one that is too new.
 //!
-//! Migrations only ever go forward. Nothing is rewritten silently: a migration is a file of SQL, and a file
-//! that a newer program wrote is not touched.
+//! Migrations only ever go forward. Nothing is rewritten silently: a migration is a file of SQL that never changes
+//! once it was released, all that are due run in one transaction, and a file that a newer program wrote is not
+//! touched. `tests/old` keeps a file of every version.
 
 use std::borrow::Cow;
 
@@ -113,5 +114,5 @@ async fn version(connection: &mut SqliteConnection) -> Result<Option<i64>> {
 
 fn too_new(version: i64) -> Error {
     let message = format!("written by schema {version}, this program knows up to {KNOWN}");
-    Error::new(ErrorKind::Unsupported, "open", message)
+    Error::new(ErrorKind::Unsupported, "open", message).with("schema", version)
 }

@@ -88,9 +88,12 @@ statements! {
     CREATE_CHAT = "INSERT INTO chat (user, id, title, metadata, active, created_at, updated_at)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)";
     /// The next chats whose row says when they were last written to: in the order of an index.
-    LIST_SETTLED = concat!(summary!("c.updated_at"), " FROM chat c
-        WHERE c.user = ?1 AND c.moved = 0 AND (c.updated_at, c.no) < (?2, ?3)
-        ORDER BY c.updated_at DESC, c.no DESC LIMIT ?4");
+    LIST_SETTLED = concat!(summary!("f.updated_at"), " FROM (
+          SELECT no, updated_at FROM chat WHERE user = ?1 AND moved = 0 AND updated_at = ?2 AND no < ?3
+          UNION ALL
+          SELECT no, updated_at FROM chat WHERE user = ?1 AND moved = 0 AND updated_at < ?2
+          ORDER BY updated_at DESC, no DESC LIMIT ?4) f
+        CROSS JOIN chat c ON c.no = f.no");
     /// The next of all others: by minute first, which is an index, and within a minute exactly.
     LIST_MOVED = concat!(summary!("f.updated"), " FROM (
           SELECT * FROM (

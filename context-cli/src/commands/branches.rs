@@ -1,23 +1,37 @@
-//! `branches`: lists the branches of a chat, or goes to another one.
+//! `branches`: lists the branches of a chat, goes to another one, renames and deletes them.
 
-use context_runtime::BranchName;
+use context_runtime::{BranchName, Error};
 use serde::Serialize;
 
-use super::{engine, moved};
+use super::{engine, existing_chat, moved};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count, short_id, time};
 
-/// List the branches of a chat, or go to another one.
+/// List, switch, rename and delete the branches of a chat.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  context branches support-7\n  context branches support-7 --switch main")]
+#[command(after_help = "\
+Examples:
+  context branches support-7                 list them; the star marks the active one
+  context branches support-7 --switch main
+  context branches support-7 --rename main-v2 cheaper
+  context branches support-7 --delete cheaper
+
+With a branch go the messages that no other branch and no checkpoint reaches. The active branch
+cannot be deleted.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
     /// Make this branch the active one
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", group = "change")]
     switch: Option<String>,
+    /// Give a branch another name
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], group = "change")]
+    rename: Option<Vec<String>>,
+    /// Delete this branch
+    #[arg(long, value_name = "NAME", group = "change")]
+    delete: Option<String>,
 }
 
 /// JSON record of `branches`: one branch.
@@ -33,13 +47,45 @@ struct BranchRecord<'a> {
     created_at: String,
 }
 
+/// JSON record of `branches --rename`.
+#[derive(Serialize)]
+struct RenamedRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    /// What it was called.
+    from: &'a str,
+    /// What it is called now.
+    branch: &'a str,
+}
+
+/// JSON record of `branches --delete`.
+#[derive(Serialize)]
+struct DeletedRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    /// The branch that is gone.
+    branch: &'a str,
+    /// Messages that went with it, because nothing else reaches them.
+    messages: u64,
+}
+
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
-    if let Some(branch) = args.switch {
-        let result = engine(app, store, &args.chat).await?.switch_branch(BranchName::from(branch)).await?;
-        return moved(&mut app.out, &args.chat, &result.branch, result.head.as_ref(), true);
+    let chat = args.chat.as_str();
+    match (args.switch, args.rename.as_deref(), args.delete) {
+        (Some(branch), ..) => {
+            let mut engine = engine(app, app.store().await?, chat).await?;
+            let result = engine.switch_branch(BranchName::from(branch)).await?;
+            moved(&mut app.out, chat, &result.branch, result.head.as_ref(), true)
+        }
+        (_, Some([from, to]), _) => rename(app, chat, from, to).await,
+        (_, _, Some(branch)) => delete(app, chat, &branch).await,
+        _ => list(app, chat).await,
     }
-    let branches = store.history().branches(&app.chat(&args.chat)).await?;
+}
+
+async fn list(app: &mut App, chat: &str) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let branches = store.history().branches(&app.chat(chat)).await?;
     let width = branches.iter().map(|branch| clean(branch.name.as_str()).chars().count()).max().unwrap_or(0);
     for branch in &branches {
         if app.out.is_json() {
@@ -57,6 +103,41 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         let name = app.out.paint(Style::Bold, format!("{:width$}", clean(branch.name.as_str()))).to_string();
         let head = branch.head.as_ref().map(|head| format!(", at {}", short_id(head))).unwrap_or_default();
         app.out.line(format_args!("{star} {name}  {}{head}", count(branch.length as usize, "message")))?;
+    }
+    Ok(Done::Fine)
+}
+
+async fn rename(app: &mut App, chat: &str, from: &str, to: &str) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let (old, new) = (BranchName::from(from), BranchName::from(to));
+    store.history().rename_branch(&app.chat(chat), &old, &new, app.now()).await?;
+    if app.out.is_json() {
+        app.out.record(&RenamedRecord { v: 1, chat, from, branch: to })?;
+    } else {
+        let now = app.out.paint(Style::Bold, clean(to)).to_string();
+        app.out.line(format_args!("{}: {} is now {now}", clean(chat), clean(from)))?;
+    }
+    Ok(Done::Fine)
+}
+
+async fn delete(app: &mut App, chat: &str, branch: &str) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    existing_chat(store.history(), &app.chat(chat)).await?;
+    let name = BranchName::from(branch);
+    let branches = store.history().branches(&app.chat(chat)).await?;
+    let found = branches.iter().find(|found| found.name == name);
+    if found.ok_or_else(|| Error::not_found("delete_branch", "branch", &name))?.active {
+        return Err(Failure::ActiveBranch { branch: branch.to_owned() });
+    }
+    let messages = engine(app, store, chat).await?.delete_branch(&name).await?;
+    if app.out.is_json() {
+        app.out.record(&DeletedRecord { v: 1, chat, branch, messages })?;
+    } else {
+        let gone = match messages {
+            0 => "no message went with it".to_owned(),
+            n => format!("{} went with it", count(n as usize, "message")),
+        };
+        app.out.line(format_args!("{}: deleted {}; {gone}", clean(chat), clean(branch)))?;
     }
     Ok(Done::Fine)
 }

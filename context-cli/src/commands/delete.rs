@@ -36,6 +36,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     for chat in &args.chats {
         existing_chat(history, &app.chat(chat)).await?;
     }
+    app.out.outlive_reader();
     for chat in &args.chats {
         let deleted = history.delete_chat(&app.chat(chat), None).await?;
         if app.out.is_json() {

@@ -3,14 +3,18 @@
 use std::collections::HashSet;
 
 use clap::ValueEnum;
+use context_runtime::anthropic::messages as anthropic;
 use context_runtime::openai::chat as openai;
-use context_runtime::{ChatRef, Diagnostic, Error, HistoryStore, Json, NodeKind, Window};
+use context_runtime::{
+    ChatRef, Diagnostic, Error, HistoryStore, Json, Message, NodeKind, Placed, Store, Window, transfer,
+};
 use serde::Serialize;
 
-use super::{all_chats, branch_end, existing_chat};
+use super::{all_chats, all_messages, branch_end, existing_chat};
 use crate::app::{App, Done};
 use crate::error::Failure;
-use crate::transcript::{self, Source};
+use crate::progress::Progress;
+use crate::transcript::{self, Codec, Content, Exported, Source};
 
 /// Write chats as transcripts.
 #[derive(clap::Args, Debug)]
@@ -19,9 +23,12 @@ Examples:
   context export support-7                   the conversation as it stood in its file
   context export --all --file support.json   the whole file again
   context export support-7 --to openai       messages as Chat Completions takes them
+  context export --all --to jsonl >all.jsonl everything, for another store or for keeping
 
 `source` gives back equal JSON values for what was imported; what was added since follows. A chat
-that was not imported is a list of messages. `openai` leaves out what that provider does not know.")]
+that was not imported is a list of messages. One that came in as a tree goes out with all its
+branches, unless --branch names one. `jsonl` loses nothing: branches, checkpoints, fragments,
+revisions, ids and times; it is written as it is read, however long a chat is. A provider's form leaves out what that provider does not know.")]
 pub(crate) struct Args {
     /// The chats
     #[arg(value_name = "CHAT", required_unless_present = "all", conflicts_with = "all")]
@@ -35,7 +42,7 @@ pub(crate) struct Args {
     /// In which form
     #[arg(long, value_enum, default_value_t = Form::Source)]
     to: Form,
-    /// The branch [default: the active one of each chat]
+    /// The branch [default: the active one of each chat; all of a tree]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
 }
@@ -47,6 +54,21 @@ enum Form {
     Source,
     /// OpenAI Chat Completions
     Openai,
+    /// Anthropic Messages
+    Anthropic,
+    /// Whole chats, nothing lost: `context import` reads it
+    Jsonl,
+}
+
+impl Form {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Openai => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Jsonl => "jsonl",
+        }
+    }
 }
 
 /// JSON record of `export`: one chat.
@@ -56,20 +78,12 @@ struct ExportRecord<'a> {
     chat: &'a str,
     /// The file it came from.
     file: Option<&'a str>,
-    /// `source` or `openai`.
+    /// `source`, `openai` or `anthropic`.
     to: &'static str,
     /// The conversation as it stood in its file, or a list of messages.
     conversation: Json,
     /// What was left out and why.
     diagnostics: &'a [Diagnostic],
-}
-
-/// A chat on its way out.
-struct Exported {
-    chat: String,
-    source: Option<Source>,
-    messages: Vec<Json>,
-    diagnostics: Vec<Diagnostic>,
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
@@ -98,18 +112,45 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             chats.push((id, source));
         }
     }
+    if args.to == Form::Jsonl {
+        let chats: Vec<_> = chats.iter().map(|(id, _)| app.chat(id)).collect();
+        return jsonl(app, &*store, &chats, args.branch.as_deref()).await;
+    }
     if args.to == Form::Source && !app.out.is_json() {
         check_same_source(&chats)?;
     }
     let mut all = Vec::with_capacity(chats.len());
     for (id, source) in chats {
-        let (messages, diagnostics) =
-            messages(history, &app.chat(&id), args.branch.as_deref(), args.to).await?;
-        app.out.diagnostics(&id, &diagnostics);
         let source = source.filter(|_| args.to == Form::Source);
-        all.push(Exported { chat: id, source, messages, diagnostics });
+        let chat = app.chat(&id);
+        let (content, diagnostics) =
+            content(history, &chat, args.branch.as_deref(), args.to, source.as_ref()).await?;
+        app.out.diagnostics(&id, &diagnostics);
+        all.push(Exported { chat: id, source, content, diagnostics });
     }
     write(app, &all, args.all, args.to)?;
+    Ok(Done::Fine)
+}
+
+/// Writes whole chats, page by page: the lines are records already, with or without `--json`.
+async fn jsonl(
+    app: &mut App,
+    store: &dyn Store,
+    chats: &[ChatRef],
+    branch: Option<&str>,
+) -> Result<Done, Failure> {
+    if branch.is_some() {
+        return Err(Failure::Usage("jsonl holds whole chats; leave --branch out".into()));
+    }
+    let interrupt = app.interrupt();
+    let working = Progress::spinner(&app.out, "exporting");
+    let mut shown = 0;
+    let mut progress = |messages: u64| {
+        working.advance(usize::try_from(messages - shown).unwrap_or(0));
+        shown = messages;
+    };
+    transfer::export_jsonl(store, chats, app.out.writer(), &interrupt, &mut progress).await?;
+    working.done();
     Ok(Done::Fine)
 }
 
@@ -142,48 +183,79 @@ fn check_same_source(chats: &[(String, Option<Source>)]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The messages of a branch in wire form, and what of them has none.
-async fn messages(
+/// A chat in the form that is wanted, and what of it has none.
+async fn content(
     history: &dyn HistoryStore,
     chat: &ChatRef,
     branch: Option<&str>,
     to: Form,
-) -> Result<(Vec<Json>, Vec<Diagnostic>), Failure> {
-    let end = branch_end(history, chat, branch).await?;
-    let chain = history.chain(chat, &end, &Window::Whole).await?;
-    let (mut messages, mut diagnostics) = (Vec::with_capacity(chain.len()), Vec::new());
-    for node in chain.iter().filter(|node| node.kind != NodeKind::Boundary) {
+    source: Option<&Source>,
+) -> Result<(Content, Vec<Diagnostic>), Failure> {
+    let tree = source.filter(|source| matches!(source.codec, Codec::ClaudeCode | Codec::Toolbench));
+    if let (Some(source), None) = (tree, branch) {
+        return Content::of_tree(source, &all_messages(history, chat).await?);
+    }
+    let nodes = chain(history, chat, branch).await?;
+    if let Some(source) = tree {
+        return Content::of_tree(source, &nodes);
+    }
+    let (mut messages, mut diagnostics) = (Vec::with_capacity(nodes.len()), Vec::new());
+    for Placed { node, .. } in nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary) {
         let message = node.message().map_err(Error::from)?;
-        let lowered = match to {
-            Form::Source => openai::lower_source(message),
-            Form::Openai => openai::lower(message),
-        };
-        messages.extend(lowered.messages);
-        for mut diagnostic in lowered.diagnostics {
+        let (written, said) = lower(message, to, source);
+        messages.extend(written);
+        for mut diagnostic in said {
             diagnostic.path = format!("{} {}", node.id, diagnostic.path);
             diagnostics.push(diagnostic);
         }
     }
-    Ok((messages, diagnostics))
+    Ok((Content::Messages(messages), diagnostics))
+}
+
+/// The messages of a branch, each behind the one before it.
+async fn chain(
+    history: &dyn HistoryStore,
+    chat: &ChatRef,
+    branch: Option<&str>,
+) -> Result<Vec<Placed>, Failure> {
+    let end = branch_end(history, chat, branch).await?;
+    let chain = history.chain(chat, &end, &Window::Whole).await?;
+    let (mut nodes, mut parent) = (Vec::with_capacity(chain.len()), None);
+    for (depth, node) in (0..).zip(chain.iter()) {
+        nodes.push(Placed::new(std::sync::Arc::clone(node), parent, depth));
+        parent = Some(node.id.clone());
+    }
+    Ok(nodes)
+}
+
+fn lower(message: &Message, to: Form, source: Option<&Source>) -> (Vec<Json>, Vec<Diagnostic>) {
+    match to {
+        Form::Source => source.map_or(Codec::OpenaiChat, |source| source.codec).lower_source(message),
+        _ if transcript::is_note(message) => (Vec::new(), Vec::new()),
+        Form::Openai | Form::Jsonl => {
+            let lowered = openai::lower(message);
+            (lowered.messages, lowered.diagnostics)
+        }
+        Form::Anthropic => {
+            let lowered = anthropic::lower(message);
+            (lowered.messages, lowered.diagnostics)
+        }
+    }
 }
 
 fn write(app: &mut App, all: &[Exported], as_file: bool, to: Form) -> Result<(), Failure> {
     if app.out.is_json() {
-        for Exported { chat, source, messages, diagnostics } in all {
-            let to = if to == Form::Source { "source" } else { "openai" };
+        for exported in all {
+            let Exported { chat, source, diagnostics, .. } = exported;
             let file = source.as_ref().map(|source| source.file.as_str());
-            let conversation = transcript::value(source.as_ref(), messages);
-            app.out.record(&ExportRecord { v: 1, chat, file, to, conversation, diagnostics })?;
+            let conversation = transcript::value(exported);
+            app.out.record(&ExportRecord { v: 1, chat, file, to: to.as_str(), conversation, diagnostics })?;
         }
         return Ok(());
     }
     let text = match all {
-        [Exported { source, messages, .. }] if !as_file => transcript::single(source.as_ref(), messages),
-        _ => {
-            let parts: Vec<_> =
-                all.iter().map(|chat| (chat.source.as_ref(), chat.messages.as_slice())).collect();
-            transcript::file(&parts)
-        }
+        [exported] if !as_file => transcript::single(exported),
+        _ => transcript::file(all),
     };
     if let [Exported { source: Some(source), .. }, ..] = all
         && as_file

@@ -1,6 +1,6 @@
 //! `fork`: a new branch at any message, to be worked on now or later.
 
-use context_runtime::{Commit, CommitOutcome, Error, ErrorKind, ForkName, IdGenerator, Target, Uuid7Ids};
+use context_runtime::{Commit, CommitOutcome, Error, ErrorKind, ForkName, IdGenerator, Target};
 
 use super::{existing_chat, find_message, moved};
 use crate::app::{App, Done};
@@ -45,7 +45,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let wanted = name.base().clone();
     let target = Target::Fork { name, at, activate: args.switch };
     let mut commit = Commit::new(chat, target, app.now());
-    commit.key = Some(Uuid7Ids.next_id().into());
+    commit.key = Some(app.world.next_id().into());
     match history.commit(commit).await? {
         CommitOutcome::Applied(done) | CommitOutcome::Replayed(done) => {
             let branch = done.branch.unwrap_or(wanted);

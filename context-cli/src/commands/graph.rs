@@ -1,36 +1,45 @@
 //! `graph`: draws the message graph of a chat.
 
 use clap::ValueEnum;
-use context_runtime::NodeKind;
+use context_runtime::{Branch, NodeKind, Placed};
 use serde::Serialize;
 
 use super::{Marks, all_messages, existing_chat};
 use crate::app::{App, Done};
-use crate::drawing::{Dot, draw};
+use crate::drawing::{Dot, draw, graphviz, mermaid};
 use crate::error::Failure;
 use crate::text::{clean, node_preview, role, short_id, time};
 
 /// Draw the message graph of a chat.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Example:
+Examples:
   context graph support-7
+  context graph support-7 --format mermaid   for a Markdown file
+  context graph support-7 --format dot | dot -Tsvg >support-7.svg
+  context graph support-7 --format json      one record per message
 
 Oldest first. Runs of messages where nothing branches are counted, not drawn. The star marks the
-active branch. With --json: one record per message.")]
+active branch. --json alone is --format json; with mermaid or dot it gives one record with the text.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
-    /// How to draw
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    /// How to draw [default: text]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
 }
 
 /// How to draw.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Lines of characters
     Text,
+    /// A Mermaid flow chart
+    Mermaid,
+    /// A graph for Graphviz
+    Dot,
+    /// Records, as --json writes them
+    Json,
 }
 
 /// JSON record of `graph`: one message and its place.
@@ -50,8 +59,17 @@ struct GraphRecord<'a> {
     checkpoints: Vec<String>,
 }
 
+/// JSON record of `graph --format mermaid` and `dot`: the text.
+#[derive(Serialize)]
+struct GraphTextRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    /// `mermaid` or `dot`.
+    format: &'static str,
+    text: &'a str,
+}
+
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let Format::Text = args.format;
     let store = app.store().await?;
     let history = store.history();
     let chat = app.chat(&args.chat);
@@ -59,43 +77,81 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let nodes = all_messages(history, &chat).await?;
     let (branches, checkpoints) = (history.branches(&chat).await?, history.checkpoints(&chat).await?);
     let marks = Marks::new(&branches, &checkpoints);
-    if app.out.is_json() {
-        for placed in &nodes {
-            app.out.record(&GraphRecord {
-                v: 1,
-                id: placed.node.id.as_str(),
-                parent: placed.parent.as_ref().map(AsRef::as_ref),
-                depth: placed.depth,
-                role: role(&placed.node),
-                preview: node_preview(&placed.node),
-                created_at: time(placed.node.created_at),
-                branches: marks.branches_at(&placed.node.id),
-                checkpoints: marks.checkpoints_at(&placed.node.id),
-            })?;
-        }
+    let format = match args.format {
+        None | Some(Format::Text) if app.out.is_json() => Format::Json,
+        format => format.unwrap_or(Format::Text),
+    };
+    if format == Format::Json {
+        records(app, &nodes, &marks)?;
         return Ok(Done::Fine);
     }
-    let dots: Vec<_> = nodes
-        .iter()
-        .map(|placed| {
-            let node = &placed.node;
-            let words = marks.words(&node.id);
-            let label = format!("{}  {}  {}  {words}", short_id(&node.id), role(node), node_preview(node));
-            Dot {
-                id: node.id.as_str(),
-                parent: placed.parent.as_ref().map(AsRef::as_ref),
-                label: label.trim_end().to_owned(),
-                marked: !words.is_empty() || node.kind == NodeKind::Boundary,
+    let mut dots: Vec<_> = nodes.iter().map(|placed| dot(placed, &marks)).collect();
+    // A branch without messages has no place in the graph.
+    let empty = |branch: &&Branch| branch.head.is_none();
+    let empty: Vec<_> = branches.iter().filter(empty).map(name).collect();
+    match format {
+        Format::Text | Format::Json => {
+            for line in draw(&dots) {
+                app.out.line(line)?;
             }
-        })
-        .collect();
-    for line in draw(&dots) {
-        app.out.line(line)?;
-    }
-    // A branch without messages has no place in the drawing.
-    for branch in branches.iter().filter(|branch| branch.head.is_none()) {
-        let star = if branch.active { "*" } else { "" };
-        app.out.line(format_args!("○ [{}{star}] without messages", clean(branch.name.as_str())))?;
+            for name in empty {
+                app.out.line(format_args!("○ {name} without messages"))?;
+            }
+        }
+        Format::Mermaid | Format::Dot => {
+            dots.extend(empty.iter().map(|name| Dot {
+                id: "",
+                parent: None,
+                head: format!("{name} without messages"),
+                text: String::new(),
+                marks: String::new(),
+                shown: true,
+            }));
+            let (format, text) = match format {
+                Format::Dot => ("dot", graphviz(&dots)),
+                _ => ("mermaid", mermaid(&dots)),
+            };
+            if app.out.is_json() {
+                app.out.record(&GraphTextRecord { v: 1, chat: &args.chat, format, text: &text })?;
+            } else {
+                app.out.text(&text)?;
+            }
+        }
     }
     Ok(Done::Fine)
+}
+
+fn records(app: &mut App, nodes: &[Placed], marks: &Marks<'_>) -> Result<(), Failure> {
+    for placed in nodes {
+        app.out.record(&GraphRecord {
+            v: 1,
+            id: placed.node.id.as_str(),
+            parent: placed.parent.as_ref().map(AsRef::as_ref),
+            depth: placed.depth,
+            role: role(&placed.node),
+            preview: node_preview(&placed.node),
+            created_at: time(placed.node.created_at),
+            branches: marks.branches_at(&placed.node.id),
+            checkpoints: marks.checkpoints_at(&placed.node.id),
+        })?;
+    }
+    Ok(())
+}
+
+fn dot<'a>(placed: &'a Placed, marks: &Marks<'_>) -> Dot<'a> {
+    let node = &placed.node;
+    let marks = marks.words(&node.id);
+    Dot {
+        id: node.id.as_str(),
+        parent: placed.parent.as_ref().map(AsRef::as_ref),
+        head: format!("{}  {}", short_id(&node.id), role(node)),
+        text: node_preview(node),
+        shown: !marks.is_empty() || node.kind == NodeKind::Boundary,
+        marks,
+    }
+}
+
+/// A branch as the drawing marks it.
+fn name(branch: &Branch) -> String {
+    format!("[{}{}]", clean(branch.name.as_str()), if branch.active { "*" } else { "" })
 }

@@ -1,11 +1,12 @@
 //! `verify`: checks every invariant of the store, of all users.
 
-use context_runtime::{Error, ErrorKind, Finding};
+use context_runtime::Finding;
 use serde::Serialize;
 
-use crate::app::{App, Done};
+use crate::app::{App, Done, maintenance};
 use crate::error::Failure;
 use crate::output::Style;
+use crate::progress::Progress;
 use crate::text::{clean, count};
 
 /// Check every invariant of the store.
@@ -14,7 +15,7 @@ use crate::text::{clean, count};
 Example:
   context verify --store sqlite:chats.db && echo sound
 
-Changes nothing. Exit status 1 if something is broken.")]
+Looks at the chats of all users and changes nothing. Exit status 1 if something is broken.")]
 pub(crate) struct Args {}
 
 /// JSON record of `verify`: the whole report.
@@ -29,11 +30,9 @@ struct VerifyRecord<'a> {
 
 pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store().await?;
-    let maintenance = store.maintenance().ok_or_else(|| {
-        Error::new(ErrorKind::Unsupported, "verify", "this store cannot check itself")
-            .with("store", store.info().name)
-    })?;
-    let report = maintenance.check(&app.interrupt()).await?;
+    let working = Progress::spinner(&app.out, "checking");
+    let report = maintenance(&*store, "verify")?.check(&app.interrupt()).await?;
+    working.done();
     let (chats, messages) = (report.chats, report.messages);
     if app.out.is_json() {
         app.out.record(&VerifyRecord { v: 1, chats, messages, findings: &report.findings })?;

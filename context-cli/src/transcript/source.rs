@@ -1,8 +1,10 @@
-//! What a chat was in its file: kept in the chat's metadata, and how it is written again.
+//! What a chat was in its file, kept in the chat's metadata.
 
 use context_runtime::{Json, JsonMap, Metadata};
 use serde::{Deserialize, Serialize};
 
+use super::Codec;
+use super::kept::Kept;
 use crate::error::Failure;
 
 /// How a file holds its conversations.
@@ -17,6 +19,8 @@ pub(crate) enum Form {
     Lines,
     /// One, with a message on each line.
     MessageLines,
+    /// Several, whose lines may be mixed; each line says which it belongs to.
+    MixedLines,
 }
 
 /// Where a chat came from. JSON form, version 1: the fields here.
@@ -24,7 +28,7 @@ pub(crate) enum Form {
 pub(crate) struct Source {
     v: u32,
     /// Which codec read the messages.
-    codec: String,
+    pub(crate) codec: Codec,
     /// The file's name, without folders.
     pub(crate) file: String,
     /// How the file holds its conversations.
@@ -35,10 +39,13 @@ pub(crate) struct Source {
     pub(crate) of: usize,
     /// Which key of the envelope held the messages; none for a bare list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
+    pub(super) key: Option<String>,
     /// The other keys; the one of the messages is there with null, to keep its place.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
-    envelope: JsonMap,
+    pub(super) envelope: JsonMap,
+    /// What the file holds beside the messages, each with its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) kept: Vec<Kept>,
 }
 
 impl Source {
@@ -46,23 +53,19 @@ impl Source {
     pub(crate) const KEY: &'static str = "source";
     const VERSION: u32 = 1;
 
-    pub(super) fn new(
-        file: &str,
-        form: Form,
-        index: usize,
-        of: usize,
-        envelope: Option<(&str, JsonMap)>,
-    ) -> Self {
-        let (key, mut envelope) = match envelope {
-            Some((key, envelope)) => (Some(key.to_owned()), envelope),
-            None => (None, JsonMap::default()),
-        };
+    pub(super) fn new(file: &str, codec: Codec, form: Form, (index, of): (usize, usize)) -> Self {
+        let (key, envelope, kept) = (None, JsonMap::default(), Vec::new());
+        Self { v: Self::VERSION, codec, file: file.to_owned(), form, index, of, key, envelope, kept }
+    }
+
+    /// The same, in an object whose messages are under this key.
+    pub(super) fn in_envelope(mut self, envelope: Option<(&str, JsonMap)>) -> Self {
+        let Some((key, mut envelope)) = envelope else { return self };
         for (name, value) in &mut envelope {
-            let is_list = key.as_ref() == Some(name);
-            *value = if is_list { serde_json::Value::Null.into() } else { value.compact() };
+            *value = if name == key { serde_json::Value::Null.into() } else { value.compact() };
         }
-        let (v, codec, file) = (Self::VERSION, "openai-chat".to_owned(), file.to_owned());
-        Self { v, codec, file, form, index, of, key, envelope }
+        (self.key, self.envelope) = (Some(key.to_owned()), envelope);
+        self
     }
 
     pub(crate) fn to_json(&self) -> Json {
@@ -70,60 +73,24 @@ impl Source {
     }
 
     pub(crate) fn from_json(chat: &str, json: &Json) -> Result<Self, Failure> {
-        let source: Self =
-            json.parse().map_err(|source| Failure::Source { chat: chat.to_owned(), source })?;
-        if source.v > Self::VERSION {
-            return Err(Failure::NewerSource { chat: chat.to_owned(), version: source.v });
+        let broken = |source| Failure::Source { chat: chat.to_owned(), source };
+        // A newer version may have other fields, so it is looked at first.
+        let Version { v } = json.parse().map_err(broken)?;
+        if v > Self::VERSION {
+            return Err(Failure::NewerSource { chat: chat.to_owned(), version: v });
         }
-        Ok(source)
+        json.parse().map_err(broken)
     }
 
     /// The source of a chat, if it was imported.
     pub(crate) fn of(chat: &str, metadata: &Metadata) -> Result<Option<Self>, Failure> {
         metadata.get(Self::KEY).map(|json| Self::from_json(chat, json)).transpose()
     }
-
-    /// The conversation as it stood in its file.
-    fn wrap(&self, messages: &[Json]) -> Json {
-        let Some(key) = &self.key else { return list(messages) };
-        let mut object = self.envelope.clone();
-        object.insert(key.clone(), list(messages));
-        Json::from_serialize(&object).expect("text keys and JSON values")
-    }
 }
 
-fn list(messages: &[Json]) -> Json {
-    Json::from_serialize(messages).expect("JSON values")
-}
-
-/// A conversation alone, as one value: as it stood in its file, else a list of messages.
-pub(crate) fn value(source: Option<&Source>, messages: &[Json]) -> Json {
-    source.map_or_else(|| list(messages), |source| source.wrap(messages)).compact()
-}
-
-/// A conversation alone, as text: one value, or messages on lines if that is how it came.
-pub(crate) fn single(source: Option<&Source>, messages: &[Json]) -> String {
-    match source {
-        Some(source) if source.form == Form::MessageLines => lines(messages.iter().map(Json::compact)),
-        _ => lines([value(source, messages)]),
-    }
-}
-
-/// Conversations of one file, in its form.
-pub(crate) fn file(conversations: &[(Option<&Source>, &[Json])]) -> String {
-    let values = || conversations.iter().map(|(source, messages)| value(*source, messages));
-    match conversations {
-        [(Some(source), _), ..] if source.form == Form::List => {
-            let items: Vec<_> = values().map(|value| value.to_string()).collect();
-            format!("[\n{}\n]\n", items.join(",\n"))
-        }
-        [(source, messages)] => single(*source, messages),
-        _ => lines(values()),
-    }
-}
-
-fn lines(values: impl IntoIterator<Item = Json>) -> String {
-    values.into_iter().map(|value| format!("{value}\n")).collect()
+#[derive(Deserialize)]
+struct Version {
+    v: u32,
 }
 
 #[cfg(test)]
@@ -139,9 +106,12 @@ mod tests {
 
     #[test]
     fn a_source_of_another_program_is_refused_by_kind() {
-        let source = |v: u32| json!({"v": v, "codec": "x", "file": "a", "form": "one", "index": 0, "of": 1});
-        assert!(Source::from_json("c", &source(1).into()).is_ok());
-        refused(source(2), "unsupported");
-        refused(json!({"v": 1, "form": "scroll"}), "corrupt");
+        let source = |v: u32, codec: &str| json!({"v": v, "codec": codec, "file": "a", "form": "one", "index": 0, "of": 1});
+        assert!(Source::from_json("c", &source(1, "openai-chat").into()).is_ok());
+        refused(source(2, "openai-chat"), "unsupported");
+        refused(json!({"v": 2}), "unsupported");
+        refused(source(1, "x"), "corrupt");
+        refused(json!({"v": 1}), "corrupt");
+        refused(json!("elsewhere"), "corrupt");
     }
 }

@@ -18,41 +18,94 @@ fn data(folder: &str, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-fn read(text: &str) -> Value {
-    serde_json::from_str(text).expect("JSON")
+/// The values of a file: one, or one per line.
+fn read(text: &str) -> Vec<Value> {
+    serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().expect("JSON")
+}
+
+/// The conversations of a file, if it is a list of them.
+fn list(values: &[Value]) -> Option<&Vec<Value>> {
+    match values {
+        [Value::Array(items)] => Some(items),
+        _ => None,
+    }
 }
 
 #[track_caller]
-fn come_back(folder: &str, extension: &str) -> String {
+fn come_back(folder: &str, extension: &str, look: impl Fn(&Bench, &[Value])) -> String {
     let files = data(folder, extension);
     if files.is_empty() {
         return format!("skipped: no {folder} data here (set CONTEXT_TEST_DATA)");
     }
-    let (mut chats, mut messages) = (0, 0);
+    let (mut chats, mut messages, mut branches) = (0, 0, 0);
     for file in files {
         let text = fs::read_to_string(&file).expect("data can be read");
         let bench = Bench::new();
-        bench.file("original.json", &text);
-        let imported = bench.records("import original.json");
-        chats += imported.len();
-        messages += imported.iter().filter_map(|record| record["messages"].as_u64()).sum::<u64>();
+        let name = if extension == "jsonl" { "original.jsonl" } else { "original.json" };
+        bench.file(name, &text);
+        let imported = bench.records(&format!("import {name}"));
+        let sum = |key: &str| imported.iter().filter_map(|record| record[key].as_u64()).sum::<u64>();
+        (chats, messages, branches) =
+            (chats + imported.len(), messages + sum("messages"), branches + sum("branches"));
+        assert_eq!(sum("broken"), 0);
         assert_eq!(bench.records("verify")[0]["findings"], Value::Array(Vec::new()));
         let (original, back) = (read(&text), read(&bench.ok("export --all --to source")));
         assert!(original == back, "{} did not come back", file.display());
-        if let (Value::Array(original), Some(first)) = (&original, imported.first()) {
+        if let (Some(original), Some(first)) = (list(&original), imported.first()) {
             let id = first["chat"].as_str().expect("a name");
-            assert_eq!(Some(&read(&bench.ok(&format!("export {id}")))), original.first());
+            assert_eq!(read(&bench.ok(&format!("export {id}"))).first(), original.first());
         }
+        assert!(bench.ok(&format!("import {name}")).starts_with("unchanged"));
+        look(&bench, &original);
     }
-    format!("{folder}: {chats} chats, {messages} messages came back")
+    format!("{folder}: {chats} chats, {messages} messages, {branches} branches came back")
 }
 
 #[test]
 fn airline_conversations_come_back() {
-    println!("{}", come_back("tau-bench", "json"));
+    println!("{}", come_back("tau-bench", "json", |_, _| {}));
 }
 
 #[test]
 fn coding_trajectories_come_back() {
-    println!("{}", come_back("swe-agent", "traj"));
+    println!("{}", come_back("swe-agent", "traj", |_, _| {}));
+}
+
+/// The heads of all branches, sorted.
+fn heads(bench: &Bench) -> Vec<String> {
+    let text = |branch: Value| branch["head"].as_str().map(str::to_owned);
+    let mut heads: Vec<_> = bench.records("branches original").into_iter().filter_map(text).collect();
+    heads.sort();
+    heads
+}
+
+#[test]
+fn sessions_come_back_and_each_end_is_a_branch() {
+    let look = |bench: &Bench, lines: &[Value]| {
+        let parents: Vec<_> = lines.iter().filter_map(|line| line["parentUuid"].as_str()).collect();
+        let uuids = lines.iter().filter_map(|line| line["uuid"].as_str());
+        let mut ends: Vec<_> = uuids.filter(|uuid| !parents.contains(uuid)).collect();
+        ends.sort_unstable();
+        assert_eq!(heads(bench), ends);
+    };
+    println!("{}", come_back("claude-code", "jsonl", look));
+}
+
+#[test]
+fn answer_trees_come_back_and_each_leaf_is_a_branch() {
+    let look = |bench: &Bench, file: &[Value]| {
+        let (mut waiting, mut leaves) = (vec![&file[0]["tree"]["tree"]], 0);
+        while let Some(node) = waiting.pop() {
+            let children = node["children"].as_array().expect("a list");
+            leaves += usize::from(children.is_empty());
+            waiting.extend(children);
+        }
+        let mut ends = heads(bench);
+        let branches = bench.records("branches original");
+        ends.retain(|end| !branches.iter().any(|b| b["branch"] == "source" && b["head"] == end.as_str()));
+        assert_eq!(ends.len(), leaves);
+        ends.dedup();
+        assert_eq!(ends.len(), leaves);
+    };
+    println!("{}", come_back("toolbench", "json", look));
 }

@@ -36,6 +36,7 @@ fn errors_say_what_to_do() {
             "--store nothing chats",
             "--store elsewhere.db:x chats",
             "--store sqlite:nothing.db chats",
+            "--store sqlite:notes.json chats",
         ])
     );
     assert_eq!(bench.records("chats").len(), 1);

@@ -20,7 +20,8 @@ fn every_command_has_a_record() {
     check(
         &bench,
         "import a.json",
-        json!({"v": 1, "chat": "a", "file": "a.json", "messages": 1, "status": "imported", "diagnostics": []}),
+        json!({"v": 1, "chat": "a", "file": "a.json", "messages": 1, "branches": 1, "status": "imported",
+        "broken": 0, "diagnostics": []}),
     );
     check(
         &bench,

@@ -4,5 +4,11 @@ mod data;
 mod errors;
 mod files;
 mod harness;
+#[cfg(unix)]
+mod interrupt;
 mod json;
+mod keeping;
+mod lines;
+mod lossless;
 mod operator;
+mod trees;

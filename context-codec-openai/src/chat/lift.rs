@@ -1,5 +1,6 @@
 //! From the wire to a message. Only reads; what is lost on the way is found by comparing, in `residual`.
 
+use context_core::wire::{Object, WireError, kind, list, text, truth, wrong_type};
 use context_core::{
     Diagnostic, DiagnosticCode, Json, Media, MediaSource, Message, Metadata, OpaqueBlock, Part, Reasoning,
     Role, Severity, Text, ToolCall, ToolInput, ToolResult,
@@ -7,8 +8,9 @@ use context_core::{
 
 use super::Lifted;
 use super::lower::{DETAIL, LEGACY, NAME, PROVIDER, REFUSAL, ROLE, TYPE};
-use crate::WireError;
-use crate::wire::{Object, kind, list, text, truth, wrong_type};
+
+/// The roles of the form.
+const ROLES: &str = "system, developer, user, assistant, tool, function";
 
 /// The message, without the difference to its source.
 pub(super) fn message(original: &Json) -> Result<Lifted, WireError> {
@@ -25,7 +27,7 @@ pub(super) fn message(original: &Json) -> Result<Lifted, WireError> {
         "assistant" => Message::new(Role::Assistant, reader.assistant(&object)?),
         "tool" => Message::new(Role::Tool, [reader.result(&object)?]),
         "function" => Message::new(Role::Tool, [reader.legacy_result(&object)?]),
-        _ => return Err(WireError::UnknownRole { role }),
+        _ => return Err(WireError::UnknownRole { role, known: ROLES }),
     };
     if message.role != Role::Tool
         && let Some(name) = object.text("name")?

@@ -1,12 +1,12 @@
 //! From a message to the wire. Never fails: what the form cannot hold is left out, with a diagnostic.
 
+use context_core::wire::{array, from_map, null, object, truth};
 use context_core::{
     Diagnostic, DiagnosticCode, Json, JsonMap, Media, MediaSource, Message, Metadata, Part, Role, Severity,
     ToolCall, ToolResult,
 };
 
 use super::Lowered;
-use crate::wire::{array, from_map, null, object, truth};
 
 /// Whose opaque blocks these are.
 pub(super) const PROVIDER: &str = "openai";

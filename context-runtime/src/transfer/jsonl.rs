@@ -60,8 +60,18 @@ pub struct ImportedChat {
 pub struct ImportedJsonl {
     /// The chats of the file, in order.
     pub chats: Vec<ImportedChat>,
-    /// Lines that could not be read, by number, and what did not fit together.
-    pub broken: Vec<Diagnostic>,
+    /// Lines that could not be read.
+    pub broken: Vec<BrokenLine>,
+}
+
+/// A line that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BrokenLine {
+    /// Which, from 1.
+    pub line: u64,
+    /// What is wrong with it; the path says which line.
+    pub diagnostic: Diagnostic,
 }
 
 /// Writes chats as JSON Lines. `progress` is told how many messages are written so far. Asks `cancel` between pieces.
@@ -90,6 +100,29 @@ pub async fn export_jsonl(
     }
     out.flush().map_err(|error| unavailable(OPERATION, "cannot write", error))?;
     Ok(exported)
+}
+
+/// Whether a line begins a file of this form.
+pub fn is_jsonl(first_line: &[u8]) -> bool {
+    matches!(line::read(first_line, &UserId::from("")), Ok(ChatRecord::Chat(_)) | Err(LineError::Newer(_)))
+}
+
+/// Reads JSON Lines without keeping them: the first line that is broken is the error. What only shows when the
+/// lines come together (a parent that is missing), [`import_jsonl`] finds.
+pub fn check_jsonl(input: &mut (dyn BufRead + Send), cancel: &CancelSignal) -> Result<()> {
+    let (mut line, mut number, user) = (Vec::new(), 0u64, UserId::from(""));
+    while read_line(input, &mut line)? {
+        cancel.check(OPERATION)?;
+        number += 1;
+        if !line.trim_ascii().is_empty() {
+            line::read(&line, &user).map_err(|error| broken_line(number, &error.to_string()))?;
+        }
+    }
+    Ok(())
+}
+
+fn broken_line(number: u64, text: &str) -> Error {
+    Error::invalid(OPERATION, format!("a line is broken: {text}")).with("line", number)
 }
 
 /// Reads chats from JSON Lines into a store. Broken lines are reported and the good ones kept; with
@@ -202,13 +235,14 @@ impl<'a> Import<'a> {
             }
         };
         self.open = None;
-        let notes = written.as_ref().map(|written| written.diagnostics.clone()).unwrap_or_default();
+        let first = written.as_ref().and_then(|written| written.diagnostics.first()).cloned();
         self.imported.chats.push(ImportedChat { chat, written });
-        if let (true, Some(note)) = (self.options.strict, notes.first()) {
-            return Err(Error::invalid(OPERATION, note.message.clone()).with("at", &note.path));
+        match first {
+            Some(note) if self.options.strict => {
+                Err(Error::invalid(OPERATION, note.message).with("at", note.path))
+            }
+            _ => Ok(()),
         }
-        self.imported.broken.extend(notes);
-        Ok(())
     }
 
     fn broken(&mut self, number: u64, error: &LineError) -> Result<()> {
@@ -217,11 +251,11 @@ impl<'a> Import<'a> {
 
     fn broken_text(&mut self, number: u64, text: &str) -> Result<()> {
         if self.options.strict {
-            return Err(Error::invalid(OPERATION, format!("a line is broken: {text}")).with("line", number));
+            return Err(broken_line(number, text));
         }
         let path = format!("line {number}");
-        let note = Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Warning, path, text);
-        self.imported.broken.push(note);
+        let diagnostic = Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Warning, path, text);
+        self.imported.broken.push(BrokenLine { line: number, diagnostic });
         Ok(())
     }
 

@@ -20,7 +20,7 @@ pub(super) const VERSION: u32 = 1;
 /// Why a line is no piece of a chat.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
-    #[error("it is not JSON: {0}")]
+    #[error("{}", .0.to_string().split(" at line ").next().unwrap_or_default())]
     Json(#[from] serde_json::Error),
     #[error("its type is not known to this version")]
     Type,
@@ -255,6 +255,7 @@ pub(super) fn write(record: &ChatRecord) -> Result<Vec<u8>, serde_json::Error> {
 
 /// Reads a line. The chat it speaks of becomes one of `user`.
 pub(super) fn read(line: &[u8], user: &UserId) -> Result<ChatRecord, LineError> {
+    let line = line.trim_ascii();
     let Tag { tag } = serde_json::from_slice(line)?;
     Ok(match tag.as_str() {
         "chat" => {

@@ -16,4 +16,5 @@ mod lost_replies;
 mod retention;
 mod transfer;
 mod travel;
+mod trees;
 mod turns;

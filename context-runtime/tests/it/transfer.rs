@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use context_runtime::transfer::{ImportJsonl, ImportedJsonl, copy_chat, export_jsonl, import_jsonl};
+use context_runtime::transfer::{
+    ImportJsonl, ImportedJsonl, check_jsonl, copy_chat, export_jsonl, import_jsonl, is_jsonl,
+};
 use context_runtime::{
     CancelSource, ChatRef, Commit, CommitOutcome, Encoded, ErrorKind, ForkName, HistoryStore, Message,
     MessageId, Metadata, NewChat, Node, NodeKind, Part, Result, Role, Store, StoredFragment, Target,
@@ -192,6 +194,39 @@ async fn content(store: &dyn Store, name: &str) -> String {
     export(store, &[name]).await.replacen(&format!("{name:?}"), "_", 1)
 }
 
+/// The lines, messages sorted: in which order they come, parents first, is the store's own affair.
+#[cfg(feature = "sqlite")]
+fn in_order(text: &str) -> (Vec<&str>, Vec<&str>) {
+    let (mut messages, others): (Vec<_>, Vec<_>) =
+        text.lines().partition(|line| line.starts_with("{\"type\":\"message\""));
+    messages.sort_unstable();
+    (others, messages)
+}
+
+#[cfg(feature = "sqlite")]
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// The same chat comes out of each store, whichever it was made in.
+    #[test]
+    fn stores_of_different_kinds_hold_the_same_chat(steps in steps()) {
+        Runtime::new().unwrap().block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let url = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
+            let sqlite = context_runtime::open(&url("made.db")).await.unwrap();
+            make(&*sqlite, "c", steps).await;
+            let text = export(&*sqlite, &["c"]).await;
+            let (memory, other) = (store().await, context_runtime::open(&url("other.db")).await.unwrap());
+            for target in [&memory, &other] {
+                let imported = import(&**target, &text, &ImportJsonl { strict: true, ..lenient() }).await.unwrap();
+                assert_eq!(imported.broken, []);
+                assert_eq!(in_order(&export(&**target, &["c"]).await), in_order(&text));
+                sound(&**target).await;
+            }
+        });
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
@@ -203,6 +238,9 @@ proptest! {
             let text = export(&*store, &["c"]).await;
             let imported = import(&*other, &text, &ImportJsonl { strict: true, ..lenient() }).await.unwrap();
             assert_eq!(imported.broken, []);
+            let cancel = CancelSource::new().signal();
+            check_jsonl(&mut text.as_bytes(), &cancel).unwrap();
+            assert!(is_jsonl(text.lines().next().unwrap().as_bytes()));
             assert_eq!(export(&*other, &["c"]).await, text);
             sound(&*other).await;
             let cancel = CancelSource::new().signal();
@@ -230,6 +268,8 @@ proptest! {
                 lines[line] = format!("{}?", &lines[line][..at]);
             }
             let text = lines.join("\n");
+            let cancel = CancelSource::new().signal();
+            assert_eq!(check_jsonl(&mut text.as_bytes(), &cancel).unwrap_err().kind(), ErrorKind::Invalid);
             let strict = import(&*other, &text, &ImportJsonl { strict: true, ..lenient() }).await;
             assert_eq!(strict.unwrap_err().kind(), ErrorKind::Invalid);
             assert_eq!(other.history().chat(&chat("c")).await.unwrap(), None, "nothing is kept");

@@ -6,5 +6,6 @@ mod backup;
 mod lab;
 mod pieces;
 mod random;
+mod scale;
 mod traces;
 mod upgrade;

@@ -1,24 +1,30 @@
-//! Reading and building JSON objects whose values stay as they were written.
+//! For authors of codecs: reading and building JSON objects whose values stay as they were written, and
+//! telling whether a message still fits its source.
 //!
 //! Values are read one level at a time and never through a tree: numbers keep their digits, and a hostile depth
-//! costs nothing because nobody walks it.
+//! costs nothing because nobody walks it. What a provider's keys mean is not here; each codec knows its own.
+
+mod error;
 
 use std::fmt;
 
-use context_core::{Json, JsonMap};
+pub use error::WireError;
 use serde::de::{Deserializer, Visitor};
 use serde_json::Value;
 
-use crate::WireError;
+use crate::{Diagnostic, DiagnosticCode, Json, JsonMap, Message, Severity};
 
 /// An object and where it stands.
-pub(crate) struct Object {
-    pub(crate) map: JsonMap,
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// Its entries.
+    pub map: JsonMap,
     path: String,
 }
 
 impl Object {
-    pub(crate) fn read(json: &Json, path: &str) -> Result<Self, WireError> {
+    /// Reads the object that stands at `path`.
+    pub fn read(json: &Json, path: &str) -> Result<Self, WireError> {
         if kind(json) != "an object" {
             return Err(wrong_type(json, path, "an object"));
         }
@@ -27,43 +33,44 @@ impl Object {
     }
 
     /// Where a key of this object stands.
-    pub(crate) fn at(&self, key: &str) -> String {
+    pub fn at(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     /// A value that is there and not null.
-    pub(crate) fn get(&self, key: &str) -> Option<&Json> {
+    pub fn get(&self, key: &str) -> Option<&Json> {
         self.map.get(key).filter(|json| json.as_str() != "null")
     }
 
     /// A text, if there is one.
-    pub(crate) fn text(&self, key: &str) -> Result<Option<String>, WireError> {
+    pub fn text(&self, key: &str) -> Result<Option<String>, WireError> {
         let read = |json| text(json).ok_or_else(|| wrong_type(json, &self.at(key), "a string"));
         self.get(key).map(read).transpose()
     }
 
     /// A text that must be there.
-    pub(crate) fn need_text(&self, key: &str) -> Result<String, WireError> {
+    pub fn need_text(&self, key: &str) -> Result<String, WireError> {
         self.text(key)?.ok_or_else(|| WireError::Missing { path: self.at(key) })
     }
 
     /// An object that must be there.
-    pub(crate) fn need_object(&self, key: &str) -> Result<Object, WireError> {
+    pub fn need_object(&self, key: &str) -> Result<Object, WireError> {
         let path = self.at(key);
         let json = self.get(key).ok_or_else(|| WireError::Missing { path: path.clone() })?;
         Object::read(json, &path)
     }
 }
 
-/// The items of a list.
-pub(crate) fn list(json: &Json, path: &str) -> Result<Vec<Json>, WireError> {
+/// The items of the list that stands at `path`.
+pub fn list(json: &Json, path: &str) -> Result<Vec<Json>, WireError> {
     if kind(json) != "a list" {
         return Err(wrong_type(json, path, "a list"));
     }
     json.parse().map_err(|source| unreadable(path, source))
 }
 
-pub(crate) fn wrong_type(json: &Json, path: &str, expected: &'static str) -> WireError {
+/// The error of a value of another type than the form allows.
+pub fn wrong_type(json: &Json, path: &str, expected: &'static str) -> WireError {
     WireError::WrongType { path: path.to_owned(), expected, found: kind(json) }
 }
 
@@ -72,7 +79,7 @@ fn unreadable(path: &str, source: serde_json::Error) -> WireError {
 }
 
 /// What a value is, for people.
-pub(crate) fn kind(json: &Json) -> &'static str {
+pub fn kind(json: &Json) -> &'static str {
     match json.as_str().trim_start().as_bytes().first() {
         Some(b'{') => "an object",
         Some(b'[') => "a list",
@@ -84,7 +91,7 @@ pub(crate) fn kind(json: &Json) -> &'static str {
 }
 
 /// The text of a string. Half a surrogate pair, which JSON can write and text cannot hold, becomes U+FFFD.
-pub(crate) fn text(json: &Json) -> Option<String> {
+pub fn text(json: &Json) -> Option<String> {
     if kind(json) != "a string" {
         return None;
     }
@@ -109,23 +116,39 @@ impl Visitor<'_> for Lossy {
 }
 
 /// An object of these entries, in this order.
-pub(crate) fn object<'a>(entries: impl IntoIterator<Item = (&'a str, Json)>) -> Json {
+pub fn object<'a>(entries: impl IntoIterator<Item = (&'a str, Json)>) -> Json {
     let map: JsonMap = entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     from_map(&map)
 }
 
-pub(crate) fn from_map(map: &JsonMap) -> Json {
+/// The object of a map.
+pub fn from_map(map: &JsonMap) -> Json {
     Json::from_serialize(map).expect("text keys and JSON values")
 }
 
-pub(crate) fn array(items: &[Json]) -> Json {
+/// A list of these items.
+pub fn array(items: &[Json]) -> Json {
     Json::from_serialize(items).expect("JSON values")
 }
 
-pub(crate) fn null() -> Json {
+/// Null.
+pub fn null() -> Json {
     Value::Null.into()
 }
 
-pub(crate) fn truth() -> Json {
+/// True.
+pub fn truth() -> Json {
     Value::Bool(true).into()
+}
+
+/// Whether two messages have the same role and parts: whether what was kept about the source of the one still
+/// fits the other.
+pub fn says_the_same(a: &Message, b: &Message) -> bool {
+    a.role == b.role && a.parts == b.parts
+}
+
+/// What to say if a message no longer fits what is kept about its source under `key`: it was written without.
+pub fn outdated(key: &str) -> Diagnostic {
+    let said = "changed since it was read: written without what only its source said";
+    Diagnostic::new(DiagnosticCode::Unrepresentable, Severity::Info, key, said)
 }

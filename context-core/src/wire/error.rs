@@ -1,6 +1,6 @@
 //! Why a wire form could not be read.
 
-use context_core::{Error, ErrorKind};
+use crate::{Error, ErrorKind};
 
 /// Why a wire form could not be read. `path` says where in the message, such as `tool_calls[0].function`; it
 /// is empty for the message itself.
@@ -24,10 +24,12 @@ pub enum WireError {
         path: String,
     },
     /// A role the form does not have.
-    #[error("role {role:?} is none of system, developer, user, assistant, tool, function")]
+    #[error("role {role:?} is none of {known}")]
     UnknownRole {
         /// The role.
         role: String,
+        /// The roles there are.
+        known: &'static str,
     },
     /// An object or list whose keys or items cannot be read, such as a key that is no Unicode text.
     #[error("{} cannot be read", place(.path))]
@@ -55,6 +57,6 @@ impl WireError {
 
 impl From<WireError> for Error {
     fn from(error: WireError) -> Self {
-        Error::new(ErrorKind::Invalid, "openai", error.to_string()).with_source(error)
+        Error::new(ErrorKind::Invalid, "lift", error.to_string()).with_source(error)
     }
 }

@@ -1,0 +1,60 @@
+//! `backup`: one consistent state of the whole store in a new file.
+
+use std::path::PathBuf;
+
+use bytesize::ByteSize;
+use context_runtime::Error;
+use serde::Serialize;
+
+use crate::app::{App, Done, maintenance};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::progress::Progress;
+use crate::text::clean;
+
+/// Write the whole store to a new file.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context backup chats-monday.db
+  context verify --store sqlite:chats-monday.db
+
+The file holds one consistent state of all users' chats, also while others write, and is a store
+itself. It must not exist.")]
+pub(crate) struct Args {
+    /// The new file
+    file: PathBuf,
+}
+
+/// JSON record of `backup`: the new file.
+#[derive(Serialize)]
+struct BackupRecord {
+    v: u32,
+    file: String,
+    bytes: u64,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let file = args.file.display().to_string();
+    if args.file.symlink_metadata().is_ok() {
+        return Err(Failure::Exists { file });
+    }
+    let working = Progress::spinner(&app.out, "writing the backup");
+    let work = maintenance(&*store, "backup")?.backup(&args.file);
+    app.unless_interrupted("backup", work).await?;
+    working.done();
+    let bytes = std::fs::metadata(&args.file).map_err(|error| {
+        Error::new(context_runtime::ErrorKind::Unavailable, "backup", "the new file cannot be looked at")
+            .with("file", &file)
+            .with_source(error)
+    })?;
+    let bytes = bytes.len();
+    if app.out.is_json() {
+        app.out.record(&BackupRecord { v: 1, file, bytes })?;
+    } else {
+        let done = app.out.paint(Style::Green, "wrote").to_string();
+        app.out.line(format_args!("{done} {}, {}", clean(&file), ByteSize(bytes)))?;
+    }
+    Ok(Done::Fine)
+}

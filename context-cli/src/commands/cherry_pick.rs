@@ -1,0 +1,83 @@
+//! `cherry-pick`: copies messages to the end of another branch.
+
+use context_runtime::{BranchName, Diagnostic};
+use serde::Serialize;
+
+use super::{engine, find_message};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count, short_id};
+
+/// Copy messages to the end of another branch.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context cherry-pick support-7 m4 --onto main-v2
+  context cherry-pick support-7 m4 m5 --onto main-v2    a call and its result, in this order
+
+The copies have ids of their own; the messages themselves stay where they are. A call that goes
+without its result, or a result without its call, is copied too, and said.")]
+pub(crate) struct Args {
+    /// The chat
+    chat: String,
+    /// The messages, in the order they are to have
+    #[arg(required = true, value_name = "MESSAGE")]
+    messages: Vec<String>,
+    /// The branch that gets them
+    #[arg(long, value_name = "BRANCH")]
+    onto: String,
+}
+
+/// JSON record of `cherry-pick`: everything at once.
+#[derive(Serialize)]
+struct CherryPickRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    /// The branch that got them.
+    branch: &'a str,
+    /// Its newest message now.
+    head: Option<&'a str>,
+    copies: Vec<CopyRecord<'a>>,
+    /// Calls without their results, and results without their calls.
+    diagnostics: &'a [Diagnostic],
+}
+
+/// A message of a [`CherryPickRecord`].
+#[derive(Serialize)]
+struct CopyRecord<'a> {
+    message: &'a str,
+    copy: &'a str,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let mut messages = Vec::with_capacity(args.messages.len());
+    for text in &args.messages {
+        messages.push(find_message(store.history(), &app.chat(&args.chat), text).await?.node.id.clone());
+    }
+    let mut engine = engine(app, store, &args.chat).await?;
+    let picked = engine.cherry_pick(&messages, BranchName::from(args.onto)).await?;
+    if app.out.is_json() {
+        let copies = picked.copies.iter();
+        app.out.record(&CherryPickRecord {
+            v: 1,
+            chat: &args.chat,
+            branch: picked.branch.as_str(),
+            head: picked.head.as_ref().map(AsRef::as_ref),
+            copies: copies
+                .map(|(message, copy)| CopyRecord { message: message.as_str(), copy: copy.as_str() })
+                .collect(),
+            diagnostics: &picked.diagnostics,
+        })?;
+        return Ok(Done::Fine);
+    }
+    app.out.diagnostics(&args.chat, &picked.diagnostics);
+    let branch = app.out.paint(Style::Bold, clean(picked.branch.as_str())).to_string();
+    let copied = count(picked.copies.len(), "message");
+    app.out.line(format_args!("{}: copied {copied} onto {branch}", clean(&args.chat)))?;
+    for (message, copy) in &picked.copies {
+        app.out.line(format_args!("  {} is {} there", short_id(message), short_id(copy)))?;
+    }
+    Ok(Done::Fine)
+}

@@ -1,0 +1,110 @@
+//! `diff`: where two branches part, and what each has since.
+
+use context_runtime::{BranchName, Chain, Node};
+use serde::Serialize;
+
+use super::engine;
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count, node_preview, role, short_id, time};
+
+/// Show where two branches part, and what each has since.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context diff support-7 main main-v2
+  context diff support-7 main main-v2 --json | jq .at
+
+Branches are compared by their messages' places in the graph, not by their words.")]
+pub(crate) struct Args {
+    /// The chat
+    chat: String,
+    /// A branch
+    left: String,
+    /// Another one
+    right: String,
+}
+
+/// JSON record of `diff`: everything at once.
+#[derive(Serialize)]
+struct DiffRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    /// How many messages the branches share, from the root on.
+    common: usize,
+    /// The last message they share.
+    at: Option<&'a str>,
+    left: Side<'a>,
+    right: Side<'a>,
+}
+
+/// A branch of a [`DiffRecord`].
+#[derive(Serialize)]
+struct Side<'a> {
+    branch: &'a str,
+    /// What only this branch has.
+    messages: Vec<SideMessage<'a>>,
+}
+
+/// A message of a [`Side`].
+#[derive(Serialize)]
+struct SideMessage<'a> {
+    id: &'a str,
+    role: &'static str,
+    preview: String,
+    created_at: String,
+}
+
+impl<'a> Side<'a> {
+    fn new(branch: &'a str, chain: &'a Chain) -> Self {
+        let message = |node: &'a std::sync::Arc<Node>| SideMessage {
+            id: node.id.as_str(),
+            role: role(node),
+            preview: node_preview(node),
+            created_at: time(node.created_at),
+        };
+        Self { branch, messages: chain.iter().map(message).collect() }
+    }
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let (left, right) = (BranchName::from(args.left.as_str()), BranchName::from(args.right.as_str()));
+    let diff = engine(app, store, &args.chat).await?.diff(&left, &right).await?;
+    if app.out.is_json() {
+        app.out.record(&DiffRecord {
+            v: 1,
+            chat: &args.chat,
+            common: diff.common,
+            at: diff.at.as_ref().map(AsRef::as_ref),
+            left: Side::new(&args.left, &diff.left),
+            right: Side::new(&args.right, &diff.right),
+        })?;
+        return Ok(Done::Fine);
+    }
+    let share = match &diff.at {
+        None => "share no message".to_owned(),
+        Some(at) => format!("share {}, up to {}", count(diff.common, "message"), short_id(at)),
+    };
+    app.out.line(format_args!("{} and {} {share}", clean(&args.left), clean(&args.right)))?;
+    let width =
+        diff.left.iter().chain(diff.right.iter()).map(|node| short_id(&node.id).chars().count()).max();
+    for (branch, chain) in [(&args.left, &diff.left), (&args.right, &diff.right)] {
+        side(app, branch, chain, width.unwrap_or(0))?;
+    }
+    Ok(Done::Fine)
+}
+
+fn side(app: &mut App, branch: &str, chain: &Chain, width: usize) -> Result<(), Failure> {
+    let name = app.out.paint(Style::Bold, clean(branch)).to_string();
+    if chain.is_empty() {
+        return app.out.line(format_args!("{name} has nothing else"));
+    }
+    app.out.line(format_args!("{name} has {} more:", count(chain.len(), "message")))?;
+    for node in chain.iter() {
+        let id = app.out.paint(Style::Yellow, format!("{:width$}", short_id(&node.id))).to_string();
+        app.out.line(format!("  {id}  {:9}  {}", role(node), node_preview(node)).trim_end())?;
+    }
+    Ok(())
+}

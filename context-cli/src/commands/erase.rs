@@ -1,0 +1,94 @@
+//! `erase`: everything of a user goes, and what is left is counted.
+
+use context_runtime::{ChatQuery, HistoryStore, UserId, limits};
+use serde::Serialize;
+
+use crate::app::{App, Done, maintenance};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::progress::Progress;
+use crate::text::{clean, count};
+
+/// Erase everything of a user.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context erase ada                          asks first
+  context erase ada --yes --json             in a script; the record is the proof
+
+All chats of the user go, with every trace the store can clear in its files: free pages, logs,
+indexes. Then the whole store is searched for the user's records, and how many remain is said:
+exit status 1 if it is not 0, because somebody wrote meanwhile. If it is interrupted, what was
+erased until then stays erased; run it again.")]
+pub(crate) struct Args {
+    /// The user
+    #[arg(value_name = "USER")]
+    name: String,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+/// JSON record of `erase`: the proof.
+#[derive(Serialize)]
+struct EraseRecord<'a> {
+    v: u32,
+    /// Whose chats they were.
+    user: &'a str,
+    /// Chats that were erased.
+    chats: u64,
+    /// Messages that were erased, on all branches.
+    messages: u64,
+    /// Records of this user that were found afterwards.
+    remaining: u64,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let maintenance = maintenance(&*store, "erase_user")?;
+    let user = UserId::from(args.name.as_str());
+    if !args.yes {
+        let (chats, messages) = holdings(store.history(), &user).await?;
+        let [chats, messages] = [count(chats, "chat"), count(messages, "message")];
+        app.confirm(&format!("erase all of user {}, {chats} with {messages}", clean(&args.name)))?;
+    }
+    let working = Progress::spinner(&app.out, "erasing");
+    let erased = maintenance.erase_user(&user, &app.interrupt()).await?;
+    working.done();
+    if app.out.is_json() {
+        app.out.record(&EraseRecord {
+            v: 1,
+            user: &args.name,
+            chats: erased.chats,
+            messages: erased.messages,
+            remaining: erased.remaining,
+        })?;
+    } else {
+        let done = app.out.paint(Style::Green, "erased").to_string();
+        let [chats, messages] = [(erased.chats, "chat"), (erased.messages, "message")]
+            .map(|(n, what)| count(usize::try_from(n).unwrap_or(usize::MAX), what));
+        let style = if erased.remaining == 0 { Style::Green } else { Style::Red };
+        let remaining = app.out.paint(style, erased.remaining).to_string();
+        let user = clean(&args.name);
+        app.out.line(format_args!("{done} user {user}: {chats}, {messages}; remaining: {remaining}"))?;
+        if erased.remaining > 0 {
+            app.out.note("somebody wrote for this user meanwhile; erase again");
+        }
+    }
+    Ok(if erased.remaining == 0 { Done::Fine } else { Done::Found })
+}
+
+/// How many chats and messages a user has.
+async fn holdings(history: &dyn HistoryStore, user: &UserId) -> Result<(usize, usize), Failure> {
+    let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
+    let (mut chats, mut messages) = (0, 0);
+    loop {
+        let page = history.list_chats(&query).await?;
+        chats += page.items.len();
+        messages += page.items.iter().map(|chat| chat.messages as usize).sum::<usize>();
+        query.after = page.next;
+        if query.after.is_none() {
+            return Ok((chats, messages));
+        }
+    }
+}

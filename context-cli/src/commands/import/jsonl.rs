@@ -1,0 +1,106 @@
+//! Files in the library's own form, which are read line by line and not as a whole.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use context_runtime::transfer::{self, BrokenLine, ImportJsonl};
+use context_runtime::{CancelSignal, Store};
+
+use super::report::{Report, Told};
+use super::{Args, FileName};
+use crate::app::App;
+use crate::error::Failure;
+use crate::progress::Progress;
+use crate::transcript::{Broken, Wire};
+
+/// The longest first line that is looked at to find out what a file is, in bytes: that of a chat with the largest
+/// metadata is shorter.
+const FIRST_LINE: u64 = 4 << 20;
+
+/// Whether a file is of this form. Standard input is only if it is said to be: it cannot be read twice.
+pub(super) fn is_own(args: &Args, path: &Path) -> Result<bool, Failure> {
+    if args.from != Wire::Auto || is_stdin(path) {
+        return Ok(args.from == Wire::Jsonl);
+    }
+    let mut line = Vec::new();
+    let mut file = open(path)?;
+    loop {
+        line.clear();
+        let read = file.by_ref().take(FIRST_LINE).read_until(b'\n', &mut line);
+        if read.map_err(|source| failed(path, source))? == 0 {
+            return Ok(false);
+        }
+        if !line.trim_ascii().is_empty() {
+            return Ok(transfer::is_jsonl(&line));
+        }
+    }
+}
+
+/// Reads a file without importing it; the first line that is broken is the error.
+pub(super) fn check(path: &Path, interrupt: &CancelSignal) -> Result<(), Failure> {
+    if is_stdin(path) {
+        return Ok(());
+    }
+    let checked = transfer::check_jsonl(&mut open(path)?, interrupt);
+    Ok(checked.map_err(|error| error.with("file", path.display()))?)
+}
+
+/// Imports a file.
+pub(super) async fn write(
+    app: &mut App,
+    store: &dyn Store,
+    args: &Args,
+    path: &Path,
+    interrupt: &CancelSignal,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let mut options = ImportJsonl::new(app.user.clone());
+    options.chat = args.chat.clone().map(Into::into);
+    options.strict = args.strict;
+    let input = FileName::of(path);
+    let working = Progress::spinner(&app.out, format!("importing {}", input.shown));
+    let mut shown = 0;
+    let mut progress = |messages: u64| {
+        working.advance(usize::try_from(messages - shown).unwrap_or(0));
+        shown = messages;
+    };
+    let imported = transfer::import_jsonl(store, &mut *open(path)?, &options, interrupt, &mut progress).await;
+    let imported = imported.map_err(|error| error.with("file", &input.shown))?;
+    working.done();
+    let broken = |broken: BrokenLine| {
+        let line = usize::try_from(broken.line).unwrap_or(usize::MAX);
+        let (file, problem) = (input.shown.clone(), broken.diagnostic.message);
+        Broken { line, failure: Failure::Line { file, line, problem } }
+    };
+    let broken: Vec<_> = imported.broken.into_iter().map(broken).collect();
+    let mut lines = broken.len();
+    report.file(app, &input, broken)?;
+    for chat in &imported.chats {
+        let written = chat.written.clone().unwrap_or_default();
+        let told = Told {
+            chat: chat.chat.chat.as_str(),
+            messages: usize::try_from(written.messages).unwrap_or(usize::MAX),
+            branches: usize::try_from(written.branches).unwrap_or(usize::MAX),
+            diagnostics: &written.diagnostics,
+        };
+        report.chat(app, &input, &told, chat.written.is_some(), std::mem::take(&mut lines))?;
+    }
+    Ok(())
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, Failure> {
+    if is_stdin(path) {
+        return Ok(Box::new(BufReader::new(io::stdin())));
+    }
+    let file = File::open(path).map_err(|source| failed(path, source))?;
+    Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
+}
+
+fn failed(path: &Path, source: io::Error) -> Failure {
+    Failure::Read { file: path.display().to_string(), source }
+}

@@ -1,0 +1,183 @@
+//! What an import says: records as it goes, or one line for people at the end.
+
+use context_runtime::Diagnostic;
+use serde::Serialize;
+
+use super::FileName;
+use crate::app::App;
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count};
+use crate::transcript::Broken;
+
+/// How many diagnostics of a chat people are shown.
+const SHOWN: usize = 5;
+
+/// JSON record of `import`: what became of one conversation.
+#[derive(Serialize)]
+struct ImportRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    file: &'a str,
+    messages: usize,
+    branches: usize,
+    /// `imported`, or `unchanged` if it was stored already.
+    status: &'static str,
+    /// How many lines of the file could not be read; told once, with its first conversation.
+    broken: usize,
+    /// What was kept without being understood.
+    diagnostics: &'a [Diagnostic],
+}
+
+/// JSON record of `import --broken`: a line that could not be read.
+#[derive(Serialize)]
+struct BrokenRecord<'a> {
+    v: u32,
+    file: &'a str,
+    line: usize,
+    problem: String,
+}
+
+/// A chat that was written, or was there.
+pub(super) struct Told<'a> {
+    pub(super) chat: &'a str,
+    pub(super) messages: usize,
+    pub(super) branches: usize,
+    pub(super) diagnostics: &'a [Diagnostic],
+}
+
+/// What was done so far.
+pub(super) struct Report {
+    list_broken: bool,
+    imported: usize,
+    unchanged: usize,
+    messages: usize,
+    branches: usize,
+    broken: Vec<(String, Broken)>,
+    files: Vec<String>,
+    chats: Vec<String>,
+}
+
+impl Report {
+    pub(super) fn new(list_broken: bool) -> Self {
+        Self {
+            list_broken,
+            imported: 0,
+            unchanged: 0,
+            messages: 0,
+            branches: 0,
+            broken: Vec::new(),
+            files: Vec::new(),
+            chats: Vec::new(),
+        }
+    }
+
+    /// The chats that were imported or stored before.
+    pub(super) fn chats(&self) -> impl Iterator<Item = &str> {
+        self.chats.iter().map(String::as_str)
+    }
+
+    /// A file is about to be written, without these lines.
+    pub(super) fn file(
+        &mut self,
+        app: &mut App,
+        input: &FileName,
+        broken: Vec<Broken>,
+    ) -> Result<(), Failure> {
+        if let Some(first) = broken.first().filter(|_| !self.list_broken) {
+            let (file, lines) = (clean(&input.shown), count(broken.len(), "broken line"));
+            let (line, problem) = (first.line, first.failure.problem());
+            let first = if broken.len() == 1 { "it is" } else { "the first is" };
+            app.out.note(format_args!("{file}: {lines} left out; {first} line {line}: {}", clean(&problem)));
+        }
+        if app.out.is_json() && self.list_broken {
+            for Broken { line, failure } in &broken {
+                let problem = failure.problem();
+                app.out.record(&BrokenRecord { v: 1, file: &input.name, line: *line, problem })?;
+            }
+        }
+        self.broken.extend(broken.into_iter().map(|broken| (input.shown.clone(), broken)));
+        self.files.push(input.shown.clone());
+        Ok(())
+    }
+
+    /// A chat was written, or was there. `broken` lines of the file are told with it.
+    pub(super) fn chat(
+        &mut self,
+        app: &mut App,
+        input: &FileName,
+        told: &Told<'_>,
+        is_new: bool,
+        broken: usize,
+    ) -> Result<(), Failure> {
+        let &Told { chat, messages, branches, diagnostics } = told;
+        app.out.diagnostics(chat, diagnostics.get(..SHOWN).unwrap_or(diagnostics));
+        if diagnostics.len() > SHOWN {
+            app.out.note(format_args!(
+                "{}: and {} more; --json shows all",
+                clean(chat),
+                diagnostics.len() - SHOWN
+            ));
+        }
+        if is_new {
+            self.imported += 1;
+            self.messages += messages;
+            self.branches += branches;
+        } else {
+            self.unchanged += 1;
+        }
+        self.chats.push(chat.to_owned());
+        if !app.out.is_json() {
+            return Ok(());
+        }
+        app.out.record(&ImportRecord {
+            v: 1,
+            chat,
+            file: &input.name,
+            messages,
+            branches,
+            status: if is_new { "imported" } else { "unchanged" },
+            broken,
+            diagnostics,
+        })
+    }
+
+    /// The end, for people.
+    pub(super) fn print(&self, app: &mut App) -> Result<(), Failure> {
+        if app.out.is_json() || self.chats.is_empty() {
+            return Ok(());
+        }
+        let mut facts = Vec::new();
+        if self.imported == 0 {
+            let files = match self.files.as_slice() {
+                [file] => clean(file).into_owned(),
+                files => count(files.len(), "file"),
+            };
+            facts.push(format!("unchanged: {} of {files} stored before", count(self.unchanged, "chat")));
+        } else {
+            let done = app.out.paint(Style::Green, "imported").to_string();
+            facts.push(format!("{done} {}", count(self.imported, "chat")));
+            facts.push(count(self.messages, "message"));
+            facts.push(count(self.branches, "branch"));
+            if self.unchanged > 0 {
+                facts.push(format!("{} stored before", count(self.unchanged, "chat")));
+            }
+        }
+        if !self.broken.is_empty() {
+            let show = if self.list_broken { "" } else { " (show: --broken)" };
+            facts.push(format!("{}{show}", count(self.broken.len(), "broken line")));
+        }
+        app.out.line(facts.join(" · "))?;
+        let names = match self.chats.as_slice() {
+            [] => String::new(),
+            [only] => only.clone(),
+            [first, .., last] => format!("{first} … {last}"),
+        };
+        app.out.line(format_args!("  {}", clean(&names)))?;
+        for (file, Broken { line, failure }) in self.broken.iter().filter(|_| self.list_broken) {
+            let problem = failure.problem();
+            app.out.line(format_args!("  {} line {line}: {}", clean(file), clean(&problem)))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! `retain`: old chats and branches go, by rules that are said on the command line.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use context_runtime::{Removal, RemovalReason, Retention};
+use serde::Serialize;
+
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::progress::Progress;
+use crate::text::{clean, count, parse_duration, short_time, time};
+
+/// Remove chats and branches that are old or too many.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context retain --older-than 90d --dry-run  what would go, and why
+  context retain --keep 500 --max-bytes 10GB
+  context retain --branches-older-than 30d
+
+Times are such as 36h, 90d or 2w; sizes such as 500MB or 10GiB. The chat that was written to last
+always stays, and so does every branch in use: the active one of a chat that stays, one a checkpoint
+stands on, and whatever is written to in the meantime. Chats of the user alone (--user).")]
+#[command(group = clap::ArgGroup::new("rule").required(true).multiple(true))]
+pub(crate) struct Args {
+    /// Chats nobody wrote to for longer go
+    #[arg(long, value_name = "TIME", group = "rule")]
+    older_than: Option<Given<Duration>>,
+    /// So many chats stay, those written to last
+    #[arg(long, value_name = "N", group = "rule")]
+    keep: Option<usize>,
+    /// Chats stay as long as they take at most this together, those written to last first
+    #[arg(long, value_name = "SIZE", group = "rule")]
+    max_bytes: Option<Given<ByteSize>>,
+    /// In chats that stay, branches whose newest message is older go
+    #[arg(long, value_name = "TIME", group = "rule")]
+    branches_older_than: Option<Given<Duration>>,
+    /// Only say what would go
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// A value, and how it was written.
+#[derive(Clone, Debug)]
+struct Given<T> {
+    value: T,
+    text: String,
+}
+
+impl FromStr for Given<Duration> {
+    type Err = crate::text::NotATime;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self { value: parse_duration(text)?, text: text.to_owned() })
+    }
+}
+
+/// A size that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("not a size; write it such as 500MB or 10GiB")]
+struct NotASize;
+
+impl FromStr for Given<ByteSize> {
+    type Err = NotASize;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self { value: text.parse().map_err(|_| NotASize)?, text: text.to_owned() })
+    }
+}
+
+/// JSON record of `retain`: a chat or a branch.
+#[derive(Serialize)]
+struct RetainRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    /// The branch, if only that goes.
+    branch: Option<&'a str>,
+    /// When it was last written to.
+    last_used: String,
+    /// `idle`, `count` or `bytes`.
+    reason: RemovalReason,
+    /// `would_go`, `removed`, or `kept` because it was written to meanwhile.
+    status: &'static str,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let mut policy = Retention::default();
+    policy.idle_chats = args.older_than.as_ref().map(|given| given.value);
+    policy.max_chats = args.keep;
+    policy.max_bytes = args.max_bytes.as_ref().map(|given| given.value.as_u64());
+    policy.idle_branches = args.branches_older_than.as_ref().map(|given| given.value);
+    let interrupt = app.interrupt();
+    let looking = Progress::spinner(&app.out, "looking");
+    let removals = policy.plan(&*store, &app.user, app.now(), &interrupt).await?;
+    looking.done();
+    if !args.dry_run {
+        app.out.outlive_reader();
+    }
+    let (mut chats, mut branches) = (0, 0);
+    let working = Progress::bar(&app.out, removals.len(), "removing");
+    for removal in &removals {
+        let status = if args.dry_run {
+            "would_go"
+        } else {
+            interrupt.check("retain")?;
+            let gone = removal.run(&*store, app.now()).await?;
+            working.advance(1);
+            if gone { "removed" } else { "kept" }
+        };
+        if status != "kept" {
+            *(if removal.branch.is_some() { &mut branches } else { &mut chats }) += 1;
+        }
+        write(app, &args, removal, status)?;
+    }
+    working.done();
+    if !app.out.is_json() {
+        let what = format!("{}, {}", count(chats, "chat"), count(branches, "branch"));
+        let head = if args.dry_run { "would go" } else { "removed" };
+        let head = app.out.paint(Style::Bold, head).to_string();
+        let tail = if args.dry_run { "; nothing was changed" } else { "" };
+        app.out.line(format_args!("{head}: {what}{tail}"))?;
+    }
+    Ok(Done::Fine)
+}
+
+fn write(app: &mut App, args: &Args, removal: &Removal, status: &'static str) -> Result<(), Failure> {
+    let chat = removal.chat.chat.as_str();
+    let branch = removal.branch.as_ref().map(AsRef::as_ref);
+    if app.out.is_json() {
+        return app.out.record(&RetainRecord {
+            v: 1,
+            chat,
+            branch,
+            last_used: time(removal.last_used),
+            reason: removal.reason,
+            status,
+        });
+    }
+    let what = match branch {
+        None => format!("chat {}", clean(chat)),
+        Some(branch) => format!("branch {} of {}", clean(branch), clean(chat)),
+    };
+    let head = status.replace('_', " ");
+    let last = app.out.paint(Style::Dim, short_time(removal.last_used)).to_string();
+    let why = match status {
+        "kept" => "it was written to meanwhile".to_owned(),
+        _ => reason(args, removal),
+    };
+    app.out.line(format_args!("{head:9} {what}, last used {last}: {why}"))
+}
+
+/// Why something goes, in the words of the command line.
+fn reason(args: &Args, removal: &Removal) -> String {
+    let idle = if removal.branch.is_some() { &args.branches_older_than } else { &args.older_than };
+    let limit = |given: Option<&String>| given.map_or("the limit", String::as_str).to_owned();
+    match removal.reason {
+        RemovalReason::Idle => format!("older than {}", limit(idle.as_ref().map(|given| &given.text))),
+        RemovalReason::Count => format!("beyond the newest {}", args.keep.unwrap_or_default()),
+        RemovalReason::Bytes => {
+            format!("beyond {}", limit(args.max_bytes.as_ref().map(|given| &given.text)))
+        }
+        _ => "by the rules".to_owned(),
+    }
+}

@@ -1,0 +1,174 @@
+//! `search`: finds messages by their words, the best first.
+
+use clap::ValueEnum;
+use context_runtime::search::{Snippet, Terms};
+use context_runtime::{Cursor, Error, ErrorKind, Role, SearchHit, SearchQuery, SearchScope};
+use serde::Serialize;
+
+use super::existing_chat;
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::{Output, Style};
+use crate::text::{clean, one_line, short_id, short_time, time};
+
+/// Find messages by their words, the best first.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context search lisbon tickets              messages that have both words
+  context search refund --chat support-7 --branch main-v2
+  context search 'what is' --role user --role system
+  context search lis --prefix                search as you type
+
+A message is found if it has all words, in any order, whatever their case and accents; words that
+punctuation joins (`foo:bar`) must follow each other. No character has a meaning of its own.
+With --json: one record per hit, then one that says where the next page begins.")]
+pub(crate) struct Args {
+    /// The words
+    #[arg(required = true, value_name = "TEXT")]
+    text: Vec<String>,
+    /// Only in this chat
+    #[arg(long, value_name = "NAME")]
+    chat: Option<String>,
+    /// Only on this branch of the chat, from its root to its head
+    #[arg(long, value_name = "NAME", requires = "chat")]
+    branch: Option<String>,
+    /// Only what this role says; may be repeated
+    #[arg(long, value_enum)]
+    role: Vec<Speaker>,
+    /// The last word may be the beginning of one
+    #[arg(long)]
+    prefix: bool,
+    /// At most this many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Go on behind the page that ended here
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<String>,
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Speaker {
+    /// The application
+    System,
+    /// The user
+    User,
+    /// The model
+    Assistant,
+    /// A tool
+    Tool,
+}
+
+impl Speaker {
+    fn role(self) -> Role {
+        match self {
+            Self::System => Role::System,
+            Self::User => Role::User,
+            Self::Assistant => Role::Assistant,
+            Self::Tool => Role::Tool,
+        }
+    }
+}
+
+/// JSON record of `search`: hits, the best first, then the end of the page.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum SearchRecord<'a> {
+    /// A message that was found.
+    Hit {
+        v: u32,
+        chat: &'a str,
+        message: &'a str,
+        role: &'static str,
+        created_at: String,
+        /// Higher is better; only good for comparing hits of one search.
+        score: f64,
+        /// A part of its text; `marks` are where the words are, in bytes of the part as UTF-8.
+        snippet: &'a Snippet,
+    },
+    /// The end of the page.
+    Page {
+        v: u32,
+        /// What `--after` takes to go on; null if this was all.
+        next: Option<&'a str>,
+    },
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let missing = || {
+        let error = Error::new(ErrorKind::Unsupported, "search", "this store keeps no index of words");
+        error.with("store", store.info().name)
+    };
+    let search = store.search().ok_or_else(missing)?;
+    if let Some(chat) = &args.chat {
+        existing_chat(store.history(), &app.chat(chat)).await?;
+    }
+    let mut query = SearchQuery::new(app.user.clone(), args.text.join(" "));
+    query.scope = match (args.chat, args.branch) {
+        (None, _) => SearchScope::User,
+        (Some(chat), None) => SearchScope::Chat(chat.into()),
+        (Some(chat), Some(branch)) => SearchScope::Branch(chat.into(), branch.into()),
+    };
+    query.prefix = args.prefix;
+    query.roles = args.role.into_iter().map(Speaker::role).collect();
+    query.limit = args.limit;
+    query.after = args.after.map(Cursor::new);
+    let page = search.search(&query).await?;
+    let next = page.next.as_ref().map(Cursor::as_str);
+    for hit in &page.items {
+        write(&mut app.out, hit)?;
+    }
+    if app.out.is_json() {
+        app.out.record(&SearchRecord::Page { v: 1, next })?;
+    } else if Terms::parse(&query.text, query.prefix).phrases().is_empty() {
+        app.out.note("there is no word to look for");
+    } else if page.items.is_empty() {
+        app.out.note(if query.after.is_some() { "nothing more is found" } else { "nothing is found" });
+    } else if let Some(next) = next {
+        app.out.note(format_args!("there are more; repeat with --after {next}"));
+    }
+    Ok(Done::Fine)
+}
+
+fn write(out: &mut Output, hit: &SearchHit) -> Result<(), Failure> {
+    let (chat, message, role) = (hit.chat.chat.as_str(), &hit.message, hit.role.as_str());
+    if out.is_json() {
+        return out.record(&SearchRecord::Hit {
+            v: 1,
+            chat,
+            message: message.as_str(),
+            role,
+            created_at: time(hit.created_at),
+            score: hit.score,
+            snippet: &hit.snippet,
+        });
+    }
+    let head = format!("{}  {}", clean(chat), short_id(message));
+    let head = out.paint(Style::Bold, head).to_string();
+    let when = out.paint(Style::Dim, short_time(hit.created_at)).to_string();
+    out.line(format_args!("{head}  {role}  {when}"))?;
+    let shown = marked(out, &hit.snippet);
+    out.line(format_args!("    {shown}"))
+}
+
+/// A snippet on one line with its words set off: by colour where there is one, else between `«` and `»`.
+fn marked(out: &Output, snippet: &Snippet) -> String {
+    let text = &snippet.text;
+    let mut line = String::new();
+    let mut from = 0;
+    for mark in &snippet.marks {
+        line.push_str(&one_line(&text[from..mark.start]));
+        let word = one_line(&text[mark.clone()]);
+        line.push_str(&match out.is_coloured() {
+            true => out.paint(Style::Bold, word).to_string(),
+            false => format!("«{word}»"),
+        });
+        from = mark.end;
+    }
+    line.push_str(&one_line(&text[from..]));
+    let (before, after) =
+        (if snippet.cut_before { "…" } else { "" }, if snippet.cut_after { "…" } else { "" });
+    format!("{before}{}{after}", line.trim())
+}

@@ -1,0 +1,42 @@
+//! `vacuum`: gives unused space back, and clears what was deleted from it.
+
+use bytesize::ByteSize;
+use serde::Serialize;
+
+use crate::app::{App, Done, maintenance};
+use crate::error::Failure;
+use crate::progress::Progress;
+
+/// Give unused space back, and clear what was deleted from it.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Example:
+  context vacuum --store sqlite:chats.db
+
+Worth it after much was deleted or redacted. Needs as much free space again as the store takes, and
+nobody can write meanwhile. It may be interrupted at any time.")]
+pub(crate) struct Args {}
+
+/// JSON record of `vacuum`: sizes in bytes.
+#[derive(Serialize)]
+struct VacuumRecord {
+    v: u32,
+    before: u64,
+    after: u64,
+}
+
+pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let working = Progress::spinner(&app.out, "vacuuming");
+    let sizes = app.unless_interrupted("vacuum", maintenance(&*store, "vacuum")?.vacuum()).await?;
+    working.done();
+    let (before, after) = (sizes.before, sizes.after);
+    if app.out.is_json() {
+        app.out.record(&VacuumRecord { v: 1, before, after })?;
+    } else {
+        let freed = ByteSize(before.saturating_sub(after));
+        let [before, after] = [before, after].map(ByteSize);
+        app.out.line(format_args!("{before} before, {after} now: {freed} given back"))?;
+    }
+    Ok(Done::Fine)
+}

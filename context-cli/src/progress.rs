@@ -1,0 +1,63 @@
+//! Showing that long work goes on: on standard error, on a terminal, and never beside JSON.
+
+use std::borrow::Cow;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::output::Output;
+
+/// How often a spinner turns.
+const TICK: Duration = Duration::from_millis(120);
+
+/// Something on the screen that moves. Gone when it is dropped.
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// Work of unknown length.
+    pub(crate) fn spinner(out: &Output, what: impl Into<Cow<'static, str>>) -> Self {
+        let bar = ProgressBar::with_draw_target(None, target(out));
+        let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
+        Self::show(bar, style.ok(), what)
+    }
+
+    /// Work of this many steps.
+    pub(crate) fn bar(out: &Output, steps: usize, what: impl Into<Cow<'static, str>>) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(steps as u64), target(out));
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {eta}");
+        Self::show(bar, style.ok(), what)
+    }
+
+    fn show(bar: ProgressBar, style: Option<ProgressStyle>, what: impl Into<Cow<'static, str>>) -> Self {
+        if let Some(style) = style {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        if !bar.is_hidden() {
+            bar.enable_steady_tick(TICK);
+        }
+        Self(bar)
+    }
+
+    /// So many steps are done.
+    pub(crate) fn advance(&self, steps: usize) {
+        self.0.inc(steps as u64);
+    }
+
+    /// The work is done.
+    pub(crate) fn done(self) {}
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn target(out: &Output) -> ProgressDrawTarget {
+    match !out.is_json() && std::io::stderr().is_terminal() {
+        true => ProgressDrawTarget::stderr(),
+        false => ProgressDrawTarget::hidden(),
+    }
+}

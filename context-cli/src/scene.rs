@@ -1,0 +1,138 @@
+//! For tests: commands run one after another in this process, on a store in memory, with a clock and ids that are the
+//! same in every run. What needs the executable itself is tested with it, in `tests/cli`.
+
+mod curating;
+mod drawing;
+mod keeping;
+mod searching;
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use context_runtime::{Clock, IdGenerator, Store, Timestamp};
+use serde_json::Value;
+
+use crate::app::{App, Done, World};
+use crate::cli::Cli;
+use crate::error::Failure;
+use crate::output::{Output, told};
+
+/// 2026-01-01, in microseconds.
+const START: i64 = 1_767_225_600_000_000;
+/// A day in microseconds.
+pub(crate) const DAY: i64 = 86_400_000_000;
+
+/// A clock that stands still unless it is set forward.
+#[derive(Clone, Debug)]
+struct HandClock(Arc<AtomicI64>);
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::Relaxed))
+    }
+}
+
+#[derive(Debug, Default)]
+struct CountingIds(AtomicU64);
+
+impl IdGenerator for CountingIds {
+    fn next_id(&self) -> String {
+        format!("n{}", self.0.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+/// What was written.
+#[derive(Clone, Debug, Default)]
+struct Paper(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Paper {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("nobody panics while writing").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Paper {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().expect("nobody panics while writing").clone()).expect("text")
+    }
+}
+
+/// A store in memory and the commands that are run on it.
+pub(crate) struct Scene {
+    pub(crate) store: Arc<dyn Store>,
+    clock: HandClock,
+    world: World,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let store = runtime.block_on(context_runtime::open("mem:")).expect("a store in memory");
+        let clock = HandClock(Arc::new(AtomicI64::new(START)));
+        let world = World::new(clock.clone(), CountingIds::default());
+        Self { store, clock, world, runtime }
+    }
+
+    /// A scene with a chat of these messages, each as Chat Completions writes it.
+    pub(crate) fn with_chat(chat: &str, messages: &Value) -> Self {
+        let scene = Self::new();
+        scene.import(chat, messages);
+        scene
+    }
+
+    pub(crate) fn import(&self, chat: &str, messages: &Value) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("chat.json");
+        std::fs::write(&file, messages.to_string()).expect("the folder can be written to");
+        let (result, _, beside) = self.run(&["import", "--chat", chat, &file.display().to_string()], false);
+        assert!(result.is_ok(), "{beside}");
+    }
+
+    /// Sets the clock forward.
+    pub(crate) fn pass(&self, micros: i64) {
+        self.clock.0.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    fn run(&self, args: &[&str], json: bool) -> (Result<Done, Failure>, String, String) {
+        let (out, beside) = (Paper::default(), Paper::default());
+        let cli = Cli::read(["context"].iter().chain(args)).expect("the command line is right");
+        let output = Output::to(json, out.clone(), beside.clone());
+        let mut app = App::on(Arc::clone(&self.store), &cli.global.user, output, self.world.clone());
+        let result = self.runtime.block_on(cli.command.run(&mut app));
+        app.out.flush().expect("paper does not run out");
+        (result, out.text(), beside.text())
+    }
+
+    /// Runs command lines, split at spaces, and shows what a person would see.
+    pub(crate) fn show(&self, lines: &[&str]) -> String {
+        let mut shown = String::new();
+        for line in lines {
+            let args: Vec<_> = line.split_whitespace().collect();
+            let (result, out, beside) = self.run(&args, false);
+            shown += &format!("$ context {line}\n{out}{beside}");
+            match result {
+                Ok(Done::Fine) => {}
+                Ok(Done::Found) => shown += "(exit status 1)\n",
+                Err(failure) => shown += &format!("{}\n", told(&failure)),
+            }
+            shown += "\n";
+        }
+        shown
+    }
+
+    /// Runs a command that must succeed and gives its records.
+    #[track_caller]
+    pub(crate) fn records(&self, line: &str) -> Vec<Value> {
+        let args: Vec<_> = line.split_whitespace().collect();
+        let (result, out, _) = self.run(&args, true);
+        assert!(matches!(result, Ok(Done::Fine)), "{line}: {:?}", result.err());
+        out.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
+    }
+}

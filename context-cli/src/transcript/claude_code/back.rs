@@ -1,0 +1,71 @@
+//! From a chat back to the lines it came from.
+
+use context_runtime::{
+    Diagnostic, DiagnosticCode, Error, Json, JsonMap, Message, NodeKind, Part, Placed, Role,
+};
+
+use super::super::back::Lines;
+use super::super::{Codec, Source, note};
+use super::{KEY, Mark};
+use crate::error::Failure;
+use crate::text::time;
+
+/// The lines of a session with their numbers, in order. What was added since follows without a number.
+pub(in super::super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Lines, Vec<Diagnostic>), Failure> {
+    let mut lines: Vec<_> = source.kept.iter().map(|kept| (kept.at, kept.value.clone())).collect();
+    let (mut diagnostics, mut session) = (Vec::new(), None);
+    for placed in nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary) {
+        let message = placed.node.message().map_err(Error::from)?;
+        let mark = message.metadata.get(KEY).and_then(|json| json.parse::<Mark>().ok());
+        if let Some((line, data)) = whole(message, mark.as_ref()) {
+            lines.push((line, data));
+            continue;
+        }
+        let (mut written, said) = Codec::ClaudeCode.lower_source(message);
+        for mut diagnostic in said {
+            diagnostic.path = format!("{} {}", placed.node.id, diagnostic.path);
+            diagnostics.push(diagnostic);
+        }
+        let Some(message_object) = written.pop() else {
+            let (code, id) = (DiagnosticCode::Unrepresentable, placed.node.id.to_string());
+            diagnostics.push(note(code, id, "left out: it has no form here"));
+            continue;
+        };
+        let (line, mut map) = match mark.and_then(|mark| Some((mark.line, mark.rest?))) {
+            Some((line, rest)) => {
+                session = session.or_else(|| rest.get("sessionId").cloned());
+                (line, rest)
+            }
+            None => (usize::MAX, added(placed, message, session.as_ref())),
+        };
+        map.insert("message".to_owned(), message_object);
+        lines.push((line, Json::from_serialize(&map).expect("text keys and JSON values")));
+    }
+    lines.sort_by_key(|(line, _)| *line);
+    Ok((lines, diagnostics))
+}
+
+/// The line of a message that holds all of it.
+fn whole(message: &Message, mark: Option<&Mark>) -> Option<(usize, Json)> {
+    match (mark, message.parts.as_slice()) {
+        (Some(Mark { line, rest: None }), [Part::Data(data)]) => Some((*line, data.value.clone())),
+        _ => None,
+    }
+}
+
+/// What stands around a message that was in no file.
+fn added(placed: &Placed, message: &Message, session: Option<&Json>) -> JsonMap {
+    let text = |text: &str| Json::from(text);
+    let kind = if message.role == Role::Assistant { "assistant" } else { "user" };
+    let parent =
+        placed.parent.as_ref().map_or_else(|| serde_json::Value::Null.into(), |id| text(id.as_str()));
+    let entries = [
+        ("parentUuid", Some(parent)),
+        ("isSidechain", Some(serde_json::Value::Bool(false).into())),
+        ("sessionId", session.cloned()),
+        ("type", Some(text(kind))),
+        ("uuid", Some(text(placed.node.id.as_str()))),
+        ("timestamp", Some(text(&time(placed.node.created_at)))),
+    ];
+    entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}

@@ -1,0 +1,181 @@
+//! Conversations without branches: a list of messages, alone or in an envelope.
+
+use context_runtime::transfer::Tree;
+use context_runtime::{Diagnostic, Json, JsonMap, Node, Timestamp};
+use serde_json::value::RawValue;
+
+use super::source::{Form, Source};
+use super::{Broken, Codec, Draft, Reading, Value, Wire, first, no_form, title, toolbench, value_of};
+use crate::error::Failure;
+use crate::input::Input;
+
+/// The keys that hold messages, the best first.
+const KEYS: [&str; 3] = ["messages", "history", "traj"];
+
+/// Reads a file that is one value.
+pub(super) fn read_whole(
+    input: &Input,
+    whole: &RawValue,
+    from: Wire,
+    at: Timestamp,
+) -> Result<Reading, Failure> {
+    let reader = Reader { input, from, at };
+    let drafts = match first(whole) {
+        '{' if reader.is_message(whole) => vec![reader.draft(Form::MessageLines, (0, 1), &[whole], None)?],
+        '{' => vec![reader.item(Form::One, (0, 1), whole)?],
+        '[' => {
+            let items = reader.items(whole)?;
+            match items.first().is_none_or(|item| reader.is_message(item)) {
+                true => vec![reader.draft(Form::One, (0, 1), &items, None)?],
+                false => {
+                    let of = items.len();
+                    let item = |(index, item)| reader.item(Form::List, (index, of), item);
+                    items.into_iter().enumerate().map(item).collect::<Result<_, _>>()?
+                }
+            }
+        }
+        _ => return Err(no_form(input, whole.get(), "it is neither a list nor an object")),
+    };
+    Ok(Reading { drafts, broken: Vec::new() })
+}
+
+/// Reads JSON Lines: of messages if the first line is one, else of conversations.
+pub(super) fn read_lines(input: &Input, values: Vec<Value<'_>>, from: Wire, at: Timestamp) -> Reading {
+    let reader = Reader { input, from, at };
+    let mut broken = Vec::new();
+    if !values.first().is_some_and(|value| reader.is_message(value.raw)) {
+        let mut drafts = Vec::with_capacity(values.len());
+        for Value { line, raw } in values {
+            match reader.item(Form::Lines, (drafts.len(), 0), raw) {
+                Ok(draft) => drafts.push(draft),
+                Err(failure) => broken.push(Broken { line, failure }),
+            }
+        }
+        let of = drafts.len();
+        drafts.iter_mut().for_each(|draft| draft.source.of = of);
+        return Reading { drafts, broken };
+    }
+    let codec = reader.codec(&values.iter().map(|value| value.raw).collect::<Vec<_>>());
+    let mut lifting = Lifting::default();
+    for Value { line, raw } in values {
+        if let Err(failure) = lifting.add(&reader, codec, 0, raw) {
+            broken.push(Broken { line, failure });
+        }
+    }
+    let drafts = match lifting.nodes.is_empty() {
+        true => Ok(Vec::new()),
+        false => reader.finish(lifting, codec, Form::MessageLines, (0, 1), None).map(|draft| vec![draft]),
+    };
+    let drafts = drafts.expect("messages that are counted have ids of their own");
+    Reading { drafts, broken }
+}
+
+struct Reader<'a> {
+    input: &'a Input,
+    from: Wire,
+    at: Timestamp,
+}
+
+/// The messages of a conversation so far.
+#[derive(Default)]
+struct Lifting {
+    nodes: Vec<Node>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Lifting {
+    /// Adds a message, named by its position.
+    fn add(
+        &mut self,
+        reader: &Reader<'_>,
+        codec: Codec,
+        index: usize,
+        raw: &RawValue,
+    ) -> Result<(), Failure> {
+        let message = self.nodes.len() + 1;
+        let lifted = codec.lift(&Json::from(raw.to_owned())).map_err(|source| Failure::Message {
+            file: reader.input.shown.clone(),
+            line: reader.input.line_of(raw.get()),
+            conversation: index + 1,
+            message,
+            source,
+        });
+        let (lifted, diagnostics) = lifted?;
+        let id = format!("m{message}");
+        for mut diagnostic in diagnostics {
+            diagnostic.path = format!("{id} {}", diagnostic.path);
+            self.diagnostics.push(diagnostic);
+        }
+        self.nodes.push(Node::new(id, lifted, reader.at));
+        Ok(())
+    }
+}
+
+impl Reader<'_> {
+    fn items<'a>(&self, list: &'a RawValue) -> Result<Vec<&'a RawValue>, Failure> {
+        serde_json::from_str(list.get()).map_err(|error| self.input.syntax(list.get(), error))
+    }
+
+    /// Whether a value is a message, and not something that holds some.
+    fn is_message(&self, raw: &RawValue) -> bool {
+        self.from != Wire::Toolbench && value_of(raw, "role", '"').is_some()
+    }
+
+    fn codec(&self, messages: &[&RawValue]) -> Codec {
+        match self.from {
+            Wire::Auto => Codec::of(messages),
+            Wire::Anthropic => Codec::Anthropic,
+            _ => Codec::OpenaiChat,
+        }
+    }
+
+    /// A conversation as it stands in a list or on a line, or alone in a file.
+    fn item(&self, form: Form, place: (usize, usize), item: &RawValue) -> Result<Draft, Failure> {
+        let is_tree = match self.from {
+            Wire::Auto => toolbench::is_tree(item),
+            from => from == Wire::Toolbench,
+        };
+        if is_tree {
+            return toolbench::read(self.input, item, form, place, self.at);
+        }
+        if first(item) == '[' {
+            return self.draft(form, place, &self.items(item)?, None);
+        }
+        if first(item) != '{' {
+            return Err(no_form(self.input, item.get(), "a conversation is neither a list nor an object"));
+        }
+        let envelope: JsonMap =
+            serde_json::from_str(item.get()).map_err(|error| self.input.syntax(item.get(), error))?;
+        let found = KEYS.iter().find_map(|key| Some((*key, value_of(item, key, '[')?)));
+        let (key, list) =
+            found.ok_or_else(|| no_form(self.input, item.get(), "an object has no list of messages"))?;
+        self.draft(form, place, &self.items(list)?, Some((key, envelope)))
+    }
+
+    fn draft(
+        &self,
+        form: Form,
+        place: (usize, usize),
+        messages: &[&RawValue],
+        envelope: Option<(&str, JsonMap)>,
+    ) -> Result<Draft, Failure> {
+        let (codec, mut lifting) = (self.codec(messages), Lifting::default());
+        messages.iter().try_for_each(|raw| lifting.add(self, codec, place.0, raw))?;
+        self.finish(lifting, codec, form, place, envelope)
+    }
+
+    fn finish(
+        &self,
+        lifting: Lifting,
+        codec: Codec,
+        form: Form,
+        place: (usize, usize),
+        envelope: Option<(&str, JsonMap)>,
+    ) -> Result<Draft, Failure> {
+        let Lifting { nodes, diagnostics } = lifting;
+        let tree = Tree::of_chain(nodes).map_err(context_runtime::Error::from)?;
+        let source = Source::new(&self.input.name, codec, form, place).in_envelope(envelope);
+        let title = title(tree.nodes());
+        Ok(Draft { source, title, tree, diagnostics })
+    }
+}

@@ -1,0 +1,212 @@
+//! Answer trees of ToolBench: a search over thoughts, actions and their inputs, with every attempt in it.
+//!
+//! | in the file | as a chat |
+//! |---|---|
+//! | the root of `tree.tree` | what the user asked: `answer_generation.query` |
+//! | the system prompt of `answer_generation.train_messages` | a system message before it |
+//! | `Thought`, `Action`, `Action Input`, one behind the other | one assistant's message: a text and a call of a tool |
+//! | a node with several children | the message that ends with it is followed by several |
+//! | an `Action` whose inputs are several | a message without text; each input is a message with the call |
+//! | `observation` | the answer of the tool, a message of its own |
+//! | every leaf | the end of a branch; `main` leads to the final answer, `main-v2` and so on to the others |
+//! | everything beside the tree | [kept](super::kept) |
+//!
+//! What else the nodes say (scores, states) is in the metadata of the messages under [`KEY`]: where the first of
+//! its nodes stands, counted from the root down and from left to right, and the difference between the nodes
+//! and what the message says by itself. So no text is kept twice.
+
+mod back;
+mod nodes;
+
+use context_runtime::transfer::{Tree, TreeError};
+use context_runtime::{
+    Json, JsonMap, JsonPatch, Message, Metadata, Node, Part, Role, Timestamp, ToolCall, ToolInput,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+pub(super) use self::back::back;
+use self::nodes::{Arena, Group};
+use super::kept::{Kept, keep};
+use super::source::{Form, Source};
+use super::{Codec, Draft, data, entries, first, no_form, title};
+use crate::error::Failure;
+use crate::input::Input;
+
+/// The metadata key of a message that holds what its nodes were.
+pub(super) const KEY: &str = "toolbench";
+
+/// The name of what holds a part of the file beside the tree.
+const FILE: &str = "toolbench.file";
+
+/// What the nodes of a message were.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Mark {
+    /// Where the first of them stands; nothing for a message that was made of other parts of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    place: Option<usize>,
+    /// What they are beside what the message says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    patch: Option<Json>,
+}
+
+impl Mark {
+    fn metadata(&self) -> Metadata {
+        Metadata::default().with(KEY, Json::from_serialize(self).expect("text keys and JSON values"))
+    }
+}
+
+/// Whether a value is an answer tree.
+pub(super) fn is_tree(raw: &RawValue) -> bool {
+    let root = || entries(entries(raw)?.remove("tree")?)?.remove("tree").and_then(entries);
+    raw.get().contains("\"node_type\"") && root().is_some_and(|root| root.contains_key("children"))
+}
+
+/// Reads an answer tree.
+pub(super) fn read(
+    input: &Input,
+    raw: &RawValue,
+    form: Form,
+    place: (usize, usize),
+    at: Timestamp,
+) -> Result<Draft, Failure> {
+    let no_tree = || no_form(input, raw.get(), "an object has no tree of nodes");
+    if first(raw) != '{' {
+        return Err(no_tree());
+    }
+    let object =
+        |text: &str| serde_json::from_str::<JsonMap>(text).map_err(|error| input.syntax(raw.get(), error));
+    let mut file = object(raw.get())?;
+    let holder = file.get("tree").filter(|tree| tree.as_str().starts_with('{')).ok_or_else(no_tree)?;
+    let mut holder = object(holder.as_str())?;
+    let root = holder.insert("tree".to_owned(), serde_json::Value::Null.into());
+    let root = root.filter(|root| root.as_str().starts_with('{')).ok_or_else(no_tree)?;
+    let arena = Arena::read(&root).map_err(|problem| no_form(input, raw.get(), problem))?;
+    let asked = Asked::read(&file);
+    file.insert("tree".to_owned(), Json::from_serialize(&holder).expect("text keys and JSON values"));
+
+    let mut source = Source::new(&input.name, Codec::Toolbench, form, place);
+    let (tree, kept) = draft(&arena, &asked, file, at).map_err(context_runtime::Error::from)?;
+    source.kept = kept;
+    let title = title(tree.nodes());
+    Ok(Draft { source, title, tree, diagnostics: Vec::new() })
+}
+
+/// What the model was asked.
+#[derive(Default)]
+struct Asked {
+    system: Option<String>,
+    user: String,
+    answer: Option<String>,
+}
+
+impl Asked {
+    /// As far as the file says.
+    fn read(file: &JsonMap) -> Self {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Generation {
+            query: Option<Json>,
+            final_answer: Option<Json>,
+            train_messages: Option<Json>,
+        }
+        let generation = file.get("answer_generation").and_then(|json| json.parse::<Generation>().ok());
+        let generation = generation.unwrap_or_default();
+        let chats = generation.train_messages.and_then(|json| json.parse::<Vec<Vec<JsonMap>>>().ok());
+        let chat = chats.and_then(|chats| chats.into_iter().next()).unwrap_or_default();
+        let said_by = |role: &str| {
+            let is =
+                |message: &&JsonMap| message.get("role").and_then(Json::to_text).as_deref() == Some(role);
+            chat.iter().find(is)?.get("content")?.to_text()
+        };
+        let text = |json: Option<Json>| json.and_then(|json| json.to_text());
+        Self {
+            system: said_by("system"),
+            user: text(generation.query).or_else(|| said_by("user")).unwrap_or_default(),
+            answer: text(generation.final_answer),
+        }
+    }
+}
+
+fn draft(arena: &Arena, asked: &Asked, file: JsonMap, at: Timestamp) -> Result<(Tree, Vec<Kept>), TreeError> {
+    let mut tree = Tree::default();
+    let mut before = None;
+    if let Some(system) = &asked.system {
+        let message = Message::text(Role::System, system.as_str()).with_metadata(Mark::default().metadata());
+        before = Some(tree.add(Node::new("system", message, at), None)?);
+    }
+    // Where the messages of a node end, for every node that is the last one of its message.
+    let mut ends = vec![None; arena.nodes.len()];
+    for group in arena.groups() {
+        let behind = match arena.nodes[group.first()].parent {
+            Some(parent) => ends[parent],
+            None => before,
+        };
+        let (said, answer) = messages(arena, &group, asked);
+        let id = format!("t{}", group.first());
+        let mut end = tree.add(Node::new(id.as_str(), said, at), behind)?;
+        if let Some(answer) = answer {
+            end = tree.add(Node::new(format!("{id}-result"), answer, at), Some(end))?;
+        }
+        ends[group.last()] = Some(end);
+    }
+    for (version, leaf) in arena.leaves(asked.answer.as_deref()).into_iter().enumerate() {
+        let name = if version == 0 { "main".to_owned() } else { format!("main-v{}", version + 1) };
+        if let Some(end) = ends[leaf] {
+            tree.branch(name, end)?;
+        }
+    }
+    let entry = |(at, (key, value)): (usize, (String, Json))| {
+        let value = Json::from_serialize(&JsonMap::from_iter([(key, value.compact())]));
+        Kept { at, value: value.expect("text keys and JSON values") }
+    };
+    let kept = keep(
+        file.into_iter().enumerate().map(entry).collect(),
+        &mut tree,
+        |_| FILE.to_owned(),
+        |kept| Mark { place: Some(kept.at), patch: None }.metadata(),
+        |kept| format!("file-{}", kept.at),
+        at,
+    )?;
+    Ok((tree, kept))
+}
+
+/// The message of a group of nodes, and the answer of the tool it calls.
+fn messages(arena: &Arena, group: &Group, asked: &Asked) -> (Message, Option<Message>) {
+    let (place, last) = (group.first(), &arena.nodes[group.last()]);
+    if arena.nodes[place].parent.is_none() {
+        let message = Message::text(Role::User, asked.user.as_str());
+        return (marked(message, place, &arena.originals(group, false)), None);
+    }
+    let mut parts = Vec::new();
+    for index in &group.nodes {
+        let node = &arena.nodes[*index];
+        match node.kind.as_str() {
+            "Thought" => parts.push(Part::text(node.description.as_str())),
+            "Action Input" => parts.push(Part::ToolCall(ToolCall {
+                id: format!("call_{index}"),
+                name: arena.action_of(*index).to_owned(),
+                input: ToolInput::from_written(node.description.as_str()),
+                metadata: Metadata::default(),
+            })),
+            // The call that follows it names it.
+            "Action" if group.last() != *index => {}
+            kind => parts.push(data(format!("{KEY}.{kind}"), Json::from(node.description.as_str()))),
+        }
+    }
+    let observation = last.observation.as_deref().filter(|_| last.kind == "Action Input");
+    let said = Message::new(Role::Assistant, parts);
+    let said = marked(said, place, &arena.originals(group, observation.is_some()));
+    let answer = observation.map(|text| {
+        let message = Message::new(Role::Tool, [Part::tool_result(format!("call_{}", group.last()), text)]);
+        marked(message, group.last(), &last.answer())
+    });
+    (said, answer)
+}
+
+/// The message with the difference between what it says and the nodes it was made of.
+fn marked(message: Message, place: usize, original: &Json) -> Message {
+    let patch = JsonPatch::between(&nodes::plain(&message), original).map(JsonPatch::into_json);
+    let mark = Mark { place: Some(place), patch };
+    message.with_metadata(mark.metadata())
+}

@@ -1,0 +1,187 @@
+//! The nodes of an answer tree, and what a message says of them by itself.
+
+use context_runtime::wire::{array, from_map, null, object};
+use context_runtime::{Json, JsonMap, Message, Part, Role, ToolCall};
+
+use super::KEY;
+
+/// How deep a tree may be. Each level is read for itself, so a deeper one would take long.
+const MAX_DEPTH: usize = 1000;
+
+/// The keys of a node that belong to the answer of a tool.
+const ANSWER: [&str; 2] = ["observation", "observation_code"];
+
+/// A node without its children.
+pub(super) struct TreeNode {
+    pub(super) kind: String,
+    pub(super) description: String,
+    pub(super) observation: Option<String>,
+    pub(super) parent: Option<usize>,
+    children: Vec<usize>,
+    finished: bool,
+    /// Its keys; `children` is empty.
+    map: JsonMap,
+}
+
+/// All nodes, the root first, from left to right, each behind its parent.
+pub(super) struct Arena {
+    pub(super) nodes: Vec<TreeNode>,
+}
+
+/// Nodes that become one message, each the only child of the one before it.
+pub(super) struct Group {
+    pub(super) nodes: Vec<usize>,
+}
+
+impl Group {
+    pub(super) fn first(&self) -> usize {
+        self.nodes.first().copied().unwrap_or_default()
+    }
+
+    pub(super) fn last(&self) -> usize {
+        self.nodes.last().copied().unwrap_or_default()
+    }
+}
+
+impl Arena {
+    /// Reads a tree from its root.
+    pub(super) fn read(root: &Json) -> Result<Self, &'static str> {
+        let mut nodes: Vec<TreeNode> = Vec::new();
+        let mut waiting = vec![(root.clone(), None, 0)];
+        while let Some((json, parent, depth)) = waiting.pop() {
+            if depth > MAX_DEPTH {
+                return Err("its tree is deeper than 1000 levels");
+            }
+            let mut map: JsonMap = json.parse().map_err(|_| "a node of its tree is no object")?;
+            let mut below: Vec<Json> = Vec::new();
+            if let Some(children) = map.get_mut("children") {
+                below = children.parse().map_err(|_| "the children of a node are no list")?;
+                *children = array(&[]);
+            }
+            let text = |key: &str| map.get(key).and_then(Json::to_text);
+            let index = nodes.len();
+            let node = TreeNode {
+                kind: text("node_type").unwrap_or_default(),
+                description: text("description").unwrap_or_default(),
+                observation: text("observation"),
+                parent,
+                children: Vec::with_capacity(below.len()),
+                finished: map.get("finished").is_some_and(|json| json.as_str() == "true"),
+                map,
+            };
+            nodes.push(node);
+            if let Some(parent) = parent {
+                nodes[parent].children.push(index);
+            }
+            waiting.extend(below.into_iter().rev().map(|child| (child, Some(index), depth + 1)));
+        }
+        Ok(Self { nodes })
+    }
+
+    /// The nodes in groups, each behind the one it follows.
+    pub(super) fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            match groups.last_mut() {
+                Some(group) if self.joins(group.last(), index, node) => group.nodes.push(index),
+                _ => groups.push(Group { nodes: vec![index] }),
+            }
+        }
+        groups
+    }
+
+    /// Whether a node says more of what the one before it began.
+    fn joins(&self, before: usize, index: usize, node: &TreeNode) -> bool {
+        let previous = &self.nodes[before];
+        let goes_on = matches!(
+            (previous.kind.as_str(), node.kind.as_str()),
+            ("Thought", "Action") | ("Action", "Action Input")
+        );
+        goes_on && previous.parent.is_some() && previous.children == [index]
+    }
+
+    /// The tool that an input is for.
+    pub(super) fn action_of(&self, input: usize) -> &str {
+        let parent = self.nodes[input].parent.map(|parent| &self.nodes[parent]);
+        parent.filter(|parent| parent.kind == "Action").map_or("", |parent| &parent.description)
+    }
+
+    /// The nodes of a group as they were, without children; the answer of the last one may be elsewhere.
+    pub(super) fn originals(&self, group: &Group, without_answer: bool) -> Json {
+        let nodes: Vec<_> = group
+            .nodes
+            .iter()
+            .map(|index| {
+                let mut map = self.nodes[*index].map.clone();
+                let elsewhere = without_answer && *index == group.last();
+                map.retain(|key, _| !(elsewhere && ANSWER.contains(&key.as_str())));
+                from_map(&map).compact()
+            })
+            .collect();
+        array(&nodes)
+    }
+
+    /// The nodes nothing follows, from left to right, but the one with the final answer first: one that is
+    /// finished and says it, else one that is finished, else one that says it, else the last one.
+    pub(super) fn leaves(&self, answer: Option<&str>) -> Vec<usize> {
+        let mut leaves: Vec<_> =
+            (0..self.nodes.len()).filter(|i| self.nodes[*i].children.is_empty()).collect();
+        let best = leaves.iter().copied().max_by_key(|index| {
+            let node = &self.nodes[*index];
+            (node.finished, answer.is_some_and(|answer| answer == node.description), *index)
+        });
+        leaves.sort_by_key(|index| Some(*index) != best);
+        leaves
+    }
+}
+
+impl TreeNode {
+    /// What it says of the answer of a tool.
+    pub(super) fn answer(&self) -> Json {
+        let mut map = self.map.clone();
+        map.retain(|key, _| ANSWER.contains(&key.as_str()));
+        from_map(&map).compact()
+    }
+}
+
+/// What a message says of its nodes by itself: a list of them, or for the answer of a tool some keys of one.
+pub(super) fn plain(message: &Message) -> Json {
+    match message.role {
+        Role::Tool => object([("observation", Json::from(answer_text(message).as_str()))]),
+        // The root, whose text is from elsewhere in the file.
+        Role::User => array(&[node("Action Input", "")]),
+        _ => array(&message.parts.iter().flat_map(nodes_of).collect::<Vec<_>>()),
+    }
+}
+
+fn answer_text(message: &Message) -> String {
+    let outputs = message.parts.iter().filter_map(|part| match part {
+        Part::ToolResult(result) => Some(&result.output),
+        _ => None,
+    });
+    let texts = outputs.flatten().filter_map(|part| match part {
+        Part::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn node(kind: &str, description: &str) -> Json {
+    let (kind, description) = (Json::from(kind), Json::from(description));
+    object([("node_type", kind), ("description", description), ("children", array(&[]))])
+}
+
+fn nodes_of(part: &Part) -> Vec<Json> {
+    match part {
+        Part::Text(text) => vec![node("Thought", &text.text)],
+        Part::ToolCall(ToolCall { name, input, .. }) => {
+            vec![node("Action", name), node("Action Input", input.as_written())]
+        }
+        Part::Data(data) => {
+            let kind = data.name.strip_prefix(KEY).and_then(|kind| kind.strip_prefix('.'));
+            let said = data.value.to_text().unwrap_or_default();
+            vec![node(kind.unwrap_or(&data.name), &said)]
+        }
+        _ => vec![object([("node_type", null()), ("children", array(&[]))])],
+    }
+}

@@ -1,0 +1,106 @@
+//! A store in a file is searched, cleared and copied by one process after another.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::harness::Bench;
+
+#[test]
+fn scripts_complete_the_command() {
+    let bench = Bench::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = bench.ok(&format!("completions {shell}"));
+        assert!(script.contains("cherry-pick") && script.contains("dry-run"), "{shell}");
+    }
+    let record = &bench.records("completions fish")[0];
+    assert_eq!(record["text"], bench.ok("completions fish"));
+    assert!(!bench.path().join("context.db").exists());
+}
+
+#[test]
+fn wrong_usage_says_what_would_be_right() {
+    let bench = Bench::with_sample();
+    bench.file("there.db", "");
+    assert_snapshot!(
+        "usage",
+        bench.show(&[
+            "retain",
+            "retain --older-than soon",
+            "retain --max-bytes many",
+            "search",
+            "search x --branch main",
+            "search x --role robot",
+            "branches notes --rename main",
+            "branches notes --switch main --delete main",
+            "cherry-pick notes m1",
+            "erase local",
+            "erase local --json",
+            "backup there.db",
+            "completions tcsh",
+            "--store sqlite:nothing.db erase local --yes",
+            "--store sqlite:nothing.db search x",
+        ])
+    );
+    assert_eq!(bench.records("chats").len(), 1);
+}
+
+#[test]
+fn a_chat_goes_to_another_store_and_back() {
+    let bench = Bench::with_sample();
+    bench.ok("rewind notes m4");
+    bench.ok("copy notes notes --to sqlite:archive.db");
+    assert_eq!(bench.ok("--store sqlite:archive.db export notes"), bench.ok("export notes"));
+    assert_eq!(bench.records("--store sqlite:archive.db graph notes"), bench.records("graph notes"));
+    assert_eq!(bench.records("--store sqlite:archive.db verify")[0]["findings"], json!([]));
+}
+
+/// Whether a store's file, or the log beside it, has these words anywhere.
+fn holds(bench: &Bench, file: &str, words: &str) -> bool {
+    let files = ["", "-wal"].map(|end| std::fs::read(bench.path().join(format!("{file}{end}"))));
+    files.iter().flatten().any(|bytes| bytes.windows(words.len()).any(|part| part == words.as_bytes()))
+}
+
+#[test]
+fn what_is_redacted_leaves_the_file() {
+    let bench = Bench::new();
+    bench.file(
+        "card.json",
+        r#"[{"role": "user", "content": "my card is 4242-4242"}, {"role": "assistant", "content": "thanks"}]"#,
+    );
+    bench.ok("import card.json");
+    let ran = bench.run("redact card m1");
+    assert_eq!((ran.status, ran.out.as_str()), (0, "card: redacted m1\n"));
+    assert!(bench.ok("vacuum").contains("given back"));
+    assert!(!holds(&bench, "context.db", "4242-4242"));
+    assert_eq!(bench.records("log card")[0]["preview"], "[redacted]");
+    assert_eq!(bench.records("verify")[0]["findings"], json!([]));
+}
+
+#[test]
+fn what_an_operator_of_a_file_does() {
+    let bench = Bench::with_sample();
+    assert_snapshot!(
+        "operating",
+        bench.show(&[
+            "rewind notes m4",
+            "branches notes --rename main-v2 shorter",
+            "diff notes shorter shorter",
+            "branches notes --switch main",
+            "branches notes --delete shorter",
+            "copy notes again",
+            "retain --keep 1 --dry-run",
+            "retain --keep 1",
+            "verify",
+        ])
+    );
+    bench.ok("backup copy.db");
+    let erased = json!({"v": 1, "user": "local", "chats": 1, "messages": 17, "remaining": 0});
+    assert_eq!(bench.records("erase local --yes"), [erased]);
+    assert_eq!(bench.records("--store sqlite:copy.db verify")[0]["messages"], 17);
+    assert!(!holds(&bench, "context.db", "Lindenhof") && holds(&bench, "copy.db", "Lindenhof"));
+    let sizes = &bench.records("vacuum")[0];
+    assert!(sizes["after"].as_u64().is_some_and(|after| after > 0), "{sizes}");
+    let written = &bench.records("backup later.db")[0];
+    let bytes = std::fs::metadata(bench.path().join("later.db")).expect("the backup is there").len();
+    assert_eq!(*written, json!({"v": 1, "file": "later.db", "bytes": bytes}));
+}

@@ -1,0 +1,108 @@
+//! Files with lines that cannot be read: the others are imported, or nothing at all.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::harness::{Bench, values};
+
+const GOOD: &str = "{\"role\":\"user\",\"content\":\"x\"}\n";
+
+/// A file that was cut in the middle of a line, and in the middle of a letter.
+fn cut() -> Vec<u8> {
+    let mut bytes = format!("{GOOD}[1]\n{GOOD}{{\"role\": \"user\", \"content\": \"caf").into_bytes();
+    bytes.push(0xc3);
+    bytes
+}
+
+#[test]
+fn what_can_be_read_is_imported_and_the_rest_is_counted() {
+    let bench = Bench::new();
+    bench.file("cut.jsonl", cut());
+    bench.file("whole.jsonl", GOOD);
+    assert_snapshot!(
+        bench.show(&[
+            "import whole.jsonl cut.jsonl",
+            "import cut.jsonl --broken",
+            "log cut",
+            "import cut.jsonl --strict --chat strict",
+            "chats",
+        ]),
+        @r#"
+    $ context import whole.jsonl cut.jsonl
+    imported 2 chats · 3 messages · 2 branches · 2 broken lines (show: --broken)
+      whole … cut
+    note: cut.jsonl: 2 broken lines left out; the first is line 2: a message must be an object, found a list
+
+    $ context import cut.jsonl --broken
+    unchanged: 1 chat of cut.jsonl stored before · 2 broken lines
+      cut
+      cut.jsonl line 2: a message must be an object, found a list
+      cut.jsonl line 4: it is not UTF-8 text
+
+    $ context log cut
+    m1  (time)  user       x
+    m2  (time)  user       x  [main*]
+
+    $ context import cut.jsonl --strict --chat strict
+    error: message 2 of conversation 1 in cut.jsonl: a message must be an object, found a list
+      file cut.jsonl · line 2 · conversation 1 · message 2
+      nothing of this file was imported
+    (exit status 1)
+
+    $ context chats
+    cut    (time)  2 messages                x
+    whole  (time)  1 message                 x
+    "#
+    );
+    assert_eq!(bench.ok("export cut"), GOOD.repeat(2));
+}
+
+#[test]
+fn records_count_the_lines_of_a_file_once() {
+    let bench = Bench::new();
+    let chat = "{\"messages\": []}\n";
+    bench.file("a.jsonl", format!("{chat}{{\n{chat}7\n"));
+    let records = bench.records("import a.jsonl");
+    let counts: Vec<_> = records.iter().map(|record| (&record["chat"], &record["broken"])).collect();
+    assert_eq!(counts, [(&json!("a-0001"), &json!(2)), (&json!("a-0002"), &json!(0))]);
+    let listed = bench.records("import a.jsonl --broken");
+    assert_eq!(
+        listed[0],
+        json!({"v": 1, "file": "a.jsonl", "line": 2, "problem": "EOF while parsing an object"})
+    );
+    assert_eq!((listed.len(), &listed[3]["status"]), (4, &json!("unchanged")));
+}
+
+/// Nothing of any file: the first one is good and is not written either.
+#[test]
+fn strict_writes_nothing() {
+    let bench = Bench::new();
+    bench.file("good.jsonl", GOOD);
+    bench.file("cut.jsonl", cut());
+    let ran = bench.run("--json import --strict good.jsonl cut.jsonl");
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""));
+    let error = &values(&ran.err)[0]["error"];
+    assert_eq!((&error["context"]["file"], &error["context"]["line"]), (&json!("cut.jsonl"), &json!("2")));
+    assert!(!bench.path().join("context.db").exists());
+    assert_eq!(bench.run("import good.jsonl --strict").status, 0);
+}
+
+#[test]
+fn a_file_without_a_good_line_is_refused() {
+    let bench = Bench::new();
+    bench.file("none.jsonl", "{\n[\n");
+    let ran = bench.run("import none.jsonl");
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""));
+    assert!(ran.err.contains("line 1"), "{}", ran.err);
+    assert!(!bench.path().join("context.db").exists());
+}
+
+/// What was written before a file was refused is said.
+#[test]
+fn files_before_a_refused_one_are_imported() {
+    let bench = Bench::new();
+    bench.file("good.jsonl", GOOD);
+    let ran = bench.run("import good.jsonl nowhere.jsonl");
+    assert_eq!((ran.status, ran.out.as_str()), (1, "imported 1 chat · 1 message · 1 branch\n  good\n"));
+    assert_eq!(bench.records("chats").len(), 1);
+}

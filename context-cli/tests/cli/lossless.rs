@@ -1,0 +1,93 @@
+//! Whole chats out of a store and into another one, through files that lose nothing.
+
+use insta::assert_snapshot;
+
+use crate::harness::Bench;
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    let talk = r#"[{"role": "user", "content": "Two tickets to Lisbon."}, {"role": "assistant", "content": "When?"},
+        {"role": "user", "content": "On Friday."}]"#;
+    bench.file("trip.json", talk);
+    bench.ok("import trip.json");
+    bench.ok("rewind trip m2");
+    bench.ok("checkpoint trip asked");
+    bench.ok("redact trip m2");
+    bench
+}
+
+#[test]
+fn what_is_exported_is_imported_as_it_was() {
+    let bench = bench();
+    let lines = bench.ok("export trip --to jsonl");
+    assert_eq!(bench.ok("export --all --to jsonl"), lines);
+    bench.file("all.jsonl", lines.clone());
+    bench.ok("delete trip");
+    assert_snapshot!(bench.show(&["import all.jsonl", "branches trip", "checkpoint trip", "import all.jsonl"]), @r"
+    $ context import all.jsonl
+    imported 1 chat · 3 messages · 2 branches
+      trip
+
+    $ context branches trip
+      main     3 messages, at m3
+    * main-v2  2 messages, at m2
+
+    $ context checkpoint trip
+    asked  (time)  at m2
+
+    $ context import all.jsonl
+    unchanged: 1 chat of all.jsonl stored before
+      trip
+    ");
+    assert_eq!(bench.ok("export trip --to jsonl"), lines);
+    bench.ok("verify");
+}
+
+#[test]
+fn a_broken_line_costs_itself_or_with_strict_everything() {
+    let bench = bench();
+    let lines = bench.ok("export trip --to jsonl");
+    let broken: String =
+        lines
+            .lines()
+            .map(|line| {
+                if line.contains("On Friday") { "{\"type\":\"mess\n".to_owned() } else { format!("{line}\n") }
+            })
+            .collect();
+    bench.file("broken.jsonl", broken);
+    assert_snapshot!(bench.show(&[
+        "import broken.jsonl --chat strict --strict",
+        "import broken.jsonl --chat kept --broken",
+        "branches kept",
+        "chats",
+        "verify",
+        "export trip --to jsonl --branch main",
+    ]), @r"
+    $ context import broken.jsonl --chat strict --strict
+    error: a line is broken: EOF while parsing a string
+      line 7 · file broken.jsonl
+    (exit status 1)
+
+    $ context import broken.jsonl --chat kept --broken
+    imported 1 chat · 2 messages · 2 branches · 1 broken line
+      kept
+      broken.jsonl line 7: EOF while parsing a string
+    note: kept: broken_input at chat: 3 messages were announced, 2 came
+    note: kept: broken_input at branch main: its head m3 is missing: a branch without messages
+
+    $ context branches kept
+    * main-v2  2 messages, at m2
+      main     0 messages
+
+    $ context chats
+    kept  (time)  2 messages, 2 branches    Two tickets to Lisbon.
+    trip  (time)  3 messages, 2 branches    Two tickets to Lisbon.
+
+    $ context verify
+    sound: 2 chats, 5 messages
+
+    $ context export trip --to jsonl --branch main
+    error: jsonl holds whole chats; leave --branch out
+    (exit status 2)
+    ");
+}

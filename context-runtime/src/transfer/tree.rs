@@ -1,0 +1,235 @@
+//! A conversation with all its branches: put together in memory, then written in commits.
+//!
+//! A [`Tree`] is nodes, each behind a parent, and branches that name the heads. A [`TreePlan`] is the commits
+//! that write it: they are refused, if at all, before the first of them is written; each may be repeated, so
+//! that an import that was interrupted is completed by doing it again, and one that was not changes nothing.
+//!
+//! Where a tree comes from is not known here.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use context_core::{
+    BranchName, CancelSignal, Commit, CommitKey, CommitOutcome, Created, Error, ErrorKind, ForkName,
+    HistoryStore, MessageId, NewChat, Node, Result, Target, limits,
+};
+
+/// Nodes and branches that are to become a chat.
+///
+/// ```
+/// use context_runtime::transfer::{Tree, TreeError};
+/// use context_runtime::{Message, Node, Timestamp};
+///
+/// let said = |id: &str, text: &str| Node::new(id, Message::from(text), Timestamp::default());
+/// let mut tree = Tree::default();
+/// let question = tree.add(said("q", "Two tickets?"), None)?;
+/// let first = tree.add(said("a1", "When?"), Some(question))?;
+/// let second = tree.add(said("a2", "Where to?"), Some(question))?;
+/// tree.branch("main", second)?;
+/// tree.branch("main-v2", first)?;
+/// assert_eq!(tree.branches().count(), 2);
+/// # Ok::<_, TreeError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    nodes: Vec<(Arc<Node>, Option<usize>)>,
+    branches: Vec<(BranchName, usize)>,
+    ids: HashSet<MessageId>,
+    names: HashSet<BranchName>,
+}
+
+/// Why a [`Tree`] is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TreeError {
+    /// A parent or head that was not added before.
+    #[error("there is no node {index}")]
+    NoSuchNode {
+        /// Its position.
+        index: usize,
+    },
+    /// Two nodes of one id.
+    #[error("message {message} is there twice")]
+    SameId {
+        /// The id.
+        message: MessageId,
+    },
+    /// Two branches of one name.
+    #[error("branch {branch} is there twice")]
+    SameBranch {
+        /// The name.
+        branch: BranchName,
+    },
+    /// `main`, which every chat has from the start, named behind other branches.
+    #[error("main must be the first branch")]
+    MainIsLate,
+    /// A node that no branch leads to.
+    #[error("message {message} is on no branch")]
+    OnNoBranch {
+        /// The id.
+        message: MessageId,
+    },
+}
+
+impl From<TreeError> for Error {
+    fn from(error: TreeError) -> Self {
+        Error::new(ErrorKind::Invalid, "plan", error.to_string()).with_source(error)
+    }
+}
+
+impl Tree {
+    /// A tree of one branch, `main`.
+    pub fn of_chain(nodes: impl IntoIterator<Item = impl Into<Arc<Node>>>) -> Result<Self, TreeError> {
+        let (mut tree, mut last) = (Self::default(), None);
+        for node in nodes {
+            last = Some(tree.add(node, last)?);
+        }
+        if let Some(head) = last {
+            tree.branch(BranchName::main(), head)?;
+        }
+        Ok(tree)
+    }
+
+    /// Adds a node behind `parent`, which was added before; nothing for a root. Returns its position.
+    pub fn add(&mut self, node: impl Into<Arc<Node>>, parent: Option<usize>) -> Result<usize, TreeError> {
+        let (node, index) = (node.into(), self.nodes.len());
+        if let Some(index) = parent.filter(|parent| *parent >= index) {
+            return Err(TreeError::NoSuchNode { index });
+        }
+        if !self.ids.insert(node.id.clone()) {
+            return Err(TreeError::SameId { message: node.id.clone() });
+        }
+        self.nodes.push((node, parent));
+        Ok(index)
+    }
+
+    /// Names the chain that ends at `head` a branch. `main` comes first, if at all.
+    pub fn branch(&mut self, name: impl Into<BranchName>, head: usize) -> Result<(), TreeError> {
+        let branch = name.into();
+        if head >= self.nodes.len() {
+            return Err(TreeError::NoSuchNode { index: head });
+        }
+        if branch == BranchName::main() && !self.branches.is_empty() {
+            return Err(TreeError::MainIsLate);
+        }
+        if !self.names.insert(branch.clone()) {
+            return Err(TreeError::SameBranch { branch });
+        }
+        self.branches.push((branch, head));
+        Ok(())
+    }
+
+    /// The nodes, each behind its parent.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Arc<Node>> {
+        self.nodes.iter().map(|(node, _)| node)
+    }
+
+    /// The branches and the nodes they end at.
+    pub fn branches(&self) -> impl ExactSizeIterator<Item = (&BranchName, &Arc<Node>)> {
+        self.branches.iter().map(|(name, head)| (name, &self.nodes[*head].0))
+    }
+
+    /// The commits that write it: the nodes of each branch that those before it do not have.
+    fn commits(&self, new: &NewChat) -> Result<Vec<Commit>, TreeError> {
+        let (mut commits, mut covered) = (Vec::new(), vec![false; self.nodes.len()]);
+        for (number, (name, head)) in self.branches.iter().enumerate() {
+            let (mut segment, mut at) = (Vec::new(), Some(*head));
+            while let Some(index) = at.filter(|index| !covered[*index]) {
+                covered[index] = true;
+                segment.push(Arc::clone(&self.nodes[index].0));
+                at = self.nodes[index].1;
+            }
+            segment.reverse();
+            let mut base = at.map(|index| self.nodes[index].0.id.clone());
+            let mut is_there = *name == BranchName::main();
+            let chunks: Vec<&[Arc<Node>]> = match segment.is_empty() {
+                true => vec![&[]],
+                false => segment.chunks(limits::MAX_COMMIT_ITEMS).collect(),
+            };
+            for nodes in chunks {
+                let target = match is_there {
+                    true => Target::Extend { branch: name.clone(), expected: base },
+                    false => Target::Fork { name: ForkName::Exact(name.clone()), at: base, activate: false },
+                };
+                let mut commit = Commit::new(new.chat.clone(), target, new.at);
+                commit.nodes = nodes.to_vec();
+                // Without messages no ids tell that it was written before.
+                commit.key = nodes.is_empty().then(|| CommitKey::from(format!("tree:{number}")));
+                base = nodes.last().map(|node| node.id.clone());
+                is_there = true;
+                commits.push(commit);
+            }
+        }
+        match covered.iter().position(|covered| !covered) {
+            Some(index) => Err(TreeError::OnNoBranch { message: self.nodes[index].0.id.clone() }),
+            None => Ok(commits),
+        }
+    }
+}
+
+/// What became of writing a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum TreeWritten {
+    /// The chat, or what was missing of it, was written.
+    New,
+    /// All of it was there.
+    Unchanged,
+    /// The chat exists and holds something else. It was not changed, but for what of the tree came before the
+    /// difference and was missing.
+    Taken,
+}
+
+/// The chat and the commits that write a [`Tree`].
+#[derive(Clone, Debug)]
+pub struct TreePlan {
+    new: NewChat,
+    commits: Vec<Commit>,
+}
+
+impl TreePlan {
+    /// Plans to write a tree as a new chat. Whatever a store would refuse is refused here.
+    pub fn new(new: NewChat, tree: &Tree) -> Result<Self> {
+        limits::check_new_chat(&new)?;
+        let commits = tree.commits(&new)?;
+        commits.iter().try_for_each(limits::check_commit)?;
+        Ok(Self { new, commits })
+    }
+
+    /// The chat that is to be.
+    pub fn chat(&self) -> &NewChat {
+        &self.new
+    }
+
+    /// Writes it, in as many commits as it takes, and calls `progress` with the number of messages of each.
+    /// A chat that is there already must have this metadata and these messages. Asks `cancel` before each
+    /// commit; what was written until then stays, and writing the same plan again goes on from there.
+    pub async fn write(
+        &self,
+        history: &dyn HistoryStore,
+        cancel: &CancelSignal,
+        mut progress: impl FnMut(usize) + Send,
+    ) -> Result<TreeWritten> {
+        cancel.check("write")?;
+        let mut written = match history.create_chat(self.new.clone()).await? {
+            Created::New(_) => TreeWritten::New,
+            Created::Existing(chat) => {
+                let same = |(key, value)| chat.metadata.get(key) == Some(value);
+                if !self.new.metadata.iter().all(same) {
+                    return Ok(TreeWritten::Taken);
+                }
+                TreeWritten::Unchanged
+            }
+        };
+        for commit in &self.commits {
+            cancel.check("write")?;
+            match history.commit(commit.clone()).await? {
+                CommitOutcome::Applied(_) => written = TreeWritten::New,
+                CommitOutcome::Replayed(_) => {}
+                _ => return Ok(TreeWritten::Taken),
+            }
+            progress(commit.nodes.len());
+        }
+        Ok(written)
+    }
+}

@@ -1,0 +1,114 @@
+//! Large chats and many of them. Long, so only run when asked for:
+//! `cargo test --release -p context-store-sqlite --test life scale -- --ignored --nocapture --test-threads 1`.
+
+use std::time::{Duration, Instant};
+
+use context_core::{
+    BranchName, CancelSignal, ChainEnd, ChatQuery, ChatRef, Commit, NewChat, Target, Timestamp, Window,
+};
+
+use crate::lab::{Lab, apply, many, says};
+
+async fn timed<T>(what: &str, work: impl Future<Output = T>) -> (T, Duration) {
+    let begun = Instant::now();
+    let done = work.await;
+    let took = begun.elapsed();
+    println!("{what}: {took:.2?}");
+    (done, took)
+}
+
+/// A chat of this many messages of 400 bytes, in commits of 1,000.
+async fn large(lab: &Lab, id: &str, n: usize) -> ChatRef {
+    let chat = lab.create("ada", id).await;
+    let text = "x".repeat(400);
+    let mut expected = String::new();
+    for first in (0..n).step_by(1000) {
+        let nodes: Vec<_> = (first..n.min(first + 1000)).map(|i| says(format!("m{i}"), &text)).collect();
+        let next = nodes.last().unwrap().id.to_string();
+        lab.extend(&chat, "main", &expected, nodes).await;
+        expected = next;
+    }
+    chat
+}
+
+#[tokio::test]
+#[ignore = "takes a minute"]
+async fn a_million_messages_are_read_deleted_and_erased() {
+    const N: usize = 1_000_000;
+    let lab = Lab::new().await;
+    let (chat, _) = timed("write 1,000,000", large(&lab, "large", N)).await;
+    let small = large(&lab, "small", 1000).await;
+    let end = ChainEnd::Branch(BranchName::main());
+    let (chain, _) = timed("load", lab.history().chain(&chat, &end, &Window::Whole)).await;
+    assert_eq!(chain.unwrap().len(), N);
+    let (size, _) = timed("size", lab.history().chat_size(&chat)).await;
+    println!("{:?}", size.unwrap());
+    let (deleted, quick) =
+        timed("delete the small chat beside it", lab.history().delete_chat(&small, None)).await;
+    assert!(deleted.unwrap() && quick < Duration::from_millis(200), "{quick:?}");
+    lab.fork(&chat, "other", "", many("o", 1)).await;
+    lab.history().activate_branch(&chat, &"other".into(), crate::lab::T).await.unwrap();
+    let head = crate::lab::some(&format!("m{}", N - 1));
+    lab.history().set_checkpoint(&chat, &"point".into(), &"m10".into(), crate::lab::T).await.unwrap();
+    let main = BranchName::main();
+    let delete = lab.history().delete_branch(&chat, &main, head.as_ref(), crate::lab::T);
+    let (deleted, _) = timed("delete its branch but for 11 messages", delete).await;
+    println!("{:?}", deleted.unwrap());
+    let (vacuumed, _) = timed("vacuum", lab.maintenance().vacuum()).await;
+    println!("{:?}", vacuumed.unwrap());
+
+    let chat = large(&lab, "again", N).await;
+    let (deleted, took) = timed("delete the chat", lab.history().delete_chat(&chat, None)).await;
+    assert!(deleted.unwrap() && took < Duration::from_secs(60), "{took:?}");
+    large(&lab, "more", N).await;
+    let (erased, _) =
+        timed("erase the user", lab.maintenance().erase_user(&"ada".into(), &CancelSignal::never())).await;
+    assert_eq!(erased.unwrap().remaining, 0);
+}
+
+/// Chats that were created within a minute. `appends` go to each, one commit each.
+async fn chats(lab: &Lab, n: usize, appends: usize) {
+    let at = |i: usize| Timestamp::from_micros(60_000_000_000 + (i * 59_000_000 / n) as i64);
+    for i in 0..n {
+        let chat = ChatRef::new("ada", format!("chat {i}"));
+        let _ = lab.history().create_chat(NewChat::new(chat.clone(), at(i))).await.unwrap();
+        let mut expected = None;
+        for k in 0..appends {
+            let nodes = vec![says(format!("m{k}"), "x")];
+            let next = Some(nodes[0].id.clone());
+            let target = Target::Extend { branch: BranchName::main(), expected };
+            let commit =
+                Commit::new(chat.clone(), target, Timestamp::from_micros(at(i).as_micros() + k as i64));
+            apply(lab.history(), Commit { nodes, ..commit }).await;
+            expected = next;
+        }
+    }
+}
+
+async fn list(lab: &Lab, n: usize, limit: usize) {
+    let mut query = ChatQuery { limit, ..ChatQuery::new("ada") };
+    let mut seen = 0;
+    loop {
+        let page = lab.history().list_chats(&query).await.unwrap();
+        seen += page.items.len();
+        query.after = page.next;
+        if query.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, n);
+}
+
+#[tokio::test]
+#[ignore = "takes a minute"]
+async fn listing_many_chats_of_a_minute_is_near_linear() {
+    for appends in [0, 1, 3] {
+        let lab = Lab::new().await;
+        const N: usize = 100_000;
+        chats(&lab, N, appends).await;
+        for limit in [1000, 100] {
+            timed(&format!("list {N} chats with {appends} appends, pages of {limit}"), list(&lab, N, limit))
+                .await;
+        }
+    }
+}
