@@ -35,6 +35,12 @@ pub enum Requires {
     SecondHandle,
     /// [`Maintenance`](context_core::Maintenance).
     Maintenance,
+    /// [`SearchStore`](context_core::SearchStore).
+    Search,
+    /// To be opened by another process after one that used it was killed.
+    Kill,
+    /// To be used by several processes at once.
+    SecondProcess,
 }
 
 impl fmt::Display for Case {

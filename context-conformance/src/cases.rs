@@ -8,16 +8,23 @@ mod checkpoints;
 mod commit;
 mod concurrency;
 mod durability;
+mod fault;
 mod fidelity;
 mod fragments;
 mod hygiene;
 mod info;
 mod isolation;
+mod kill;
 mod limits;
 mod listing;
 mod maintenance;
 mod model;
+mod processes;
 mod read;
+mod redact;
+mod removal;
+mod search;
+mod search_hits;
 mod windows;
 
 use crate::case::Case;
@@ -32,6 +39,10 @@ const GROUPS: &[&[Case]] = &[
     read::CASES,
     windows::CASES,
     amend::CASES,
+    redact::CASES,
+    removal::CASES,
+    search::CASES,
+    search_hits::CASES,
     fragments::CASES,
     fidelity::CASES,
     isolation::CASES,
@@ -39,7 +50,10 @@ const GROUPS: &[&[Case]] = &[
     hygiene::CASES,
     concurrency::CASES,
     cancel::CASES,
+    fault::CASES,
     durability::CASES,
+    processes::CASES,
+    kill::CASES,
     maintenance::CASES,
     model::CASES,
 ];

@@ -11,16 +11,22 @@ use tokio::runtime::{Builder, Runtime};
 use crate::case::Case;
 use crate::cases;
 use crate::checked::Verdict;
+use crate::child;
 use crate::report::Line;
 use crate::run::run_case;
 use crate::settings::{Settings, report_file};
 use crate::subject::Subject;
 
 /// What [`conformance_main!`](crate::conformance_main) runs: reads the arguments of the process, runs the cases
-/// they pick and gives the exit code.
+/// they pick and gives the exit code. Cases about several processes run the program again as a child, which does
+/// what an environment variable tells it instead.
 pub fn main(subject: impl Subject) -> ExitCode {
+    let program = Program::new(subject);
+    if let (Ok(program), Some(task)) = (&program, std::env::var(child::VARIABLE).ok()) {
+        return program.runtime.block_on(child::main(Arc::clone(&program.subject), &task));
+    }
     let arguments = Arguments::from_args();
-    let program = match Program::new(subject) {
+    let program = match program {
         Ok(program) => Arc::new(program),
         Err(error) => {
             let trial = Trial::test("runtime", move || Err(Failed::from(error)));
@@ -48,7 +54,7 @@ impl Program {
 
     fn run(&self, case: &'static Case) -> Result<Completion, Failed> {
         let subject = Arc::clone(&self.subject);
-        let verdict = self.runtime.block_on(run_case(subject, &self.settings, case));
+        let verdict = self.runtime.block_on(run_case(subject, &self.settings, case, true));
         self.report(case, &verdict)?;
         match verdict {
             Verdict::Pass => Ok(Completion::Completed),

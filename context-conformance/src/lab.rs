@@ -15,12 +15,14 @@ pub(crate) struct Lab {
     pub(crate) settings: Settings,
     /// In front of every namespace, so that no two cases share one.
     prefix: String,
+    /// Whether this is a test program that can run itself as a child.
+    pub(crate) children: bool,
     desks: AtomicU32,
 }
 
 impl Lab {
-    pub(crate) fn new(subject: Arc<dyn Subject>, settings: Settings, prefix: String) -> Self {
-        Self { subject, settings, prefix, desks: AtomicU32::new(0) }
+    pub(crate) fn new(subject: Arc<dyn Subject>, settings: Settings, prefix: String, children: bool) -> Self {
+        Self { subject, settings, prefix, children, desks: AtomicU32::new(0) }
     }
 
     pub(crate) fn subject(&self) -> &dyn Subject {
@@ -45,6 +47,12 @@ impl Lab {
     pub(crate) async fn second_handle(&self, name: &str) -> Checked<Arc<dyn Store>> {
         let store = self.subject.second_handle(&self.namespace(name)).await?;
         store.ok_or_else(|| Stop::Skip("offers no second handle".to_owned()))
+    }
+
+    /// Where another process finds a store.
+    pub(crate) fn location(&self, name: &str) -> Checked<String> {
+        let location = self.subject.location(&self.namespace(name));
+        location.ok_or_else(|| Stop::Skip("is nowhere that another process finds".to_owned()))
     }
 
     /// A fresh store with one empty chat in it.

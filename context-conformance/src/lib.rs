@@ -55,30 +55,39 @@
 //! | `CONTEXT_CONFORMANCE_SEED` | where random cases begin |
 //! | `CONTEXT_CONFORMANCE_CASES` | how many random sequences are tried |
 //! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case appends a line of JSON |
+//! | `CONTEXT_CONFORMANCE_KILLS` | how many writing processes are killed |
 //!
-//! The kit reads no clock and draws no randomness. What it does not do: provision servers, measure speed, kill
-//! processes.
+//! The kit reads no clock and draws no randomness. What it does not do: provision servers, measure speed.
 
+mod action;
 mod case;
 mod cases;
 mod checked;
+mod child;
 mod desk;
 mod expect;
+mod faults;
 mod fixed;
 mod harness;
 mod lab;
+mod life;
 mod model;
 mod namespace;
 mod random;
 mod report;
 mod run;
+mod script;
+mod seek;
 mod settings;
+mod step;
 mod subject;
 mod visible;
+mod worker;
 
 pub use case::{Case, Requires};
 pub use cases::all as cases;
 pub use checked::Verdict;
+pub use faults::{Fault, FaultPlan, FaultStore, Operation, PlannedFault};
 pub use fixed::{FixedClock, SequenceIds};
 pub use harness::main;
 pub use namespace::file_name;

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use context_core::{
-    Branch, BranchName, Chain, Chat, ChatSummary, Checkpoint, CheckpointName, Commit, CommitKey,
-    CommitOutcome, Committed, MessageId, Node, Placed, Revision, StoredFragment, Target, Timestamp,
+    Branch, BranchDeletion, BranchName, Chain, Chat, ChatSummary, Checkpoint, CheckpointName, Commit,
+    CommitKey, CommitOutcome, Committed, ErrorKind, MessageId, Node, Placed, Revision, StoredFragment,
+    Target, Timestamp,
 };
 
 use crate::visible::Visible;
@@ -23,10 +24,12 @@ pub(crate) struct Model {
     checkpoints: BTreeMap<CheckpointName, Checkpoint>,
     pub(crate) fragments: Vec<StoredFragment>,
     keys: BTreeMap<CommitKey, ([u8; 32], Committed)>,
+    /// How often stored messages were changed or removed.
+    pub(crate) changes: u64,
 }
 
 /// What a commit comes to: an outcome, or a refusal of some kind.
-pub(crate) type Expected = Result<CommitOutcome, context_core::ErrorKind>;
+pub(crate) type Expected = Result<CommitOutcome, ErrorKind>;
 
 impl Model {
     pub(crate) fn new(chat: Chat) -> Self {
@@ -39,6 +42,7 @@ impl Model {
             checkpoints: BTreeMap::new(),
             fragments: Vec::new(),
             keys: BTreeMap::new(),
+            changes: 0,
         }
     }
 
@@ -59,6 +63,9 @@ impl Model {
 
     pub(crate) fn visible(&self) -> Visible {
         let mut branches = self.branches.clone();
+        let changed =
+            self.messages.values().filter(|placed| placed.node.revision > 0).map(|placed| &placed.node.id);
+        let revisions = |id: &MessageId| (id.clone(), self.revisions.get(id).cloned().unwrap_or_default());
         branches.iter_mut().for_each(|branch| branch.active = branch.name == self.chat.active);
         let chain =
             |branch: &Branch| (branch.name.clone(), Chain::from_nodes(0, self.path(branch.head.as_ref())));
@@ -67,7 +74,7 @@ impl Model {
             chains: branches.iter().map(chain).collect(),
             branches,
             messages: self.messages.values().cloned().collect(),
-            revisions: self.revisions.clone().into_iter().collect(),
+            revisions: changed.map(revisions).collect(),
             checkpoints: self.checkpoints.values().cloned().collect(),
             fragments: self.fragments.clone(),
         }
@@ -78,12 +85,67 @@ impl Model {
         if known {
             self.chat.updated_at = checkpoint.created_at;
             self.checkpoints.insert(checkpoint.name.clone(), checkpoint);
+            self.prune();
         }
         known
     }
 
     pub(crate) fn delete_checkpoint(&mut self, name: &CheckpointName) -> bool {
-        self.checkpoints.remove(name).is_some()
+        let known = self.checkpoints.remove(name).is_some();
+        self.prune();
+        known
+    }
+
+    pub(crate) fn rename(
+        &mut self,
+        from: &BranchName,
+        to: &BranchName,
+        at: Timestamp,
+    ) -> Result<(), ErrorKind> {
+        self.head(from).ok_or(ErrorKind::NotFound)?;
+        if from != to && self.head(to).is_some() {
+            return Err(ErrorKind::Invalid);
+        }
+        self.branches
+            .iter_mut()
+            .filter(|branch| branch.name == *from)
+            .for_each(|branch| branch.name = to.clone());
+        if self.chat.active == *from {
+            self.chat.active = to.clone();
+        }
+        self.chat.updated_at = at;
+        Ok(())
+    }
+
+    pub(crate) fn delete_branch(
+        &mut self,
+        name: &BranchName,
+        expected: Option<&MessageId>,
+        at: Timestamp,
+    ) -> Result<BranchDeletion, ErrorKind> {
+        let actual = self.head(name).ok_or(ErrorKind::NotFound)?;
+        if actual.as_ref() != expected {
+            return Ok(BranchDeletion::Conflict { actual });
+        }
+        if self.chat.active == *name {
+            return Err(ErrorKind::Invalid);
+        }
+        self.branches.retain(|branch| branch.name != *name);
+        self.chat.updated_at = at;
+        Ok(BranchDeletion::Deleted { messages: self.prune() })
+    }
+
+    /// Forgets every message that is on no path to a head or checkpoint. Returns how many.
+    fn prune(&mut self) -> u64 {
+        let heads = self.branches.iter().filter_map(|branch| branch.head.as_ref());
+        let ends = heads.chain(self.checkpoints.values().map(|checkpoint| &checkpoint.message));
+        let kept: Vec<_> = ends.flat_map(|end| self.path(Some(end))).map(|node| node.id.clone()).collect();
+        let before = self.messages.len();
+        self.messages.retain(|id, _| kept.contains(id));
+        self.revisions.retain(|id, _| kept.contains(id));
+        let gone = (before - self.messages.len()) as u64;
+        self.changes += u64::from(gone > 0);
+        gone
     }
 
     pub(crate) fn activate(&mut self, name: &BranchName, at: Timestamp) -> bool {
@@ -105,7 +167,7 @@ impl Model {
     }
 
     pub(crate) fn commit(&mut self, commit: &Commit) -> Expected {
-        use context_core::ErrorKind::{Invalid, NotFound};
+        use ErrorKind::{Invalid, NotFound};
 
         if let Some((digest, committed)) = commit.key.as_ref().and_then(|key| self.keys.get(key)) {
             let same = *digest == commit.digest();
@@ -132,7 +194,12 @@ impl Model {
                 }
             }
         };
-        if commit.amendments.iter().any(|node| !self.messages.contains_key(&node.id)) {
+        if commit
+            .amendments
+            .iter()
+            .chain(&commit.redactions)
+            .any(|node| !self.messages.contains_key(&node.id))
+        {
             return Err(NotFound);
         }
         if let Some(patch) = &commit.patch {
@@ -152,6 +219,13 @@ impl Model {
                 placed.node = Arc::new(placed.node.amended(by));
             }
         }
+        for by in &commit.redactions {
+            if let Some(placed) = self.messages.get_mut(&by.id) {
+                placed.node = Arc::new(placed.node.amended(by));
+            }
+            self.revisions.remove(&by.id);
+        }
+        self.changes += u64::from(!commit.amendments.is_empty() || !commit.redactions.is_empty());
         self.put_fragments(&commit.fragments);
         if let Some(name) = &name {
             if self.head(name).is_none() {

@@ -16,6 +16,8 @@ use crate::subject::Subject;
 
 /// How long a case may take. A store that hangs is a failure, not a hanging test.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// How much longer for each process that is killed.
+const PER_KILL: Duration = Duration::from_millis(500);
 
 /// Runs the whole suite. Failures, also panics of the store, are in the report.
 ///
@@ -32,7 +34,7 @@ pub async fn run_with(
 ) -> Report {
     let mut results = Vec::new();
     for case in cases::all().filter(|case| wanted(case)) {
-        let verdict = run_case(Arc::clone(&subject), settings, case).await;
+        let verdict = run_case(Arc::clone(&subject), settings, case, false).await;
         results.push(CaseResult { case, verdict });
     }
     Report { subject: subject.name().to_owned(), seed: settings.seed, results }
@@ -45,8 +47,15 @@ pub async fn assert_conforms(subject: impl Subject) {
 }
 
 /// Runs one case in a task of its own, so that a panic stays there.
-pub(crate) async fn run_case(subject: Arc<dyn Subject>, settings: &Settings, case: &'static Case) -> Verdict {
-    let lab = Lab::new(subject, settings.clone(), format!("{}-{}", case.group, case.name));
+///
+/// `children` says whether the program can run itself as a child.
+pub(crate) async fn run_case(
+    subject: Arc<dyn Subject>,
+    settings: &Settings,
+    case: &'static Case,
+    children: bool,
+) -> Verdict {
+    let lab = Lab::new(subject, settings.clone(), format!("{}-{}", case.group, case.name), children);
     let task = tokio::spawn(async move {
         match lacks(&lab, case.requires).await {
             Some(verdict) => verdict,
@@ -54,7 +63,8 @@ pub(crate) async fn run_case(subject: Arc<dyn Subject>, settings: &Settings, cas
         }
     });
     let abort = task.abort_handle();
-    match tokio::time::timeout(PATIENCE, task).await {
+    let patience = PATIENCE + PER_KILL * settings.kills;
+    match tokio::time::timeout(patience, task).await {
         Ok(Ok(verdict)) => verdict,
         Ok(Err(error)) if error.is_panic() => {
             Verdict::Fail(format!("panicked: {}", panic_text(&*error.into_panic())))
@@ -62,7 +72,7 @@ pub(crate) async fn run_case(subject: Arc<dyn Subject>, settings: &Settings, cas
         Ok(Err(_)) => Verdict::Fail("the runtime went away".to_owned()),
         Err(_) => {
             abort.abort();
-            Verdict::Fail(format!("did not end within {} s", PATIENCE.as_secs()))
+            Verdict::Fail(format!("did not end within {} s", patience.as_secs()))
         }
     }
 }
@@ -99,6 +109,17 @@ async fn lacks(lab: &Lab, requires: Requires) -> Option<Verdict> {
             Err(error) => return Some(Err(error.into()).into()),
         },
         Requires::Maintenance => (store.maintenance().is_none(), false, "maintenance"),
+        Requires::Kill | Requires::SecondProcess => {
+            let (claimed, what) = match requires {
+                Requires::Kill => (info.durability > Durability::Process, "to outlive a process"),
+                _ => (info.shared, "to be shared by processes"),
+            };
+            if claimed && !lab.children {
+                return Some(Verdict::Skip("needs a test program of conformance_main!".to_owned()));
+            }
+            (!claimed || lab.location("ability").is_err(), claimed, what)
+        }
+        Requires::Search => (store.search().is_none(), false, "search"),
     };
     match (absent, claimed) {
         (false, _) => None,

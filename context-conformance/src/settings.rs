@@ -11,25 +11,27 @@ pub struct Settings {
     pub seed: u64,
     /// How many random sequences a random case tries.
     pub sequences: u32,
+    /// How many writing processes are killed, over all cases that do.
+    pub kills: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: 0x5eed, sequences: 60 }
+        Self { seed: 0x5eed, sequences: 60, kills: 200 }
     }
 }
 
 impl Settings {
-    /// The settings of the environment: `CONTEXT_CONFORMANCE_SEED` (decimal, or hexadecimal behind `0x`) and
-    /// `CONTEXT_CONFORMANCE_CASES`. What is not set or not a number is as by default.
+    /// The settings of the environment: `CONTEXT_CONFORMANCE_SEED` (decimal, or hexadecimal behind `0x`),
+    /// `CONTEXT_CONFORMANCE_CASES` and `CONTEXT_CONFORMANCE_KILLS`. What is not set or not a number is as by default.
     pub fn from_env() -> Self {
         let default = Self::default();
         let text = |name| env::var(name).ok();
+        let count = |name| text(name).and_then(|count| count.parse().ok());
         Self {
             seed: text("CONTEXT_CONFORMANCE_SEED").and_then(|seed| number(&seed)).unwrap_or(default.seed),
-            sequences: text("CONTEXT_CONFORMANCE_CASES")
-                .and_then(|count| count.parse().ok())
-                .unwrap_or(default.sequences),
+            sequences: count("CONTEXT_CONFORMANCE_CASES").unwrap_or(default.sequences),
+            kills: count("CONTEXT_CONFORMANCE_KILLS").unwrap_or(default.kills),
         }
     }
 }

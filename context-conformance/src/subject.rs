@@ -28,4 +28,21 @@ pub trait Subject: Send + Sync + 'static {
     ///
     /// `None` is only right for a store that is not [`shared`](context_core::StoreInfo::shared).
     async fn second_handle(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>>;
+
+    /// Where the store of a namespace is, for another process to [open](Self::open_at): a path, a URL. The namespace
+    /// may never have been opened; then nothing is there yet, and it is the same place if it is asked again.
+    ///
+    /// `None` is only right for a store of [`Durability::Process`](context_core::Durability::Process) that is not
+    /// [`shared`](context_core::StoreInfo::shared).
+    fn location(&self, namespace: &str) -> Option<String> {
+        let _ = namespace;
+        None
+    }
+
+    /// The store at a [location](Self::location), which may be that of another process; created if nothing is there.
+    /// `None` if there are no locations.
+    async fn open_at(&self, location: &str) -> Result<Option<Arc<dyn Store>>> {
+        let _ = location;
+        Ok(None)
+    }
 }

@@ -265,6 +265,7 @@ impl Maintenance for Shared {
     }
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
+        limits::check_id("erase_user", "user", user.as_str())?;
         let erased = erase::erase_user(&self.connections, user, cancel).await;
         erased.map_err(|fault| fault.during("erase_user"))
     }

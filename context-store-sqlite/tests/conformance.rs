@@ -1,7 +1,7 @@
 //! The store passes the conformance suite, each case in a file of its own.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -21,6 +21,16 @@ struct Files {
     newest: HashMap<String, PathBuf>,
 }
 
+impl Files {
+    /// A file of its own for a namespace that is opened anew.
+    fn fresh(&mut self, folder: &Path, namespace: &str) -> PathBuf {
+        self.opened += 1;
+        let path = folder.join(format!("{}.db", self.opened));
+        self.newest.insert(namespace.to_owned(), path.clone());
+        path
+    }
+}
+
 impl Sqlite {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -35,13 +45,7 @@ impl Subject for Sqlite {
     }
 
     async fn open(&self, namespace: &str) -> Result<Arc<dyn Store>> {
-        let path = {
-            let mut files = self.files.lock().expect("no holder panics");
-            files.opened += 1;
-            let path = self.folder.path().join(format!("{}.db", files.opened));
-            files.newest.insert(namespace.to_owned(), path.clone());
-            path
-        };
+        let path = self.files.lock().expect("no holder panics").fresh(self.folder.path(), namespace);
         Ok(Arc::new(SqliteStore::open(SqliteConfig::new(path)).await?))
     }
 
@@ -53,6 +57,17 @@ impl Subject for Sqlite {
 
     async fn second_handle(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>> {
         self.reopen(namespace).await
+    }
+
+    fn location(&self, namespace: &str) -> Option<String> {
+        let mut files = self.files.lock().expect("no holder panics");
+        let known = files.newest.get(namespace).cloned();
+        let path = known.unwrap_or_else(|| files.fresh(self.folder.path(), namespace));
+        path.to_str().map(ToOwned::to_owned)
+    }
+
+    async fn open_at(&self, location: &str) -> Result<Option<Arc<dyn Store>>> {
+        Ok(Some(Arc::new(SqliteStore::open(SqliteConfig::new(location)).await?)))
     }
 }
 

@@ -13,6 +13,8 @@ use crate::{conformance, layers, test, tidy};
 
 /// How many random cases `--long` asks for.
 const LONG_CASES: &str = "2000";
+/// How many writing processes `--long` kills.
+const LONG_KILLS: &str = "10000";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -127,6 +129,7 @@ fn prepared(cargo: Cargo, workspace: &Workspace, long: bool) -> Cargo {
         .env("INSTA_UPDATE", "no")
         .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
         .env_if("CONTEXT_CONFORMANCE_CASES", cases)
+        .env_if("CONTEXT_CONFORMANCE_KILLS", long.then_some(LONG_KILLS))
         .env_if("PROPTEST_CASES", cases)
 }
 

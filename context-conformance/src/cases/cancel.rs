@@ -1,10 +1,10 @@
 //! A future that is dropped half-way leaves all of its work or none, and a store that works on.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use context_core::{ChatPatch, Commit, CommitOutcome, Metadata};
+use context_core::{ChatPatch, Commit, CommitOutcome, Metadata, NewChat, Result, Timestamp};
 
 use crate::case::cases;
 use crate::checked::Checked;
@@ -13,13 +13,21 @@ use crate::expect::{ensure, fail, same};
 use crate::lab::Lab;
 use crate::visible::Visible;
 
-cases!("cancel": dropped_commit_is_whole_or_absent, dropped_fork_is_whole_or_absent, dropped_read_harms_nothing);
+cases!("cancel":
+    dropped_commit_is_whole_or_absent,
+    dropped_fork_is_whole_or_absent,
+    dropped_amendment_is_whole_or_absent,
+    dropped_redaction_is_whole_or_absent,
+    dropped_calls_are_whole_or_absent,
+    dropped_read_harms_nothing,
+    dropped_search_harms_nothing if Search,
+);
 
 /// A store that needs more polls than this for one commit is not followed further.
 const MOST_POLLS: usize = 200;
 
 /// Polls a future at most this often, then drops it; its result if it came to one.
-async fn polled<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
+pub(super) async fn polled<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
     let mut future = pin!(future);
     let mut left = polls;
     poll_fn(move |context| {
@@ -99,6 +107,122 @@ async fn dropped_fork_is_whole_or_absent(lab: &Lab) -> Checked {
         ..desk.next_version("main", "a")
     })
     .await
+}
+
+async fn dropped_amendment_is_whole_or_absent(lab: &Lab) -> Checked {
+    drop_everywhere(lab, |desk| Commit {
+        key: Some("k".into()),
+        amendments: vec![says("a", "new words")],
+        ..desk.stay()
+    })
+    .await
+}
+
+async fn dropped_redaction_is_whole_or_absent(lab: &Lab) -> Checked {
+    drop_everywhere(lab, |desk| Commit {
+        key: Some("k".into()),
+        redactions: vec![says("a", "[redacted]")],
+        ..desk.extend("a", ["b"])
+    })
+    .await
+}
+
+type Call = for<'a> fn(&'a Desk) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+
+/// Later than anything a desk does, so that a call may be made again as it was.
+const LATER: Timestamp = Timestamp::from_micros(1_900_000_000_000_000);
+
+/// Calls that come to the same if they are made twice.
+const CALLS: [(&str, Call); 10] = [
+    ("delete_branch", |desk| {
+        Box::pin(async {
+            let head = Some("y".into());
+            desk.history().delete_branch(&desk.chat, &"side".into(), head.as_ref(), LATER).await.map(drop)
+        })
+    }),
+    ("delete_chat", |desk| Box::pin(async { desk.history().delete_chat(&desk.chat, None).await.map(drop) })),
+    ("rename_branch", |desk| {
+        Box::pin(async { desk.history().rename_branch(&desk.chat, &"side".into(), &"n".into(), LATER).await })
+    }),
+    ("activate_branch", |desk| {
+        Box::pin(async { desk.history().activate_branch(&desk.chat, &"side".into(), LATER).await })
+    }),
+    ("set_checkpoint", |desk| {
+        Box::pin(async {
+            let set = desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"a".into(), LATER).await;
+            set.map(drop)
+        })
+    }),
+    ("delete_checkpoint", |desk| {
+        Box::pin(async { desk.history().delete_checkpoint(&desk.chat, &"cp".into()).await.map(drop) })
+    }),
+    ("update_chat", |desk| {
+        Box::pin(async {
+            let patch = ChatPatch { title: Some(Some("T".into())), ..ChatPatch::default() };
+            desk.history().update_chat(&desk.chat, &patch, LATER).await.map(drop)
+        })
+    }),
+    ("put_fragments", |desk| {
+        Box::pin(async {
+            let new = [stored("f", "2"), stored("g", "1"), stored("", "x")];
+            desk.fragments().put_fragments(&desk.chat, &new, LATER).await
+        })
+    }),
+    ("remove_fragment", |desk| {
+        Box::pin(async { desk.fragments().remove_fragment(&desk.chat, &"f".into()).await.map(drop) })
+    }),
+    ("create_chat", |desk| {
+        Box::pin(async {
+            let new = NewChat::new(desk.other("ada", "second").chat, LATER);
+            desk.history().create_chat(new).await.map(drop)
+        })
+    }),
+];
+
+/// Each call on fresh chats, dropped after every number of polls, then made again.
+async fn dropped_calls_are_whole_or_absent(lab: &Lab) -> Checked {
+    let first = lab.desk().await?;
+    for (name, call) in CALLS {
+        for polls in 0..MOST_POLLS {
+            let desk = first.other("ada", &format!("{name}-{polls}"));
+            desk.create().await?;
+            desk.applied(desk.extend("", ["a", "b"])).await?;
+            desk.applied(desk.fork("side", "a", ["x", "y"])).await?;
+            desk.applied(desk.fork("deep", "x", ["z"])).await?;
+            desk.applied(Commit { amendments: vec![says("y", "amended")], ..desk.stay() }).await?;
+            desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"z".into(), desk.at()).await?;
+            desk.fragments().put_fragments(&desk.chat, &[stored("f", "1")], desk.at()).await?;
+            let before = Visible::of(&desk).await?;
+            let ended = polled(call(&desk), polls).await.transpose()?.is_some();
+            let seen = settled(&desk).await?;
+            match call(&desk).await {
+                // What it was to change may be gone by now.
+                Err(error) if !error.is_not_found() => return Err(error.into()),
+                _ => {}
+            }
+            let after = Visible::of(&desk).await?;
+            let did = format!("{name} dropped after {polls} polls");
+            ensure(seen == before || seen == after, || {
+                format!("{did}: neither as before nor as after, {seen:?}")
+            })?;
+            ensure(!ended || seen == after, || format!("{did}, which had ended: not done, {seen:?}"))?;
+            if ended {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn dropped_search_harms_nothing(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    desk.fill(50, 10).await?;
+    for polls in 0..20 {
+        let _ = polled(desk.hits(&desk.asks("this")), polls).await;
+        desk.finds("m7", &["m7"]).await?;
+    }
+    desk.applied(desk.extend("m49", ["end"])).await?;
+    desk.finds("end", &["end"]).await
 }
 
 async fn dropped_read_harms_nothing(lab: &Lab) -> Checked {

@@ -20,6 +20,7 @@ cases!("fidelity":
     every_field_of_a_message,
     odd_ids,
     odd_names_and_titles,
+    odd_names_of_renamed_branches,
     metadata_order_and_digits,
 );
 
@@ -205,6 +206,27 @@ async fn odd_names_and_titles(lab: &Lab) -> Checked {
         same("a title", &read, &Some(title.to_owned()))?;
     }
     same("the chain of main", &ids(&desk.whole("main").await?), &vec!["a".to_owned()])
+}
+
+async fn odd_names_of_renamed_branches(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    desk.applied(desk.extend("", ["a"])).await?;
+    desk.applied(desk.fork("side", "a", ["x"])).await?;
+    let mut name = "side".to_owned();
+    for new in odd() {
+        desk.history().rename_branch(&desk.chat, &name.into(), &new.as_str().into(), desk.at()).await?;
+        desk.expect_chain(&new, &["a", "x"]).await?;
+        let names: Vec<_> = desk.heads().await?.into_iter().map(|(name, _)| name.to_string()).collect();
+        same("the branches", &names, &vec!["main".to_owned(), new.clone()])?;
+        name = new;
+    }
+    for name in odd() {
+        let id = format!("of {name:.100}");
+        desk.applied(desk.fork(&format!("{name:.200}+"), "a", [id.as_str()])).await?;
+        let branch = format!("{name:.200}+").as_str().into();
+        let _deleted = desk.history().delete_branch(&desk.chat, &branch, Some(&id.into()), desk.at()).await?;
+    }
+    same("how many branches are left", &desk.heads().await?.len(), &2)
 }
 
 async fn metadata_order_and_digits(lab: &Lab) -> Checked {

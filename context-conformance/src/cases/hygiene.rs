@@ -27,6 +27,23 @@ async fn errors_say_what_was_tried(lab: &Lab) -> Checked {
                 ErrorKind::NotFound,
             )?,
         ),
+        (
+            "rename_branch",
+            refused(
+                "rename_branch",
+                history.rename_branch(&desk.chat, &"ghost".into(), &"x".into(), desk.at()).await,
+                ErrorKind::NotFound,
+            )?,
+        ),
+        (
+            "delete_branch",
+            refused(
+                "delete_branch",
+                history.delete_branch(&desk.chat, &"main".into(), None, desk.at()).await,
+                ErrorKind::Invalid,
+            )?,
+        ),
+        ("chat_size", refused("chat_size", history.chat_size(&absent.chat).await, ErrorKind::NotFound)?),
         ("create_chat", {
             let new = NewChat::new(desk.other("", "c").chat, desk.at());
             refused("create_chat", history.create_chat(new).await, ErrorKind::Invalid)?
@@ -65,6 +82,11 @@ async fn debug_shows_no_content(lab: &Lab) -> Checked {
     let mut too_long = commit.clone();
     too_long.nodes = vec![says(&"x".repeat(600), SECRET)];
     too_long.patch = Some(ChatPatch { set: metadata, ..ChatPatch::default() });
+    if let Some(search) = desk.store.search() {
+        let query = desk.asks(&format!("{SECRET} ").repeat(1000));
+        let error = refused("a long search", search.search(&query).await, ErrorKind::Invalid)?;
+        texts.push(("a refused search", format!("{error} {error:?}")));
+    }
     let mut same_key = commit;
     same_key.nodes = vec![says("b", SECRET)];
     for (what, commit) in [("a refused id", too_long), ("a used key", same_key)] {

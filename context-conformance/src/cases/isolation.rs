@@ -1,13 +1,20 @@
-//! Two namespaces never see each other.
+//! Namespaces never see each other, and neither do users.
+
+use context_core::Commit;
 
 use crate::case::cases;
 use crate::checked::Checked;
-use crate::desk::stored;
+use crate::desk::{says, stored};
 use crate::expect::same;
 use crate::lab::Lab;
 use crate::visible::Visible;
 
-cases!("isolation": namespaces_share_nothing, odd_namespace_names);
+cases!("isolation":
+    namespaces_share_nothing,
+    odd_namespace_names,
+    users_share_nothing_under_one_name,
+    searches_stay_in_their_namespace if Search,
+);
 
 async fn namespaces_share_nothing(lab: &Lab) -> Checked {
     let (one, two) = (lab.desk_in("one").await?, lab.desk_in("two").await?);
@@ -38,4 +45,56 @@ async fn odd_namespace_names(lab: &Lab) -> Checked {
         desk.expect_chain("main", &[name]).await?;
     }
     Ok(())
+}
+
+/// Two users with a chat of the same name and the same messages: whatever one does, the other does not see.
+async fn users_share_nothing_under_one_name(lab: &Lab) -> Checked {
+    let ada = lab.desk().await?;
+    let mut lives = Vec::new();
+    for user in ["ada", "bob", "ada ", "ADA"] {
+        let desk = ada.other(user, "chat");
+        desk.create().await?;
+        desk.applied(desk.extend("", ["a", "b"])).await?;
+        desk.applied(desk.fork("side", "a", ["x"])).await?;
+        desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"x".into(), desk.at()).await?;
+        desk.fragments().put_fragments(&desk.chat, &[stored("f", user)], desk.at()).await?;
+        lives.push(desk);
+    }
+    for (i, desk) in lives.iter().enumerate() {
+        let mut before = Vec::new();
+        for other in &lives {
+            before.push(Visible::of(other).await?);
+        }
+        let (history, chat) = (desk.history(), &desk.chat);
+        let commit = Commit {
+            key: Some("k".into()),
+            amendments: vec![says("a", "amended")],
+            redactions: vec![says("x", "[redacted]")],
+            ..desk.extend("b", ["c"])
+        };
+        desk.applied(commit).await?;
+        history.rename_branch(chat, &"side".into(), &"other".into(), desk.at()).await?;
+        let _deleted = history.delete_branch(chat, &"other".into(), Some(&"x".into()), desk.at()).await?;
+        history.delete_checkpoint(chat, &"cp".into()).await?;
+        desk.fragments().remove_fragment(chat, &"f".into()).await?;
+        history.delete_chat(chat, None).await?;
+        for (j, other) in lives.iter().enumerate().filter(|(j, _)| *j != i) {
+            let user = &other.chat.user;
+            same(
+                format!("the chat of {user:?} after {:?}'s", chat.user),
+                &Visible::of(other).await?,
+                &before[j],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+async fn searches_stay_in_their_namespace(lab: &Lab) -> Checked {
+    let (one, two) = (lab.desk_in("one").await?, lab.desk_in("two").await?);
+    one.applied(Commit { nodes: vec![says("a", "apple")], ..one.extend("", []) }).await?;
+    two.finds("apple", &[]).await?;
+    two.applied(Commit { nodes: vec![says("b", "apple")], ..two.extend("", []) }).await?;
+    one.finds("apple", &["a"]).await?;
+    two.finds("apple", &["b"]).await
 }

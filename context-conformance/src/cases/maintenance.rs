@@ -1,11 +1,13 @@
-//! The store's own check finds nothing in a store that was only used.
+//! Upkeep: the check finds nothing in a store that was only used, erasing leaves nothing, a backup is a store.
 
-use context_core::{CancelSignal, CancelSource, ErrorKind};
+use std::path::Path;
+
+use context_core::{CancelSignal, CancelSource, Commit, ErrorKind};
 
 use crate::case::cases;
 use crate::checked::{Checked, Stop};
 use crate::desk::{Desk, says, stored};
-use crate::expect::{refused, same};
+use crate::expect::{ensure, refused, same};
 use crate::lab::Lab;
 use crate::visible::Visible;
 
@@ -13,6 +15,11 @@ cases!("maintenance":
     finds_nothing_after_a_busy_life if Maintenance,
     changes_nothing if Maintenance,
     can_be_cancelled if Maintenance,
+    erasing_takes_all_of_a_user_and_of_nobody_else if Maintenance,
+    erasing_is_for_good if Maintenance,
+    erasing_nobody if Maintenance,
+    vacuum_loses_nothing if Maintenance,
+    a_backup_is_a_store if Maintenance,
 );
 
 async fn busy(desk: &Desk) -> Checked {
@@ -71,4 +78,121 @@ async fn can_be_cancelled(lab: &Lab) -> Checked {
     source.cancel();
     let result = desk.store.maintenance().ok_or_else(absent)?.check(&source.signal()).await;
     refused("a check that was cancelled before it began", result, ErrorKind::Cancelled).map(drop)
+}
+
+async fn erasing_takes_all_of_a_user_and_of_nobody_else(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    busy(&desk).await?;
+    let mut bobs = Vec::new();
+    for chat in ["chat", "second", "third"] {
+        let there = desk.other("bob", chat);
+        there.create().await?;
+        busy(&there).await?;
+        bobs.push(there);
+    }
+    let likely = desk.other("bob2", "chat");
+    likely.create().await?;
+    busy(&likely).await?;
+    let before = [Visible::of(&desk).await?, Visible::of(&likely).await?];
+    let maintenance = desk.store.maintenance().ok_or_else(absent)?;
+    let erased = maintenance.erase_user(&"bob".into(), &CancelSignal::never()).await?;
+    let per_chat = 130 + 4 * 2 + 1;
+    let seen = (erased.chats, erased.messages, erased.remaining);
+    same("chats and messages erased, records remaining", &seen, &(3, 3 * per_chat, 0))?;
+    for there in &bobs {
+        same("an erased chat", &Visible::of(there).await?, &None)?;
+    }
+    let listed = desk.history().list_chats(&context_core::ChatQuery::new("bob")).await?;
+    same("the chats of an erased user", &listed.items, &Vec::new())?;
+    same("the other users' chats", &[Visible::of(&desk).await?, Visible::of(&likely).await?], &before)?;
+    if desk.store.search().is_some() {
+        bobs[0].finds("this", &[]).await?;
+        same("what others find", &desk.hits(&desk.asks("m7")).await?.len(), &1)?;
+    }
+    let report = maintenance.check(&CancelSignal::never()).await?;
+    same("what check() found", &report.findings, &Vec::new())
+}
+
+/// A user who comes again finds nothing of before, not even keys and fragments.
+async fn erasing_is_for_good(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let mut keyed = desk.extend("", ["a"]);
+    keyed.key = Some("k".into());
+    keyed.fragments = vec![stored("f", "x"), stored("", "y")];
+    desk.applied(keyed.clone()).await?;
+    desk.applied(Commit { amendments: vec![says("a", "amended")], ..desk.stay() }).await?;
+    let edition = desk.whole("main").await?.edition();
+    let maintenance = desk.store.maintenance().ok_or_else(absent)?;
+    let erased = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await?;
+    same("what remains", &(erased.chats, erased.remaining), &(1, 0))?;
+    desk.create().await?;
+    desk.expect_chain("main", &[]).await?;
+    same("fragments of the new chat", &desk.fragments().fragments(&desk.chat).await?, &Vec::new())?;
+    let anew = desk.whole("main").await?.edition();
+    ensure(anew != edition, || format!("the edition of the new chat: {anew} was one of the erased chat"))?;
+    keyed.nodes = vec![says("a", "other words")];
+    desk.applied(keyed).await?;
+    same("revisions", &desk.history().revisions(&desk.chat, &"a".into()).await?, &Vec::new())?;
+    let again = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await?;
+    same("erased again", &(again.chats, again.messages, again.remaining), &(1, 1, 0))
+}
+
+async fn erasing_nobody(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    busy(&desk).await?;
+    let before = Visible::of(&desk).await?;
+    let maintenance = desk.store.maintenance().ok_or_else(absent)?;
+    let erased = maintenance.erase_user(&"nobody".into(), &CancelSignal::never()).await?;
+    same("of a user who is not there", &(erased.chats, erased.messages, erased.remaining), &(0, 0, 0))?;
+    let result = maintenance.erase_user(&"".into(), &CancelSignal::never()).await;
+    refused("erasing a user without a name", result, ErrorKind::Invalid)?;
+    let source = CancelSource::new();
+    source.cancel();
+    let result = maintenance.erase_user(&"ada".into(), &source.signal()).await;
+    refused("erasing that was cancelled before it began", result, ErrorKind::Cancelled)?;
+    same("the chat after all that", &Visible::of(&desk).await?, &before)
+}
+
+/// The value, or a skip if the store does this by other means.
+fn supported<T>(result: context_core::Result<T>) -> Checked<T> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::Unsupported => Err(Stop::Skip(error.to_string())),
+        result => Ok(result?),
+    }
+}
+
+async fn vacuum_loses_nothing(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    busy(&desk).await?;
+    let gone = desk.other("ada", "gone");
+    gone.create().await?;
+    let large = says("large", &"x".repeat(1 << 20));
+    gone.applied(Commit { nodes: vec![large], ..gone.extend("", []) }).await?;
+    same("deleting", &gone.history().delete_chat(&gone.chat, None).await?, &true)?;
+    let before = Visible::of(&desk).await?;
+    let maintenance = desk.store.maintenance().ok_or_else(absent)?;
+    let vacuumed = supported(maintenance.vacuum().await)?;
+    ensure(vacuumed.after <= vacuumed.before, || format!("the size after vacuum: {vacuumed:?}"))?;
+    same("the chat then", &Visible::of(&desk).await?, &before)?;
+    let report = maintenance.check(&CancelSignal::never()).await?;
+    same("what check() found", &report.findings, &Vec::new())?;
+    desk.applied(desk.extend("m129", ["behind"])).await.map(drop)
+}
+
+async fn a_backup_is_a_store(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    busy(&desk).await?;
+    let before = Visible::of(&desk).await?;
+    let location = lab.location("backup")?;
+    let maintenance = desk.store.maintenance().ok_or_else(absent)?;
+    supported(maintenance.backup(Path::new(&location)).await)?;
+    desk.applied(desk.extend("m129", ["behind"])).await?;
+    let again = maintenance.backup(Path::new(&location)).await;
+    refused("a backup into a file that is there", again, ErrorKind::Invalid)?;
+    let copy = desk.through(crate::child::open(lab.subject(), &location).await?);
+    same("the chat in the backup", &Visible::of(&copy).await?, &before)?;
+    let report = copy.store.maintenance().ok_or_else(absent)?.check(&CancelSignal::never()).await?;
+    same("what check() found in the backup", &report.findings, &Vec::new())?;
+    copy.applied(copy.extend("m129", ["elsewhere"])).await?;
+    same("the head of the original", &desk.whole("main").await?.head().cloned(), &Some("behind".into()))
 }

@@ -54,6 +54,25 @@ pub(crate) enum Fault {
     AwaitsBetweenWrites,
     /// Counts by reading and setting.
     ReadsThenPatches,
+    /// Amends instead of redacting.
+    RedactingKeepsRevisions,
+    /// Deletes a branch wherever it is.
+    DeletesBranchesThatMoved,
+    /// Deletes the whole chain of a branch.
+    DeletingTakesSharedMessages,
+    /// Deletes a branch and none of its messages.
+    DeletingLeavesOrphans,
+    /// A renamed branch goes to the end of the list.
+    RenamingMovesBranches,
+    /// Finds whatever the stored form holds.
+    SearchesJson,
+    SearchesAllUsers,
+    SearchesAllBranches,
+    /// Gives what was typed a meaning.
+    SearchesAsSyntax,
+    SearchSkipsBetweenPages,
+    /// Fragments come back with a chat of the same name.
+    ErasingLeavesFragments,
     /// `Debug` prints a title.
     ShowsContent,
     Panics,

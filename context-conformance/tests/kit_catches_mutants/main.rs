@@ -3,12 +3,14 @@
 //! Each [`Fault`] is a bug that a real store has had or could have. A fault that no case notices is a hole in the
 //! suite.
 
+mod commit;
 mod fault;
 mod mutant;
+mod search;
 
 use std::sync::Arc;
 
-use context_conformance::{Report, Settings, Verdict, assert_conforms, cases, run, run_with};
+use context_conformance::{Report, Settings, assert_conforms, cases, run, run_with};
 
 use crate::fault::{Fault, Mutants};
 
@@ -35,7 +37,9 @@ caught! {
     IgnoresExpected => "commit::stale_head_is_a_conflict", "concurrency::one_of_sixteen_racers_is_applied";
     HidesTheActualHead => "commit::stale_head_is_a_conflict";
     WritesBeforeChecking => "commit::refused_leaves_nothing";
-    ForgetsKeys => "commit::key_counts_once", "concurrency::one_of_many_replays_is_applied";
+    ForgetsKeys => "commit::key_counts_once", "concurrency::one_of_many_replays_is_applied",
+        "fault::a_lost_reply_is_found_out_by_the_same_commit", "fault::silence_is_found_out_by_the_same_commit",
+        "fault::random_faults_with_retries_end_as_they_must";
     ReplaysWithoutComparing => "commit::same_key_other_content_is_refused";
     DropsHoles => "read::messages_keep_order_holes_and_duplicates", "read::many_ids_at_once";
     BoundsTheDepth => "read::deep_chain";
@@ -49,7 +53,8 @@ caught! {
     CountsVersions => "branches::next_version_takes_the_lowest_free_number";
     TruncatesWindows => "windows::cut_where_they_say";
     HidesWhatWasSkipped => "windows::cut_where_they_say";
-    HidesAmendments => "windows::after_reads_all_again_once_something_was_amended";
+    HidesAmendments => "windows::after_reads_all_again_once_something_was_amended", "redact::every_reader_finds_out",
+        "removal::readers_find_out";
     TruncatesBodies => "fidelity::large_bodies";
     EndsBodiesAtNul => "fidelity::bodies_of_any_bytes";
     MovesReplacedFragments => "fragments::same_id_replaces_in_place";
@@ -57,16 +62,32 @@ caught! {
     DeleteLeavesMessages => "chats::deleting_takes_everything";
     AwaitsBetweenWrites => "concurrency::readers_see_whole_commits", "cancel::dropped_commit_is_whole_or_absent";
     ReadsThenPatches => "concurrency::counting_loses_nothing";
+    RedactingKeepsRevisions => "redact::body_and_revisions_are_gone", "redact::a_key_counts_once";
+    DeletesBranchesThatMoved => "removal::a_branch_that_moved_is_not_deleted", "removal::an_empty_branch";
+    DeletingTakesSharedMessages => "removal::deleting_takes_what_only_it_reached", "removal::forks_of_forks";
+    DeletingLeavesOrphans => "removal::deleting_takes_what_only_it_reached", "removal::ids_are_free_again";
+    RenamingMovesBranches => "removal::renaming_keeps_order_head_and_time";
+    SearchesJson => "search::words_and_not_what_is_around_them";
+    SearchesAllUsers => "search::chats_and_users_are_apart";
+    SearchesAllBranches => "search::a_branch_sees_its_chain";
+    SearchesAsSyntax => "search::anything_can_be_typed", "search::what_is_cut_must_be_together";
+    SearchSkipsBetweenPages => "search_hits::pages_give_each_hit_once";
+    ErasingLeavesFragments => "maintenance::erasing_is_for_good";
     ShowsContent => "hygiene::debug_shows_no_content";
     Panics => "read::messages_keep_order_holes_and_duplicates";
 }
 
-/// The wrapper itself changes nothing: what a mutant fails, its fault fails. This one can also be reopened.
+/// The wrapper itself changes nothing: what a mutant fails, its fault fails. This one can also be reopened. It
+/// lives in one process and in memory, so it is not asked about several processes and files.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sound_store_passes_every_case() {
     let report = run(Mutants::of(Fault::None)).await;
-    let not_passed: Vec<_> = report.results.iter().filter(|result| result.verdict != Verdict::Pass).collect();
-    assert!(not_passed.is_empty(), "{report}");
+    assert!(report.conforms(), "{report}");
+    for skip in report.skips() {
+        let elsewhere = ["maintenance::vacuum_loses_nothing", "maintenance::a_backup_is_a_store"];
+        let processes = ["kill", "processes"].contains(&skip.case.group);
+        assert!(processes || elsewhere.contains(&skip.case.to_string().as_str()), "{report}");
+    }
     assert_eq!(report.results.len(), cases().count());
 }
 
@@ -92,6 +113,12 @@ async fn model_finds_faults_of_many_kinds() {
         Fault::MovesReplacedFragments,
         Fault::KeepsFragmentsTwice,
         Fault::DeleteLeavesMessages,
+        Fault::HidesAmendments,
+        Fault::RedactingKeepsRevisions,
+        Fault::DeletesBranchesThatMoved,
+        Fault::DeletingTakesSharedMessages,
+        Fault::DeletingLeavesOrphans,
+        Fault::RenamingMovesBranches,
     ] {
         let report = check(fault, &["model::random_lives_look_as_they_must"]).await;
         let text = report.failures().find_map(|failure| failure.verdict.reason()).unwrap_or_default();

@@ -9,12 +9,10 @@ use async_trait::async_trait;
 use context_core::{
     Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatId, ChatPatch, ChatQuery, ChatRef,
     ChatSize, ChatSummary, Checkpoint, CheckpointName, Commit, CommitKey, CommitOutcome, Committed, Created,
-    Cursor, Durability, Encoded, ForkName, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId,
-    NewChat, Node, Page, Placed, Result, Revision, Store, StoreInfo, StoredFragment, Target, Timestamp,
-    UserId, Window,
+    Cursor, Durability, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Page,
+    Placed, Result, Revision, SearchStore, Store, StoreInfo, StoredFragment, Timestamp, UserId, Window,
 };
 use context_store_inmem::InMemoryStore;
-use tokio::task::yield_now;
 
 use crate::fault::Fault;
 
@@ -27,13 +25,19 @@ impl Mutant {
     }
 }
 
-struct Broken {
-    fault: Fault,
-    inner: InMemoryStore,
-    keys: Mutex<HashMap<(ChatRef, CommitKey), Committed>>,
-    owners: Mutex<HashMap<ChatId, UserId>>,
-    amended: Mutex<HashMap<ChatRef, MessageId>>,
+pub(crate) struct Broken {
+    pub(crate) fault: Fault,
+    pub(crate) inner: InMemoryStore,
+    pub(crate) keys: Mutex<HashMap<(ChatRef, CommitKey), Committed>>,
+    pub(crate) owners: Mutex<HashMap<ChatId, UserId>>,
+    pub(crate) amended: Mutex<HashMap<ChatRef, MessageId>>,
     deleted: Mutex<HashSet<ChatRef>>,
+    /// Messages that are shown no more, though they are there.
+    gone: Mutex<HashSet<(ChatRef, MessageId)>>,
+    /// Branches that were renamed.
+    renamed: Mutex<HashSet<(ChatRef, BranchName)>>,
+    /// Fragments of chats that were erased.
+    pub(crate) kept: Mutex<HashMap<ChatRef, Vec<StoredFragment>>>,
     title: Mutex<Option<String>>,
     counter: AtomicUsize,
 }
@@ -47,50 +51,28 @@ impl Broken {
             owners: Mutex::default(),
             amended: Mutex::default(),
             deleted: Mutex::default(),
+            gone: Mutex::default(),
+            renamed: Mutex::default(),
+            kept: Mutex::default(),
             title: Mutex::default(),
             counter: AtomicUsize::new(0),
         }
     }
 
-    fn is(&self, fault: Fault) -> bool {
+    pub(crate) fn is(&self, fault: Fault) -> bool {
         self.fault == fault
     }
 
-    fn history(&self) -> &dyn HistoryStore {
+    fn hides(&self, chat: &ChatRef, placed: &Placed) -> bool {
+        lock(&self.gone).contains(&(chat.clone(), placed.node.id.clone()))
+    }
+
+    pub(crate) fn history(&self) -> &dyn HistoryStore {
         self.inner.history()
-    }
-
-    /// Writes at the head, wherever that is.
-    async fn force(&self, mut commit: Commit) -> Result<CommitOutcome> {
-        loop {
-            let outcome = self.history().commit(commit.clone()).await?;
-            match (outcome, &mut commit.target) {
-                (CommitOutcome::Conflict { actual }, Target::Extend { expected, .. }) => *expected = actual,
-                (outcome, _) => return Ok(outcome),
-            }
-        }
-    }
-
-    async fn head(&self, chat: &ChatRef, name: &BranchName) -> Result<Option<Option<MessageId>>> {
-        let branches = self.history().branches(chat).await?;
-        Ok(branches.into_iter().find(|branch| branch.name == *name).map(|branch| branch.head))
-    }
-
-    fn spoil(&self, node: &Arc<Node>) -> Arc<Node> {
-        let bytes = node.body().bytes();
-        let end = match self.fault {
-            Fault::TruncatesBodies => bytes.len().min(1 << 16),
-            Fault::EndsBodiesAtNul => bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len()),
-            _ => return Arc::clone(node),
-        };
-        let body = Encoded::new(node.body().kind(), node.body().version(), bytes.slice(..end));
-        let mut spoilt = Node::from_encoded(node.id.clone(), node.kind, node.created_at, body);
-        spoilt.tokens = node.tokens;
-        Arc::new(spoilt)
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("no holder panics")
 }
 
@@ -107,8 +89,12 @@ impl Store for Mutant {
         &*self.0
     }
 
+    fn search(&self) -> Option<&dyn SearchStore> {
+        Some(&*self.0)
+    }
+
     fn maintenance(&self) -> Option<&dyn Maintenance> {
-        self.0.inner.maintenance()
+        Some(&*self.0)
     }
 }
 
@@ -125,7 +111,12 @@ impl HistoryStore for Broken {
             lock(&self.title).clone_from(&new.title);
         }
         let chat = new.chat.clone();
+        let at = new.at;
         let created = self.history().create_chat(new).await?;
+        let kept = lock(&self.kept).remove(&chat);
+        if let Some(fragments) = kept {
+            self.inner.fragments().put_fragments(&chat, &fragments, at).await?;
+        }
         lock(&self.owners).entry(chat.chat.clone()).or_insert_with(|| chat.user.clone());
         let revived = lock(&self.deleted).remove(&chat);
         Ok(if revived { Created::New(created.into_chat()) } else { created })
@@ -167,6 +158,7 @@ impl HistoryStore for Broken {
         to: &BranchName,
         at: Timestamp,
     ) -> Result<()> {
+        lock(&self.renamed).insert((chat.clone(), to.clone()));
         self.history().rename_branch(chat, branch, to, at).await
     }
 
@@ -177,96 +169,37 @@ impl HistoryStore for Broken {
         expected: Option<&MessageId>,
         at: Timestamp,
     ) -> Result<BranchDeletion> {
-        self.history().delete_branch(chat, branch, expected, at).await
-    }
-
-    async fn commit(&self, mut commit: Commit) -> Result<CommitOutcome> {
-        commit.nodes = commit.nodes.iter().map(|node| self.spoil(node)).collect();
-        match (self.fault, commit.target.clone()) {
-            (Fault::IgnoresExpected, Target::Extend { .. }) => self.force(commit).await,
-            (Fault::HidesTheActualHead, _) => match self.history().commit(commit).await? {
-                CommitOutcome::Conflict { .. } => Ok(CommitOutcome::Conflict { actual: None }),
-                outcome => Ok(outcome),
-            },
-            (Fault::WritesBeforeChecking, _) => {
-                self.inner.fragments().put_fragments(&commit.chat, &commit.fragments, commit.at).await?;
-                self.history().commit(commit).await
+        let head = self.head(chat, branch).await?.flatten();
+        match (self.fault, &head) {
+            (Fault::DeletesBranchesThatMoved, _) => {
+                self.history().delete_branch(chat, branch, head.as_ref(), at).await
             }
-            (Fault::ForgetsKeys, _) => self.history().commit(Commit { key: None, ..commit }).await,
-            (Fault::ReplaysWithoutComparing, _) => {
-                let key = commit.key.clone().map(|key| (commit.chat.clone(), key));
-                let known = key.as_ref().and_then(|key| lock(&self.keys).get(key).cloned());
-                if let Some(committed) = known {
-                    return Ok(CommitOutcome::Replayed(committed));
-                }
-                let outcome = self.history().commit(commit).await?;
-                if let (Some(key), CommitOutcome::Applied(committed)) = (key, &outcome) {
-                    lock(&self.keys).insert(key, committed.clone());
-                }
-                Ok(outcome)
+            (Fault::DeletingTakesSharedMessages, Some(_)) if head.as_ref() == expected => {
+                let chain =
+                    self.history().chain(chat, &ChainEnd::Branch(branch.clone()), &Window::Whole).await?;
+                lock(&self.gone).extend(chain.iter().map(|node| (chat.clone(), node.id.clone())));
+                self.history().delete_branch(chat, branch, expected, at).await
             }
-            (Fault::ChecksAwaitsActs, Target::Extend { branch, expected }) => {
-                match self.head(&commit.chat, &branch).await? {
-                    Some(actual) if actual != expected => Ok(CommitOutcome::Conflict { actual }),
-                    _ => {
-                        yield_now().await;
-                        self.force(commit).await
-                    }
-                }
+            (Fault::DeletingLeavesOrphans, Some(head)) => {
+                let n = self.counter.fetch_add(1, Ordering::Relaxed);
+                self.history().set_checkpoint(chat, &format!("hidden-{n}").into(), head, at).await?;
+                self.history().delete_branch(chat, branch, expected, at).await
             }
-            (Fault::AwaitsBetweenWrites, Target::Extend { branch, .. }) if commit.nodes.len() > 1 => {
-                let rest = commit.nodes.split_off(1);
-                let expected = Some(commit.nodes[0].id.clone());
-                let first = Commit {
-                    nodes: commit.nodes.clone(),
-                    ..Commit::new(commit.chat.clone(), commit.target.clone(), commit.at)
-                };
-                match self.history().commit(first).await? {
-                    CommitOutcome::Applied(_) | CommitOutcome::Replayed(_) => {}
-                    refused => return Ok(refused),
-                }
-                yield_now().await;
-                let target = Target::Extend { branch, expected };
-                self.history().commit(Commit { target, nodes: rest, ..commit }).await
-            }
-            (Fault::CountsVersions, Target::Fork { name: ForkName::NextVersionOf(base), at, activate }) => {
-                let branches = self.history().branches(&commit.chat).await?;
-                let prefix = format!("{base}-v");
-                let count = branches
-                    .iter()
-                    .filter(|b| b.name == base || b.name.as_str().starts_with(&prefix))
-                    .count();
-                let name = ForkName::Exact(base.version(count as u32 + 1));
-                self.history().commit(Commit { target: Target::Fork { name, at, activate }, ..commit }).await
-            }
-            (Fault::ReadsThenPatches, _) => {
-                if let Some(patch) = commit.patch.take()
-                    && let Some(mut chat) = self.history().chat(&commit.chat).await?
-                {
-                    patch.apply(&mut chat)?;
-                    yield_now().await;
-                    commit.patch = Some(ChatPatch {
-                        title: Some(chat.title),
-                        set: chat.metadata,
-                        ..ChatPatch::default()
-                    });
-                }
-                self.history().commit(commit).await
-            }
-            _ => {
-                let chat = commit.chat.clone();
-                let amended = commit.amendments.last().map(|node| node.id.clone());
-                let outcome = self.history().commit(commit).await?;
-                if let (CommitOutcome::Applied(_), Some(amended)) = (&outcome, amended) {
-                    lock(&self.amended).insert(chat, amended);
-                }
-                Ok(outcome)
-            }
+            _ => self.history().delete_branch(chat, branch, expected, at).await,
         }
     }
 
+    async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
+        self.broken_commit(commit).await
+    }
+
     async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
-        self.history().branches(chat).await
+        let mut branches = self.history().branches(chat).await?;
+        if self.is(Fault::RenamingMovesBranches) {
+            let renamed = lock(&self.renamed);
+            branches.sort_by_key(|branch| renamed.contains(&(chat.clone(), branch.name.clone())));
+        }
+        Ok(branches)
     }
 
     async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
@@ -284,7 +217,9 @@ impl HistoryStore for Broken {
     }
 
     async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
-        self.history().checkpoints(chat).await
+        let mut checkpoints = self.history().checkpoints(chat).await?;
+        checkpoints.retain(|checkpoint| !checkpoint.name.as_str().starts_with("hidden-"));
+        Ok(checkpoints)
     }
 
     async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
@@ -325,6 +260,9 @@ impl HistoryStore for Broken {
         }
         assert!(!self.is(Fault::Panics) || !ids.is_empty(), "no ids");
         let mut slots = self.history().messages(&chat, ids).await?;
+        for slot in &mut slots {
+            *slot = slot.take().filter(|placed| !self.hides(&chat, placed));
+        }
         if self.is(Fault::DropsHoles) {
             slots.retain(Option::is_some);
         }
@@ -337,7 +275,9 @@ impl HistoryStore for Broken {
         limit: usize,
         after: Option<&Cursor>,
     ) -> Result<Page<Placed>> {
-        self.history().all_messages(chat, limit, after).await
+        let mut page = self.history().all_messages(chat, limit, after).await?;
+        page.items.retain(|placed| !self.hides(chat, placed));
+        Ok(page)
     }
 
     async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {

@@ -35,6 +35,14 @@ impl Subject for Redb {
     async fn second_handle(&self, _namespace: &str) -> Result<Option<Arc<dyn Store>>> {
         Ok(None) // redb locks the file
     }
+
+    fn location(&self, namespace: &str) -> Option<String> {
+        self.file(namespace).to_str().map(ToOwned::to_owned)
+    }
+
+    async fn open_at(&self, location: &str) -> Result<Option<Arc<dyn Store>>> {
+        Ok(Some(Arc::new(RedbStore::open(location).await?)))
+    }
 }
 
 context_conformance::conformance_main!(Redb(tempfile::tempdir().expect("a temporary folder")));

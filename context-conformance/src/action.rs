@@ -1,0 +1,107 @@
+//! What is done to a chat, as data: to the store, and to the model.
+
+use context_core::{
+    BranchDeletion, BranchName, Checkpoint, CheckpointName, Commit, CommitOutcome, ErrorKind, FragmentId,
+    MessageId, NewChat, Result, StoredFragment, Timestamp,
+};
+
+use crate::desk::Desk;
+use crate::model::Model;
+
+/// A call that changes a chat.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    Commit(Box<Commit>),
+    Put(StoredFragment, Timestamp),
+    Remove(FragmentId),
+    Activate(BranchName, Timestamp),
+    Rename(BranchName, BranchName, Timestamp),
+    DeleteBranch(BranchName, Option<MessageId>, Timestamp),
+    Checkpoint(Checkpoint),
+    DeleteCheckpoint(CheckpointName),
+    /// Deletes the chat if it is idle since then, and creates it again if so.
+    DeleteChat {
+        idle_since: Timestamp,
+        at: Timestamp,
+    },
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Answer {
+    Done,
+    Was(bool),
+    Set(Checkpoint),
+    Commit(CommitOutcome),
+    Branch(BranchDeletion),
+}
+
+impl Action {
+    /// Does it to the store.
+    pub(crate) async fn perform(&self, desk: &Desk) -> Result<Answer> {
+        let (history, fragments, chat) = (desk.history(), desk.fragments(), &desk.chat);
+        Ok(match self {
+            Self::Commit(commit) => Answer::Commit(history.commit((**commit).clone()).await?),
+            Self::Put(fragment, at) => {
+                fragments.put_fragments(chat, std::slice::from_ref(fragment), *at).await?;
+                Answer::Done
+            }
+            Self::Remove(id) => Answer::Was(fragments.remove_fragment(chat, id).await?),
+            Self::Activate(branch, at) => {
+                history.activate_branch(chat, branch, *at).await?;
+                Answer::Done
+            }
+            Self::Rename(from, to, at) => {
+                history.rename_branch(chat, from, to, *at).await?;
+                Answer::Done
+            }
+            Self::DeleteBranch(branch, expected, at) => {
+                Answer::Branch(history.delete_branch(chat, branch, expected.as_ref(), *at).await?)
+            }
+            Self::Checkpoint(set) => {
+                Answer::Set(history.set_checkpoint(chat, &set.name, &set.message, set.created_at).await?)
+            }
+            Self::DeleteCheckpoint(name) => Answer::Was(history.delete_checkpoint(chat, name).await?),
+            Self::DeleteChat { idle_since, at } => {
+                let deleted = history.delete_chat(chat, Some(*idle_since)).await?;
+                // There already unless it was just deleted, perhaps by a call that was not answered.
+                let _created = history.create_chat(NewChat::new(chat.clone(), *at)).await?;
+                Answer::Was(deleted)
+            }
+        })
+    }
+
+    /// Does it to the model.
+    pub(crate) fn expect(&self, model: &mut Model) -> Result<Answer, ErrorKind> {
+        let known = |known: bool| known.then_some(Answer::Done).ok_or(ErrorKind::NotFound);
+        match self {
+            Self::Commit(commit) => model.commit(commit).map(Answer::Commit),
+            Self::Put(fragment, at) => {
+                model.put_fragments(std::slice::from_ref(fragment));
+                model.chat.updated_at = *at;
+                Ok(Answer::Done)
+            }
+            Self::Remove(id) => {
+                let before = model.fragments.len();
+                model.fragments.retain(|fragment| fragment.id.as_ref() != Some(id));
+                Ok(Answer::Was(model.fragments.len() < before))
+            }
+            Self::Activate(branch, at) => known(model.activate(branch, *at)),
+            Self::Rename(from, to, at) => model.rename(from, to, *at).map(|()| Answer::Done),
+            Self::DeleteBranch(branch, expected, at) => {
+                model.delete_branch(branch, expected.as_ref(), *at).map(Answer::Branch)
+            }
+            Self::Checkpoint(set) => {
+                known(model.set_checkpoint(set.clone())).map(|_| Answer::Set(set.clone()))
+            }
+            Self::DeleteCheckpoint(name) => Ok(Answer::Was(model.delete_checkpoint(name))),
+            Self::DeleteChat { idle_since, at } => {
+                let idle = model.chat.updated_at <= *idle_since;
+                if idle {
+                    *model = Model::new(context_core::Chat::new(NewChat::new(model.chat.chat.clone(), *at)));
+                }
+                Ok(Answer::Was(idle))
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Replies that are lost and calls that do not arrive: the same call again does what is left to do, once.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use context_core::{ChatPatch, Commit, CommitOutcome, ErrorKind, Metadata, Window};
+
+use super::cancel::polled;
+use crate::case::cases;
+use crate::checked::{Checked, Stop};
+use crate::desk::{Desk, message, says, stored};
+use crate::expect::{applied, fail, refused, same};
+use crate::faults::{Fault, FaultPlan, FaultStore, Operation};
+use crate::lab::Lab;
+use crate::life::Life;
+use crate::step::Step;
+use crate::visible::Visible;
+
+cases!("fault":
+    a_lost_reply_is_found_out_by_the_same_commit,
+    what_did_not_arrive_is_applied_by_the_same_commit,
+    silence_is_found_out_by_the_same_commit,
+    a_read_that_fails_harms_nothing,
+    random_faults_with_retries_end_as_they_must,
+);
+
+/// Steps of a life with faults.
+const STEPS: usize = 30;
+
+/// A chat that is looked at through one desk and written through another one, whose calls fail as planned.
+async fn faulty(lab: &Lab, plan: FaultPlan) -> Checked<(Desk, Desk)> {
+    let view = lab.desk().await?;
+    view.applied(view.extend("", ["a", "b", "c"])).await?;
+    let store = Arc::new(FaultStore::new(Arc::clone(&view.store), plan));
+    let desk = view.through(store);
+    Ok((view, desk))
+}
+
+type Make = fn(&Desk) -> Commit;
+
+/// Commits of every shape that may be made twice.
+const SHAPES: [(&str, Make); 6] = [
+    ("an append without a key", |desk| desk.extend("c", ["d", "e"])),
+    ("a keyed append with all there is", |desk| Commit {
+        key: Some("k".into()),
+        amendments: vec![says("a", "new words")],
+        redactions: vec![says("b", "[redacted]")],
+        fragments: vec![stored("f", "x"), stored("", "y")],
+        patch: Some(ChatPatch { add: Metadata::default().with("n", 1), ..ChatPatch::default() }),
+        ..desk.extend("c", ["d"])
+    }),
+    ("a fork that names its branch", |desk| desk.fork("side", "b", ["x"])),
+    ("a keyed fork of the next version", |desk| Commit {
+        key: Some("k".into()),
+        nodes: vec![message("x")],
+        ..desk.next_version("main", "b")
+    }),
+    ("a keyed amendment", |desk| Commit {
+        key: Some("k".into()),
+        amendments: vec![says("a", "new words")],
+        ..desk.stay()
+    }),
+    ("a keyed redaction", |desk| Commit {
+        key: Some("k".into()),
+        redactions: vec![says("a", "[redacted]")],
+        ..desk.stay()
+    }),
+];
+
+async fn a_lost_reply_is_found_out_by_the_same_commit(lab: &Lab) -> Checked {
+    for (what, make) in SHAPES {
+        let plan = FaultPlan::default().with(Operation::Commit, 0, Fault::AfterApply);
+        let (view, desk) = faulty(lab, plan).await?;
+        let commit = make(&desk);
+        let lost = desk.history().commit(commit.clone()).await;
+        refused(format!("{what}, of which the reply is lost"), lost, ErrorKind::Unavailable)?;
+        let before = Visible::of(&view).await?;
+        // Later, and more than once.
+        for _ in 0..3 {
+            let again = Commit { at: desk.at(), ..commit.clone() };
+            match desk.commit(again).await? {
+                CommitOutcome::Replayed(_) => {}
+                other => return fail(format!("{what}, again after a lost reply: saw {other:?}")),
+            }
+            same(format!("the chat after {what} was sent again"), &Visible::of(&view).await?, &before)?;
+        }
+    }
+    Ok(())
+}
+
+async fn what_did_not_arrive_is_applied_by_the_same_commit(lab: &Lab) -> Checked {
+    for (what, make) in SHAPES {
+        let plan = FaultPlan::default().with(Operation::Commit, 0, Fault::BeforeApply);
+        let (view, desk) = faulty(lab, plan).await?;
+        let (commit, before) = (make(&desk), Visible::of(&view).await?);
+        refused(what, desk.history().commit(commit.clone()).await, ErrorKind::Unavailable)?;
+        same(format!("the chat after {what} did not arrive"), &Visible::of(&view).await?, &before)?;
+        applied(format!("{what}, again"), desk.commit(commit).await?)?;
+    }
+    Ok(())
+}
+
+async fn silence_is_found_out_by_the_same_commit(lab: &Lab) -> Checked {
+    for (what, make) in SHAPES {
+        for (fault, arrives) in [(Fault::HangAfterApply, true), (Fault::Hang, false)] {
+            let plan = FaultPlan::default().with(Operation::Commit, 0, fault);
+            let (view, desk) = faulty(lab, plan).await?;
+            let (commit, before) = (make(&desk), Visible::of(&view).await?);
+            {
+                let mut silent = std::pin::pin!(desk.history().commit(commit.clone()));
+                // Waited for until it has arrived or, if it never will, for a while.
+                for _ in 0..10_000 {
+                    if let Some(result) = polled(silent.as_mut(), 1).await {
+                        return fail(format!("{what}, with {fault:?}: saw {result:?}"));
+                    }
+                    if !arrives || Visible::of(&view).await? != before {
+                        break;
+                    }
+                }
+            }
+            let outcome = desk.commit(commit).await?;
+            let replayed = matches!(outcome, CommitOutcome::Replayed(_));
+            same(format!("whether {what} with {fault:?} was there: {outcome:?}"), &replayed, &arrives)?;
+        }
+    }
+    Ok(())
+}
+
+/// Each read fails once before and once after it did its work; all others work, and so does writing.
+async fn a_read_that_fails_harms_nothing(lab: &Lab) -> Checked {
+    let both = |plan: FaultPlan, read: &Operation| {
+        plan.with(*read, 0, Fault::BeforeApply).with(*read, 2, Fault::AfterApply)
+    };
+    let plan = Operation::READS.iter().fold(FaultPlan::default(), both);
+    let (view, desk) = faulty(lab, plan).await?;
+    let mut head = "c".to_owned();
+    let mut failed = 0;
+    for round in 0..60 {
+        failed += usize::from(Visible::of(&desk).await.is_err());
+        let slots = desk.history().messages(&desk.chat, &["a".into()]).await;
+        failed += usize::from(slots.is_err());
+        failed += usize::from(desk.history().chat_size(&desk.chat).await.is_err());
+        let next = format!("n{round}");
+        desk.applied(desk.extend(&head, [next.as_str()])).await?;
+        head = next;
+    }
+    // Revisions are only read of messages that have some.
+    same("how many reads failed", &failed, &(2 * (Operation::READS.len() - 2)))?;
+    same("the chat through the other handle", &Visible::of(&desk).await?, &Visible::of(&view).await?)?;
+    same("its length", &desk.read("main", Window::Whole).await?.len(), &63)
+}
+
+async fn fails(lab: &Lab, steps: &[Step], plan: &FaultPlan) -> Checked<Option<String>> {
+    let view = lab.desk().await?.other("ada", "life");
+    let store = Arc::new(FaultStore::new(Arc::clone(&view.store), plan.clone()));
+    match Life::begin(view, Some(store)).await?.live(steps).await {
+        Ok(()) => Ok(None),
+        Err(Stop::Fail(text)) => Ok(Some(text)),
+        Err(skip) => Err(skip),
+    }
+}
+
+async fn random_faults_with_retries_end_as_they_must(lab: &Lab) -> Checked {
+    for i in 0..u64::from(lab.settings.sequences) {
+        let seed = lab.settings.seed.wrapping_add(i);
+        let mut steps = Step::life(seed, STEPS);
+        let mut plan = FaultPlan::random(seed, Operation::WRITES, 12, 24);
+        let Some(mut text) = fails(lab, &steps, &plan).await? else { continue };
+        // Without the faults and steps that it does not need.
+        for at in (0..plan.faults.len()).rev() {
+            let mut fewer = plan.clone();
+            fewer.faults.remove(at);
+            if let Some(still) = fails(lab, &steps, &fewer).await? {
+                (plan, text) = (fewer, still);
+            }
+        }
+        for at in (0..steps.len()).rev() {
+            let mut fewer = steps.clone();
+            fewer.remove(at);
+            if let Some(still) = fails(lab, &fewer, &plan).await? {
+                (steps, text) = (fewer, still);
+            }
+        }
+        let mut report = format!("{text}\nafter these steps, with these faults: {plan}");
+        for (i, step) in steps.iter().enumerate() {
+            let _ = write!(report, "\n  {i} {step:?}");
+        }
+        let _ = write!(report, "\nagain: CONTEXT_CONFORMANCE_SEED={seed:#x} CONTEXT_CONFORMANCE_CASES=1");
+        return Err(Stop::Fail(report));
+    }
+    Ok(())
+}

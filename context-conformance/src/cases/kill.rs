@@ -1,0 +1,177 @@
+//! A writing process is killed: what it was told is written is there, and nothing of what came half-way.
+
+use context_core::{CancelSignal, CommitOutcome, Store};
+
+use crate::action::{Action, Answer};
+use crate::case::cases;
+use crate::checked::{Checked, Stop};
+use crate::child::{self, Task, Work, turn};
+use crate::desk::{Desk, ids, message};
+use crate::expect::{ensure, fail, same};
+use crate::lab::Lab;
+use crate::random::Random;
+use crate::script::Script;
+use crate::visible::Visible;
+use crate::worker::Worker;
+
+cases!("kill":
+    a_killed_life_is_a_prefix if Kill,
+    killed_writers_lose_no_turn if Kill,
+    killed_while_the_store_is_created if Kill,
+);
+
+/// How often one store is written to by a process that is killed.
+const ROUNDS: usize = 12;
+/// The longest idle loop between an acknowledgement and the kill.
+const SPINS: usize = 30_000;
+
+/// Runs `round` on stores of their own until so many processes were killed. A failure says the seed.
+macro_rules! kills {
+    ($lab:expr, $share:expr, $case:ident) => {{
+        let kills = ($lab.settings.kills as usize).div_ceil($share);
+        for n in 0..kills.div_ceil(ROUNDS) {
+            let seed = $lab.settings.seed.wrapping_add(n as u64);
+            let rounds = ROUNDS.min(kills - n * ROUNDS);
+            match $case($lab, n, seed, rounds).await {
+                Err(Stop::Fail(text)) => return fail(format!("{text}\nstore {n}, seed {seed:#x}")),
+                result => result?,
+            }
+        }
+        Ok(())
+    }};
+}
+
+async fn a_killed_life_is_a_prefix(lab: &Lab) -> Checked {
+    kills!(lab, 2, killed_lives)
+}
+
+async fn killed_writers_lose_no_turn(lab: &Lab) -> Checked {
+    kills!(lab, 4, killed_turns)
+}
+
+async fn killed_while_the_store_is_created(lab: &Lab) -> Checked {
+    kills!(lab, 4, killed_creations)
+}
+
+/// The store's own check, after a process was killed.
+async fn sound(store: &dyn Store) -> Checked {
+    let Some(maintenance) = store.maintenance() else { return Ok(()) };
+    let report = maintenance.check(&CancelSignal::never()).await?;
+    same("what check() found after a process was killed", &report.findings, &Vec::new())
+}
+
+async fn opened(lab: &Lab, location: &str) -> Checked<Desk> {
+    Ok(Desk::new(child::open(lab.subject(), location).await?, "ada", "chat"))
+}
+
+/// What it looks like is what it must after the acknowledged steps, or after one more.
+async fn killed_lives(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Checked {
+    let name = format!("life-{n}");
+    let desk = Desk::new(lab.open(&name).await?, "ada", "chat");
+    let _created = desk.history().create_chat(Script::birth(desk.chat.clone())).await?;
+    let location = lab.location(&name)?;
+    drop(desk);
+    let mut random = Random::new(seed);
+    let mut script = Script::new(context_core::ChatRef::new("ada", "chat"), true);
+    let mut steps = child::steps(seed);
+    let mut done = 0;
+    for round in 0..rounds {
+        let work = Work::Live { seed, done };
+        let (lines, spins) = (random.below(9), random.below(SPINS));
+        let told = Worker::start(&Task { location: location.clone(), work })?
+            .killed_after(lines, spins)
+            .await?
+            .len();
+        for step in steps.by_ref().take(told) {
+            if let Some(action) = script.next(&step) {
+                let _answer = script.expect(&action);
+            }
+        }
+        done += told;
+        let desk = opened(lab, &location).await?;
+        let seen = Visible::of(&desk).await?;
+        let acknowledged = Some(script.model.visible());
+        if seen != acknowledged {
+            // Then the next step was written, and only the word of it was not heard.
+            let step = steps.next().ok_or_else(|| Stop::Fail("no more steps".into()))?;
+            let action = script.next(&step);
+            let answer = action.as_ref().map(|action| script.expect(action));
+            let did = format!("the chat after kill {round}, {told} steps told, {done} in all, next {step:?}");
+            if seen != Some(script.model.visible()) {
+                same(format!("{did}: neither with it nor without"), &seen, &acknowledged)?;
+            }
+            done += 1;
+            if let (Some(action @ Action::Commit(_)), Some(Ok(Answer::Commit(CommitOutcome::Applied(at))))) =
+                (action, answer)
+            {
+                let again = action.perform(&desk).await?;
+                same(format!("{did}, again"), &again, &Answer::Commit(CommitOutcome::Replayed(at)))?;
+            }
+        }
+        sound(&*desk.store).await?;
+    }
+    Ok(())
+}
+
+async fn killed_turns(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Checked {
+    const WRITERS: usize = 4;
+    let name = format!("turns-{n}");
+    let desk = lab.desk_in(&name).await?;
+    desk.applied(desk.extend("", ["root"])).await?;
+    for branch in 0..WRITERS {
+        desk.applied(desk.fork(&format!("b{branch}"), "root", [])).await?;
+    }
+    let location = lab.location(&name)?;
+    drop(desk);
+    let mut random = Random::new(seed);
+    let mut done = vec![0; WRITERS];
+    for round in 0..rounds {
+        let task = Task { location: location.clone(), work: Work::Turns { done: done.clone() } };
+        let told = Worker::start(&task)?.killed_after(random.below(20), random.below(SPINS)).await?;
+        let desk = opened(lab, &location).await?;
+        for (branch, done) in done.iter_mut().enumerate() {
+            let least = *done + told.iter().filter(|line| **line == branch.to_string()).count();
+            let seen = ids(&desk.whole(&format!("b{branch}")).await?);
+            let turns = (seen.len() - 1) / 2;
+            ensure((least..=least + 1).contains(&turns), || {
+                format!("kill {round}, branch {branch}: {least} turns were acknowledged, {turns} are there")
+            })?;
+            let mut expected = vec!["root".to_owned()];
+            expected.extend((0..turns).flat_map(|n| turn(branch, n)));
+            same(format!("kill {round}: branch {branch}"), &seen, &expected)?;
+            *done = turns;
+        }
+        sound(&*desk.store).await?;
+    }
+    Ok(())
+}
+
+async fn killed_creations(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Checked {
+    let mut random = Random::new(seed);
+    for round in 0..rounds {
+        let location = lab.location(&format!("new-{n}-{round}"))?;
+        let work = Work::Create { name: "chat".to_owned(), messages: 3 };
+        let (lines, spins) = (random.below(4), random.below(10 * SPINS));
+        let told =
+            Worker::start(&Task { location: location.clone(), work })?.killed_after(lines, spins).await?;
+        let desk = opened(lab, &location).await?;
+        let there = desk.history().chat(&desk.chat).await?.is_some();
+        let created = told.iter().any(|line| line == "created");
+        ensure(there || !created, || {
+            format!("kill {round}: told that the chat was created, and it is not there")
+        })?;
+        desk.create().await?;
+        let seen = ids(&desk.whole("main").await?);
+        let least = told.iter().filter(|line| line.starts_with('m')).count();
+        let expected: Vec<_> = (0..seen.len()).map(|i| format!("m{i}")).collect();
+        same(format!("kill {round}: the first messages"), &seen, &expected)?;
+        ensure((least..=least + 1).contains(&seen.len()), || {
+            format!("kill {round}: {least} messages were acknowledged, {} are there", seen.len())
+        })?;
+        let head = seen.last().cloned().unwrap_or_default();
+        let next = context_core::Commit { nodes: vec![message("next")], ..desk.extend(&head, []) };
+        desk.applied(next).await?;
+        sound(&*desk.store).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,273 @@
+//! Redacting: a stored message gets a new body, its place stays, and nothing of what it was is kept.
+
+use std::sync::Arc;
+
+use context_core::limits::{MAX_BODY_BYTES, MAX_COMMIT_ITEMS};
+use context_core::{
+    ChatPatch, Commit, CommitOutcome, Committed, ErrorKind, Message, MessageId, Metadata, Node, NodeKind,
+    Role, Timestamp, Window,
+};
+
+use crate::case::cases;
+use crate::checked::Checked;
+use crate::desk::{Desk, id, message, raw, says, stored};
+use crate::expect::{ensure, refused, same};
+use crate::lab::Lab;
+use crate::visible::{Visible, all_messages};
+
+cases!("redact":
+    body_and_revisions_are_gone,
+    place_and_all_around_it_stay,
+    every_reader_finds_out,
+    any_message_of_a_long_chain,
+    together_with_what_replaces_it,
+    a_key_counts_once,
+    unknown_message_is_not_found,
+    what_is_wrong_is_refused,
+    on_all_branches_and_checkpoints,
+    again_and_amended_after,
+    gone_after_opening_again if Durable,
+);
+
+const SECRET: &str = "hunter2 is the word that must go";
+
+pub(super) fn redact(desk: &Desk, ids: &[&str]) -> Commit {
+    Commit { redactions: ids.iter().map(|id| says(id, "[redacted]")).collect(), ..desk.stay() }
+}
+
+/// A chat with a secret in one message of `main`, in two earlier revisions of it, and nowhere else.
+async fn with_secret(desk: &Desk) -> Checked {
+    let nodes = vec![message("a"), says("b", SECRET), message("c")];
+    desk.applied(Commit { nodes, ..desk.extend("", []) }).await?;
+    desk.applied(desk.fork("side", "b", ["x"])).await?;
+    for i in 0..2 {
+        let by = says("b", &format!("{SECRET} {i}"));
+        desk.applied(Commit { amendments: vec![by], ..desk.stay() }).await?;
+    }
+    Ok(())
+}
+
+/// Nothing that can be read of the chat holds the secret.
+async fn without_secret(desk: &Desk, did: &str) -> Checked {
+    let has = |node: &Node| node.body().bytes().windows(7).any(|bytes| bytes == b"hunter2");
+    for placed in all_messages(desk, 100).await? {
+        let id = &placed.node.id;
+        ensure(!has(&placed.node), || format!("{did}: {id} still has its old body"))?;
+        let revisions = desk.history().revisions(&desk.chat, id).await?;
+        ensure(!revisions.iter().any(|was| has(&was.node)), || {
+            format!("{did}: {id} has a revision with it")
+        })?;
+        let to_it = desk.read_to(id.as_str(), Window::Whole).await?;
+        ensure(!to_it.iter().any(|node| has(node)), || format!("{did}: the chain to {id} has it"))?;
+    }
+    for branch in desk.history().branches(&desk.chat).await? {
+        let chain = desk.whole(branch.name.as_str()).await?;
+        ensure(!chain.iter().any(|node| has(node)), || format!("{did}: branch {} has it", branch.name))?;
+    }
+    Ok(())
+}
+
+async fn body_and_revisions_are_gone(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    with_secret(&desk).await?;
+    desk.applied(redact(&desk, &["b"])).await?;
+    without_secret(&desk, "after redacting").await?;
+    let revisions = desk.history().revisions(&desk.chat, &"b".into()).await?;
+    same("the revisions of a redacted message", &revisions, &Vec::new())
+}
+
+async fn place_and_all_around_it_stay(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    with_secret(&desk).await?;
+    desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"b".into(), desk.at()).await?;
+    let before = Visible::of(&desk).await?;
+    let node =
+        before.iter().flat_map(|seen| &seen.messages).find(|placed| placed.node.id.as_str() == "b").cloned();
+    let by = Node::new("b", Message::new(Role::Assistant, []), Timestamp::from_micros(99)).with_tokens(3);
+    let commit = Commit { redactions: vec![Arc::new(by.clone())], ..desk.stay() };
+    let at = commit.at;
+    same("the outcome", &desk.applied(commit).await?, &Committed::new(None, None))?;
+    let after = Visible::of(&desk).await?;
+    let seen =
+        after.iter().flat_map(|seen| &seen.messages).find(|placed| placed.node.id.as_str() == "b").cloned();
+    let mut expected = node.clone();
+    if let Some(placed) = &mut expected {
+        placed.node = Arc::new(placed.node.amended(&by));
+    }
+    same("the message, with its id, parent, depth, time and revision", &seen, &expected)?;
+    let kind = seen.map(|placed| (placed.node.kind, placed.node.tokens));
+    same("kind and tokens", &kind, &Some((NodeKind::Message(Role::Assistant), Some(3))))?;
+    let around = |seen: Option<Visible>| {
+        seen.map(|seen| {
+            let others: Vec<_> =
+                seen.messages.into_iter().filter(|placed| placed.node.id.as_str() != "b").collect();
+            (seen.branches, seen.checkpoints, seen.fragments, others, seen.summary.messages)
+        })
+    };
+    same("branches, checkpoints and other messages", &around(after.clone()), &around(before))?;
+    let updated = after.map(|seen| seen.summary.chat.updated_at);
+    same("when the chat was written to", &updated, &Some(at))
+}
+
+async fn every_reader_finds_out(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    with_secret(&desk).await?;
+    let edition = desk.whole("main").await?.edition();
+    let after = |message: &str| Window::After { message: message.into(), edition };
+    let seen = desk.read("main", after("c")).await?;
+    same("before: what is new behind the head", &(seen.skipped(), seen.len()), &(3, 0))?;
+    desk.applied(redact(&desk, &["b"])).await?;
+    for (branch, message) in [("main", "c"), ("side", "x")] {
+        let seen = desk.read(branch, after(message)).await?;
+        same(format!("after: {branch} is read again"), &(seen.skipped(), seen.len()), &(0, 3))?;
+        same("its edition", &seen.edition(), &(edition + 1))?;
+    }
+    Ok(())
+}
+
+async fn any_message_of_a_long_chain(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let all = desk.fill(300, 30).await?;
+    let mut expected: Vec<_> = all.iter().map(|id| message(id)).collect();
+    for at in [0, 1, 15, 16, 63, 64, 255, 256, 257, 298, 299] {
+        let by = says(&all[at], &"[redacted] ".repeat(at % 20));
+        desk.applied(Commit { redactions: vec![Arc::clone(&by)], ..desk.stay() }).await?;
+        expected[at] = Arc::new(expected[at].amended(&by));
+    }
+    let chain: Vec<_> = desk.whole("main").await?.iter().cloned().collect();
+    same("how many there are", &chain.len(), &300)?;
+    for (i, (seen, expected)) in chain.iter().zip(&expected).enumerate() {
+        same(format!("message {i} of 300 after 11 were redacted"), seen, expected)?;
+    }
+    Ok(())
+}
+
+async fn together_with_what_replaces_it(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    with_secret(&desk).await?;
+    let mut commit = desk.extend("c", ["d"]);
+    commit.redactions = vec![says("b", "[redacted]")];
+    commit.amendments = vec![says("a", "new words")];
+    commit.fragments = vec![stored("f", "x")];
+    commit.patch = Some(ChatPatch { set: Metadata::default().with("n", 1), ..ChatPatch::default() });
+    let stale = Commit { nodes: vec![message("e")], ..desk.extend("a", []) };
+    let before = Visible::of(&desk).await?;
+    let refused = Commit { redactions: commit.redactions.clone(), ..stale };
+    same("a stale one", &desk.commit(refused).await?, &CommitOutcome::Conflict { actual: id("c") })?;
+    same("the chat after a conflict", &Visible::of(&desk).await?, &before)?;
+    let edition = desk.whole("main").await?.edition();
+    let committed = desk.applied(commit).await?;
+    same("where the branch is", &committed, &Committed::new(Some("main".into()), id("d")))?;
+    desk.expect_chain("main", &["a", "b", "c", "d"]).await?;
+    without_secret(&desk, "after one commit of everything").await?;
+    let kept = desk.history().revisions(&desk.chat, &"a".into()).await?.len();
+    same("revisions of the amended one", &kept, &1)?;
+    same("the edition", &desk.whole("main").await?.edition(), &(edition + 1))?;
+    same("the fragments", &desk.fragments().fragments(&desk.chat).await?, &vec![stored("f", "x")])
+}
+
+async fn a_key_counts_once(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    with_secret(&desk).await?;
+    let keyed = Commit { key: Some("k".into()), ..redact(&desk, &["b"]) };
+    desk.applied(keyed.clone()).await?;
+    let before = Visible::of(&desk).await?;
+    let again = Commit { at: desk.at(), ..keyed.clone() };
+    same("again", &desk.commit(again).await?, &CommitOutcome::Replayed(Committed::new(None, None)))?;
+    same("the chat after a replay", &Visible::of(&desk).await?, &before)?;
+    let amends = Commit { amendments: keyed.redactions.clone(), redactions: Vec::new(), ..keyed };
+    refused("an amendment with this key", desk.history().commit(amends).await, ErrorKind::Invalid).map(drop)
+}
+
+async fn unknown_message_is_not_found(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    with_secret(&desk).await?;
+    let before = Visible::of(&desk).await?;
+    for commit in [
+        redact(&desk, &["b", "ghost"]),
+        Commit {
+            nodes: vec![message("d")],
+            target: desk.extend("c", []).target,
+            ..redact(&desk, &["ghost"])
+        },
+    ] {
+        refused("redacting an unknown message", desk.history().commit(commit).await, ErrorKind::NotFound)?;
+        same("the chat then", &Visible::of(&desk).await?, &before)?;
+    }
+    let other = desk.other("ada", "other");
+    other.create().await?;
+    let result = desk.history().commit(redact(&other, &["b"])).await;
+    refused("redacting another chat's message", result, ErrorKind::NotFound).map(drop)
+}
+
+async fn what_is_wrong_is_refused(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    with_secret(&desk).await?;
+    let before = Visible::of(&desk).await?;
+    let twice = redact(&desk, &["b", "b"]);
+    let both = Commit { amendments: vec![message("b")], ..redact(&desk, &["b"]) };
+    let new =
+        Commit { nodes: vec![message("d")], target: desk.extend("c", []).target, ..redact(&desk, &["d"]) };
+    let large = Commit { redactions: vec![raw("b", vec![0; MAX_BODY_BYTES + 1])], ..desk.stay() };
+    let many = (0..=MAX_COMMIT_ITEMS).map(|i| message(&format!("i{i}"))).collect();
+    let many = Commit { redactions: many, ..desk.stay() };
+    let tries = [
+        ("the same message twice", twice, None),
+        ("one that is amended too", both, None),
+        ("one that is new", new, None),
+        ("a large body", large, Some(MAX_BODY_BYTES)),
+        ("too many", many, Some(MAX_COMMIT_ITEMS)),
+    ];
+    for (what, commit, limit) in tries {
+        let error =
+            refused(format!("redacting {what}"), desk.history().commit(commit).await, ErrorKind::Invalid)?;
+        let named = error.get("limit").map(ToOwned::to_owned);
+        same(format!("{what}: the limit in {error}"), &named, &limit.map(|limit| limit.to_string()))?;
+        same("the chat then", &Visible::of(&desk).await?, &before)?;
+    }
+    Ok(())
+}
+
+async fn on_all_branches_and_checkpoints(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    desk.fill(40, 1).await?;
+    desk.applied(desk.fork("side", "m30", ["x"])).await?;
+    desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"m6".into(), desk.at()).await?;
+    desk.applied(redact(&desk, &["m5", "x", "m39"])).await?;
+    let expected = Some((says("m5", "[redacted]").body().clone(), 1));
+    for chain in
+        [desk.whole("main").await?, desk.whole("side").await?, desk.read_to("m6", Window::Whole).await?]
+    {
+        same("message 5", &chain.get(5).map(|node| (node.body().clone(), node.revision)), &expected)?;
+    }
+    let last = async |branch: &str| Checked::Ok(desk.whole(branch).await?.last().map(|node| node.revision));
+    same("the heads", &(last("main").await?, last("side").await?), &(Some(1), Some(1)))
+}
+
+async fn again_and_amended_after(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    with_secret(&desk).await?;
+    desk.applied(redact(&desk, &["b"])).await?;
+    desk.applied(redact(&desk, &["b"])).await?;
+    let revisions = async || -> Checked<Vec<String>> {
+        let all = desk.history().revisions(&desk.chat, &MessageId::from("b")).await?;
+        Ok(all.iter().map(|was| format!("{}: {:?}", was.node.revision, was.node.body().bytes())).collect())
+    };
+    same("revisions after redacting twice", &revisions().await?, &Vec::new())?;
+    desk.applied(Commit { amendments: vec![says("b", "now this")], ..desk.stay() }).await?;
+    let was = format!("4: {:?}", says("b", "[redacted]").body().bytes());
+    same("revisions after an amendment", &revisions().await?, &vec![was])?;
+    desk.applied(redact(&desk, &["b"])).await?;
+    same("and after another redaction", &revisions().await?, &Vec::new())
+}
+
+async fn gone_after_opening_again(lab: &Lab) -> Checked {
+    let desk = lab.desk_in("redact").await?;
+    with_secret(&desk).await?;
+    desk.applied(redact(&desk, &["b"])).await?;
+    let before = Visible::of(&desk).await?;
+    drop(desk);
+    let desk = Desk::new(lab.reopen("redact").await?, "ada", "chat");
+    same("a chat after the store was opened again", &Visible::of(&desk).await?, &before)?;
+    without_secret(&desk, "after opening again").await
+}

@@ -1,0 +1,244 @@
+//! What a hit says, in which order hits come, and that they follow what is written.
+
+use std::collections::BTreeSet;
+
+use context_core::{Commit, CommitOutcome, Message, Node, Role, SearchHit, SearchQuery, Timestamp};
+
+use super::search::said;
+use crate::case::cases;
+use crate::checked::Checked;
+use crate::desk::{Desk, says};
+use crate::expect::{ensure, same};
+use crate::lab::Lab;
+
+cases!("search_hits":
+    more_of_a_rare_word_comes_first if Search,
+    equally_good_ones_come_newest_first if Search,
+    snippets_show_where_the_words_are if Search,
+    pages_give_each_hit_once if Search,
+    amended_text_is_found_by_its_new_words if Search,
+    redacted_text_is_not_found if Search,
+    deleted_messages_are_not_found if Search,
+    a_refused_commit_is_not_found if Search,
+    what_is_written_is_found_at_once if Search,
+    many_messages_of_one_commit if Search,
+    found_after_opening_again if Durable,
+);
+
+fn ids(hits: &[SearchHit]) -> Vec<&str> {
+    hits.iter().map(|hit| hit.message.as_str()).collect()
+}
+
+async fn more_of_a_rare_word_comes_first(lab: &Lab) -> Checked {
+    let mut texts: Vec<_> =
+        (0..40).map(|i| (format!("pad{i}"), "common words of no interest".to_owned())).collect();
+    texts.push(("one".into(), "zebra common words of interest".into()));
+    texts.push(("three".into(), "zebra zebra zebra of interest".into()));
+    texts.push(("long".into(), format!("zebra {}", "common words ".repeat(200))));
+    texts.push(("rare".into(), "common zebra quagga of interest".into()));
+    let texts: Vec<_> = texts.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    let desk = said(lab, &texts).await?;
+    let hits = desk.hits(&desk.asks("zebra")).await?;
+    let seen = ids(&hits);
+    let place = |id: &str| seen.iter().position(|seen| *seen == id);
+    same("how many say zebra", &seen.len(), &4)?;
+    same("the one that says it most", &place("three"), &Some(0))?;
+    same("the one that says it among many words", &place("long"), &Some(3))?;
+    for pair in hits.windows(2) {
+        ensure(pair[0].score >= pair[1].score, || format!("scores of hits in order: saw {:?}", pair))?;
+    }
+    ensure(hits.iter().all(|hit| hit.score.is_finite()), || format!("scores: saw {hits:?}"))?;
+    same("what says both", &ids(&desk.hits(&desk.asks("zebra quagga")).await?), &vec!["rare"])
+}
+
+async fn equally_good_ones_come_newest_first(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let mut head = String::new();
+    for i in 0..12 {
+        // All of one time: what is newer, the order of writing says.
+        let id = format!("m{i}");
+        desk.applied(Commit { nodes: vec![says(&id, "apple pie")], ..desk.extend(&head, []) }).await?;
+        head = id;
+    }
+    let expected: Vec<_> = (0..12).rev().map(|i| format!("m{i}")).collect();
+    for limit in [1000, 5, 1] {
+        let hits = desk.hits(&SearchQuery { limit, ..desk.asks("apple") }).await?;
+        same(
+            format!("equal hits by pages of {limit}"),
+            &ids(&hits),
+            &expected.iter().map(String::as_str).collect(),
+        )?;
+    }
+    Ok(())
+}
+
+async fn snippets_show_where_the_words_are(lab: &Lab) -> Checked {
+    let around = "lorem ipsum ".repeat(60);
+    let texts = [
+        ("short", "Two TICKETS to Lisbon".to_owned()),
+        ("long", format!("{around}two Tickéts to Lisbon {around}")),
+        ("chinese", format!("{}两张tickets去里斯本{}", "你好".repeat(200), "再见".repeat(200))),
+        ("emoji", format!("{} tickets {}", "👩‍👩‍👧".repeat(50), "🦀".repeat(50))),
+    ];
+    let texts: Vec<_> = texts.iter().map(|(id, text)| (*id, text.as_str())).collect();
+    let desk = said(lab, &texts).await?;
+    let hits = desk.hits(&desk.asks("tickets")).await?;
+    same("how many there are", &hits.len(), &4)?;
+    for hit in hits {
+        let (id, snippet) = (&hit.message, &hit.snippet);
+        let whole = texts.iter().find(|(text, _)| *text == id.as_str()).map_or("", |(_, text)| text);
+        ensure(whole.contains(&snippet.text), || {
+            format!("the snippet of {id}: not in its text: {snippet:?}")
+        })?;
+        let marked: Vec<_> = snippet.marks.iter().map(|mark| snippet.text.get(mark.clone())).collect();
+        let word = match id.as_str() {
+            "short" => "TICKETS",
+            "long" => "Tickéts",
+            _ => "tickets",
+        };
+        same(format!("what is marked in {id}"), &marked, &vec![Some(word)])?;
+        let cut = (snippet.cut_before, snippet.cut_after);
+        let expected = (!whole.starts_with(&snippet.text), !whole.ends_with(&snippet.text));
+        same(format!("whether {id} is cut before and after"), &cut, &expected)?;
+        let long = whole.len() > 1000;
+        ensure(!long || snippet.text.len() < 400, || {
+            format!("the snippet of {id} has {} bytes", snippet.text.len())
+        })?;
+    }
+    let hits = desk.hits(&desk.asks("lisbon two")).await?;
+    for hit in hits.iter().filter(|hit| hit.message.as_str() == "short") {
+        let marked: Vec<_> = hit.snippet.marks.iter().map(|mark| &hit.snippet.text[mark.clone()]).collect();
+        same("two words, in the order of the text", &marked, &vec!["Two", "Lisbon"])?;
+    }
+    Ok(())
+}
+
+async fn pages_give_each_hit_once(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let mut expected = BTreeSet::new();
+    for chat in ["chat", "b", "c"] {
+        let there = desk.other("ada", chat);
+        there.create().await?;
+        let id = |i: usize| format!("{chat}-{i}");
+        // Some score alike, some do not.
+        let nodes = (0..31).map(|i| says(&id(i), &format!("{} x{i}", "apple ".repeat(i % 4)))).collect();
+        there.applied(Commit { nodes, ..there.extend("", []) }).await?;
+        expected.extend((0..31).filter(|i| i % 4 > 0).map(id));
+    }
+    let whole = desk.hits(&desk.asks("apple")).await?;
+    same("all on one page", &whole.iter().map(|hit| hit.message.to_string()).collect(), &expected)?;
+    for limit in [1, 2, 7, expected.len() - 1, expected.len(), expected.len() + 1] {
+        let query = SearchQuery { limit, ..desk.asks("apple") };
+        same(format!("by pages of {limit}"), &ids(&desk.hits(&query).await?), &ids(&whole))?;
+        let page = desk.page(&query).await?;
+        same(format!("the first of {limit}"), &page.items.len(), &limit.min(expected.len()))?;
+        let more = limit < expected.len();
+        same(format!("whether more follow {limit}"), &page.next.is_some(), &more)?;
+    }
+    Ok(())
+}
+
+async fn amended_text_is_found_by_its_new_words(lab: &Lab) -> Checked {
+    let desk = said(lab, &[("a", "apple pie"), ("b", "apple")]).await?;
+    desk.applied(Commit { amendments: vec![says("a", "cherry pie")], ..desk.stay() }).await?;
+    desk.finds("apple", &["b"]).await?;
+    desk.finds("cherry", &["a"]).await?;
+    desk.finds("pie", &["a"]).await?;
+    let spoken = Node::new("a", Message::text(Role::Assistant, "plum"), Timestamp::from_micros(9));
+    desk.applied(Commit { amendments: vec![spoken.into()], ..desk.stay() }).await?;
+    desk.finds("cherry", &[]).await?;
+    let by = |role| SearchQuery { roles: vec![role], ..desk.asks("plum") };
+    desk.expect_found(&by(Role::Assistant), &["a"]).await?;
+    desk.expect_found(&by(Role::User), &[]).await?;
+    desk.applied(Commit { amendments: vec![crate::desk::raw("a", "plum")], ..desk.stay() }).await?;
+    desk.finds("plum", &[]).await?;
+    desk.applied(Commit { amendments: vec![says("a", "plum again")], ..desk.stay() }).await?;
+    desk.finds("plum", &["a"]).await
+}
+
+async fn redacted_text_is_not_found(lab: &Lab) -> Checked {
+    let desk = said(lab, &[("a", "apple pie"), ("b", "apple")]).await?;
+    desk.applied(Commit { amendments: vec![says("a", "cherry pie")], ..desk.stay() }).await?;
+    desk.applied(Commit { redactions: vec![says("a", "gone")], ..desk.stay() }).await?;
+    for word in ["cherry", "pie"] {
+        desk.finds(word, &[]).await?;
+    }
+    desk.finds("apple", &["b"]).await?;
+    desk.finds("gone", &["a"]).await
+}
+
+async fn deleted_messages_are_not_found(lab: &Lab) -> Checked {
+    let desk = said(lab, &[("a", "apple"), ("b", "apple")]).await?;
+    desk.applied(Commit { nodes: vec![says("x", "apple")], ..desk.fork("side", "a", []) }).await?;
+    let (history, chat) = (desk.history(), &desk.chat);
+    history.rename_branch(chat, &"side".into(), &"other".into(), desk.at()).await?;
+    desk.expect_found(&desk.asks_branch("other", "apple"), &["a", "x"]).await?;
+    let _deleted = history.delete_branch(chat, &"other".into(), Some(&"x".into()), desk.at()).await?;
+    desk.finds("apple", &["a", "b"]).await?;
+    // The id is free again, for other words.
+    desk.applied(Commit { nodes: vec![says("x", "cherry")], ..desk.extend("b", []) }).await?;
+    desk.finds("apple", &["a", "b"]).await?;
+    desk.finds("cherry", &["x"]).await?;
+    same("deleting the chat", &history.delete_chat(chat, None).await?, &true)?;
+    desk.finds("apple", &[]).await?;
+    desk.create().await?;
+    desk.expect_found(&desk.asks_chat("cherry"), &[]).await
+}
+
+async fn a_refused_commit_is_not_found(lab: &Lab) -> Checked {
+    let desk = said(lab, &[("a", "apple")]).await?;
+    let late = Commit {
+        nodes: vec![says("x", "cherry")],
+        amendments: vec![says("a", "plum")],
+        ..desk.extend("ghost", [])
+    };
+    let outcome = desk.commit(late).await?;
+    let refused = matches!(outcome, CommitOutcome::Conflict { .. });
+    ensure(refused, || format!("a commit behind a ghost: saw {outcome:?}"))?;
+    for (word, expected) in [("apple", &["a"][..]), ("cherry", &[]), ("plum", &[])] {
+        desk.finds(word, expected).await?;
+    }
+    Ok(())
+}
+
+async fn what_is_written_is_found_at_once(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let mut head = String::new();
+    for i in 0..40 {
+        let id = format!("m{i}");
+        let nodes = vec![says(&id, &format!("apple w{i}"))];
+        desk.applied(Commit { nodes, ..desk.extend(&head, []) }).await?;
+        desk.finds(&format!("w{i}"), &[&id]).await?;
+        head = id;
+    }
+    let repeated = Commit { nodes: vec![says("m39", "apple w39")], ..desk.extend("m38", []) };
+    let _replayed = desk.commit(repeated).await?;
+    same("how many say apple", &desk.hits(&desk.asks("apple")).await?.len(), &40)
+}
+
+async fn many_messages_of_one_commit(lab: &Lab) -> Checked {
+    let desk: Desk = lab.desk().await?;
+    let nodes = (0..2000).map(|i| says(&format!("m{i}"), &format!("apple w{i} {}", i % 10))).collect();
+    desk.applied(Commit { nodes, ..desk.extend("", []) }).await?;
+    desk.finds("w1999", &["m1999"]).await?;
+    same("how many say 7", &desk.hits(&desk.asks("7 apple")).await?.len(), &200)?;
+    same("how many say apple", &desk.hits(&desk.asks_branch("main", "apple")).await?.len(), &2000)
+}
+
+async fn found_after_opening_again(lab: &Lab) -> Checked {
+    let desk = lab.desk_in("search").await?;
+    desk.search()?;
+    let nodes = vec![says("a", "apple pie"), says("b", "apple"), says("c", "plum")];
+    desk.applied(Commit { nodes, ..desk.extend("", []) }).await?;
+    desk.applied(Commit { amendments: vec![says("a", "cherry pie")], ..desk.stay() }).await?;
+    desk.applied(Commit { redactions: vec![says("c", "gone")], ..desk.stay() }).await?;
+    let before = desk.hits(&desk.asks("apple")).await?;
+    drop(desk);
+    let desk = Desk::new(lab.reopen("search").await?, "ada", "chat");
+    same("the hits after opening again", &desk.hits(&desk.asks("apple")).await?, &before)?;
+    for (word, expected) in [("cherry", &["a"][..]), ("apple", &["b"]), ("plum", &[]), ("gone", &["c"])] {
+        desk.finds(word, expected).await?;
+    }
+    desk.applied(Commit { nodes: vec![says("d", "apple tree")], ..desk.extend("c", []) }).await?;
+    desk.finds("apple", &["b", "d"]).await
+}

@@ -1,0 +1,201 @@
+//! Another process: what the test program does when it is run by itself, to write and to be killed.
+//!
+//! The parent says what to do in an environment variable, and when to begin by a line on standard input. The child
+//! prints a line for each thing the store has acknowledged, at once. A line that begins with `error` is what went
+//! wrong.
+
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use context_core::{CommitOutcome, ErrorKind, NewChat, Store, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::checked::{Checked, Stop};
+use crate::desk::Desk;
+use crate::expect::fail;
+use crate::life::{agree, answered};
+use crate::random::Random;
+use crate::script::Script;
+use crate::step::Step;
+use crate::subject::Subject;
+
+/// Tells the test program that it is a child, and what it is to do.
+pub(crate) const VARIABLE: &str = "CONTEXT_CONFORMANCE_CHILD";
+
+/// More steps than this a child does not live.
+const MOST_STEPS: usize = 100_000;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Task {
+    /// Where the store is, as the subject says.
+    pub(crate) location: String,
+    pub(crate) work: Work,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Work {
+    /// Goes on with a random life after so many steps of it, until it is killed.
+    Live { seed: u64, done: usize },
+    /// Appends turns to several branches at once, each behind so many of its own turns, until it is killed.
+    Turns { done: Vec<usize> },
+    /// Appends so many messages to `main`, again after each conflict.
+    Compete { name: String, messages: usize },
+    /// Creates the store and a chat of this name in it, and appends so many messages.
+    Create { name: String, messages: usize },
+}
+
+/// What the test program does as a child.
+pub(crate) async fn main(subject: Arc<dyn Subject>, task: &str) -> ExitCode {
+    let done = async {
+        let task: Task = serde_json::from_str(task).map_err(|error| Stop::Fail(error.to_string()))?;
+        let mut line = String::new();
+        io::stdin().lock().read_line(&mut line).map_err(broken)?;
+        work(&*subject, task).await
+    };
+    match done.await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Stop::Skip(text) | Stop::Fail(text)) => {
+            let _nobody_listens = acknowledge(&format!("error {}", text.replace('\n', " ")));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn broken(error: io::Error) -> Stop {
+    Stop::Fail(format!("a pipe to the parent: {error}"))
+}
+
+fn acknowledge(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(format!("{line}\n").as_bytes())?;
+    out.flush()
+}
+
+async fn work(subject: &dyn Subject, task: Task) -> Checked {
+    let store = open(subject, &task.location).await?;
+    let desk = Desk::new(store, "ada", "chat");
+    match task.work {
+        Work::Live { seed, done } => live(&desk, seed, done).await,
+        Work::Turns { done } => turns(&desk, done).await,
+        Work::Compete { name, messages } => compete(&desk, &name, messages).await,
+        Work::Create { name, messages } => create(&desk.other("ada", &name), messages).await,
+    }
+}
+
+/// Opens a store that others may be opening, again while it is busy.
+pub(crate) async fn open(subject: &dyn Subject, location: &str) -> Checked<Arc<dyn Store>> {
+    for _ in 0..100 {
+        match subject.open_at(location).await {
+            Err(error) if error.kind() == ErrorKind::Unavailable => tokio::task::yield_now().await,
+            result => {
+                return result?.ok_or_else(|| Stop::Fail("has a location, but is not opened at it".into()));
+            }
+        }
+    }
+    fail("opening a store: still unavailable after 100 tries")
+}
+
+/// The steps of a life that may be cut off at any place: none of them is two calls.
+pub(crate) fn steps(seed: u64) -> impl Iterator<Item = Step> {
+    let mut random = Random::new(seed);
+    std::iter::repeat_with(move || Step::random(&mut random))
+        .filter(|step| !matches!(step, Step::DeleteChat { .. }))
+        .take(MOST_STEPS)
+}
+
+async fn live(desk: &Desk, seed: u64, done: usize) -> Checked {
+    let mut script = Script::new(desk.chat.clone(), true);
+    for (i, step) in steps(seed).enumerate() {
+        if let Some(action) = script.next(&step) {
+            let expected = script.expect(&action);
+            if i >= done {
+                let (seen, lost) = answered(desk, &action).await;
+                agree(&format!("step {i} of a child, {step:?}"), seen, lost, &expected)?;
+            }
+        }
+        if i >= done {
+            acknowledge("done").map_err(broken)?;
+        }
+    }
+    Ok(())
+}
+
+/// The messages of one turn on a branch: a question and an answer.
+pub(crate) fn turn(branch: usize, n: usize) -> [String; 2] {
+    ["question", "answer"].map(|part| format!("{branch}-{n}-{part}"))
+}
+
+async fn turns(desk: &Desk, done: Vec<usize>) -> Checked {
+    let mut writers = tokio::task::JoinSet::new();
+    for (branch, from) in done.into_iter().enumerate() {
+        let desk = desk.clone();
+        writers.spawn(async move {
+            let last = |n: usize| turn(branch, n)[1].clone();
+            let mut head = from.checked_sub(1).map_or_else(|| "root".to_owned(), last);
+            for n in from..MOST_STEPS {
+                let new = turn(branch, n);
+                let commit = desk.extend_on(&format!("b{branch}"), &head, new.iter().map(String::as_str));
+                crate::expect::applied("a turn on a branch of one's own", patiently(&desk, commit).await?)?;
+                acknowledge(&branch.to_string()).map_err(broken)?;
+                head.clone_from(&new[1]);
+            }
+            Checked::Ok(())
+        });
+    }
+    while let Some(joined) = writers.join_next().await {
+        joined.map_err(|error| Stop::Fail(format!("a writer: {error}")))??;
+    }
+    Ok(())
+}
+
+/// Commits, again while the store is too busy.
+pub(crate) async fn patiently(desk: &Desk, commit: context_core::Commit) -> Checked<CommitOutcome> {
+    for _ in 0..200 {
+        match desk.history().commit(commit.clone()).await {
+            Err(error) if error.kind() == ErrorKind::Unavailable => tokio::task::yield_now().await,
+            result => return Ok(result?),
+        }
+    }
+    fail("a commit: still unavailable after 200 tries")
+}
+
+pub(crate) async fn compete(desk: &Desk, name: &str, messages: usize) -> Checked {
+    let mut head = String::new();
+    for i in 0..messages {
+        let id = format!("{name}-{i}");
+        loop {
+            match patiently(desk, desk.extend(&head, [id.as_str()])).await? {
+                CommitOutcome::Applied(_) => break head.clone_from(&id),
+                CommitOutcome::Conflict { actual } => {
+                    head = actual.map(|id| id.to_string()).unwrap_or_default()
+                }
+                other => return fail(format!("commit of {id}, again after conflicts: saw {other:?}")),
+            }
+        }
+        acknowledge(&id).map_err(broken)?;
+    }
+    Ok(())
+}
+
+async fn create(desk: &Desk, messages: usize) -> Checked {
+    acknowledge("open").map_err(broken)?;
+    let mut tries = 0;
+    loop {
+        let new = NewChat::new(desk.chat.clone(), Timestamp::from_micros(1));
+        match desk.history().create_chat(new).await {
+            Err(error) if error.kind() == ErrorKind::Unavailable && tries < 200 => tries += 1,
+            result => break result.map(drop)?,
+        }
+        tokio::task::yield_now().await;
+    }
+    acknowledge("created").map_err(broken)?;
+    let mut head = String::new();
+    for i in 0..messages {
+        let id = format!("m{i}");
+        crate::expect::applied("a first message", patiently(desk, desk.extend(&head, [id.as_str()])).await?)?;
+        acknowledge(&id).map_err(broken)?;
+        head = id;
+    }
+    Ok(())
+}

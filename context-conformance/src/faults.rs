@@ -1,0 +1,7 @@
+//! A store that fails as it is told: which call, which time, before or after it did its work.
+
+mod plan;
+mod store;
+
+pub use plan::{Fault, FaultPlan, Operation, PlannedFault};
+pub use store::FaultStore;

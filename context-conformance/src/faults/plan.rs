@@ -1,0 +1,211 @@
+//! What goes wrong and when, as data.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::random::Random;
+
+/// A call of the storage seam.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each is named after the call it is")]
+pub enum Operation {
+    CreateChat,
+    Chat,
+    ListChats,
+    UpdateChat,
+    DeleteChat,
+    ChatSize,
+    Commit,
+    Branches,
+    ActivateBranch,
+    RenameBranch,
+    DeleteBranch,
+    SetCheckpoint,
+    Checkpoints,
+    DeleteCheckpoint,
+    Chain,
+    Messages,
+    AllMessages,
+    Revisions,
+    Fragments,
+    PutFragments,
+    RemoveFragment,
+    Search,
+    Check,
+    EraseUser,
+    Vacuum,
+    Backup,
+}
+
+impl Operation {
+    /// The calls that change a chat.
+    pub const WRITES: &[Self] = &[
+        Self::CreateChat,
+        Self::UpdateChat,
+        Self::DeleteChat,
+        Self::Commit,
+        Self::ActivateBranch,
+        Self::RenameBranch,
+        Self::DeleteBranch,
+        Self::SetCheckpoint,
+        Self::DeleteCheckpoint,
+        Self::PutFragments,
+        Self::RemoveFragment,
+    ];
+    /// The calls that only look.
+    pub const READS: &[Self] = &[
+        Self::Chat,
+        Self::ListChats,
+        Self::ChatSize,
+        Self::Branches,
+        Self::Checkpoints,
+        Self::Chain,
+        Self::Messages,
+        Self::AllMessages,
+        Self::Revisions,
+        Self::Fragments,
+        Self::Search,
+    ];
+
+    /// The name of the call, as errors have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::CreateChat => "create_chat",
+            Self::Chat => "chat",
+            Self::ListChats => "list_chats",
+            Self::UpdateChat => "update_chat",
+            Self::DeleteChat => "delete_chat",
+            Self::ChatSize => "chat_size",
+            Self::Commit => "commit",
+            Self::Branches => "branches",
+            Self::ActivateBranch => "activate_branch",
+            Self::RenameBranch => "rename_branch",
+            Self::DeleteBranch => "delete_branch",
+            Self::SetCheckpoint => "set_checkpoint",
+            Self::Checkpoints => "checkpoints",
+            Self::DeleteCheckpoint => "delete_checkpoint",
+            Self::Chain => "chain",
+            Self::Messages => "messages",
+            Self::AllMessages => "all_messages",
+            Self::Revisions => "revisions",
+            Self::Fragments => "fragments",
+            Self::PutFragments => "put_fragments",
+            Self::RemoveFragment => "remove_fragment",
+            Self::Search => "search",
+            Self::Check => "check",
+            Self::EraseUser => "erase_user",
+            Self::Vacuum => "vacuum",
+            Self::Backup => "backup",
+        }
+    }
+}
+
+/// What goes wrong with a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Fault {
+    /// The store is not reached: nothing is done, and the call fails.
+    BeforeApply,
+    /// The reply is lost: the call does its work and then fails.
+    AfterApply,
+    /// The store is not reached, and nothing is heard.
+    Hang,
+    /// The call does its work, and nothing is heard.
+    HangAfterApply,
+    /// The call begins this many turns of the runtime later.
+    Delay(u32),
+}
+
+/// A call and what goes wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PlannedFault {
+    /// The call.
+    pub operation: Operation,
+    /// Which one of them: 0 is the first.
+    pub nth: u32,
+    /// What goes wrong.
+    pub fault: Fault,
+}
+
+/// What goes wrong, and when. Shown as JSON, which can be pasted into a test and parsed there.
+///
+/// ```
+/// use context_conformance::{Fault, FaultPlan, Operation};
+///
+/// let plan = FaultPlan::default().with(Operation::Commit, 2, Fault::AfterApply);
+/// assert_eq!(plan.to_string(), r#"[{"operation":"commit","nth":2,"fault":"after_apply"}]"#);
+/// assert_eq!(serde_json::from_str::<FaultPlan>(&plan.to_string())?, plan);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FaultPlan {
+    /// The faults; of two for one call the first counts.
+    pub faults: Vec<PlannedFault>,
+}
+
+impl FaultPlan {
+    /// The plan with another fault.
+    #[must_use]
+    pub fn with(mut self, operation: Operation, nth: u32, fault: Fault) -> Self {
+        self.faults.push(PlannedFault { operation, nth, fault });
+        self
+    }
+
+    /// This many faults among the first `calls` of each of these operations, the same for the same seed: lost
+    /// replies, calls that did not arrive, delays. Nothing hangs.
+    pub fn random(seed: u64, operations: &[Operation], calls: u32, faults: usize) -> Self {
+        let mut random = Random::new(seed);
+        let mut plan = Self::default();
+        for _ in 0..faults {
+            let Some(operation) = operations.get(random.below(operations.len())) else { break };
+            let nth = random.below(calls as usize) as u32;
+            let fault = match random.below(5) {
+                0 | 1 => Fault::AfterApply,
+                2 | 3 => Fault::BeforeApply,
+                _ => Fault::Delay(1 + random.below(3) as u32),
+            };
+            plan = plan.with(*operation, nth, fault);
+        }
+        plan
+    }
+
+    pub(crate) fn fault(&self, operation: Operation, nth: u32) -> Option<Fault> {
+        let planned = self.faults.iter().find(|planned| planned.operation == operation && planned.nth == nth);
+        planned.map(|planned| planned.fault)
+    }
+}
+
+impl fmt::Display for FaultPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_means_the_same_plan_and_a_plan_is_read_as_it_is_shown() {
+        for seed in 0..50 {
+            let plan = FaultPlan::random(seed, Operation::WRITES, 20, 6);
+            assert_eq!(plan, FaultPlan::random(seed, Operation::WRITES, 20, 6));
+            assert_eq!(plan.faults.len(), 6);
+            assert_eq!(serde_json::from_str::<FaultPlan>(&plan.to_string()).unwrap(), plan);
+        }
+        assert_eq!(FaultPlan::random(1, &[], 20, 6), FaultPlan::default());
+    }
+
+    #[test]
+    fn operations_are_called_as_errors_call_them() {
+        for operation in Operation::WRITES.iter().chain(Operation::READS) {
+            let json = serde_json::to_value(operation).unwrap();
+            assert_eq!(json, operation.as_str());
+        }
+    }
+}

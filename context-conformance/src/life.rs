@@ -1,0 +1,113 @@
+//! A chat that lives in a store and in the model at once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use context_core::{CommitOutcome, ErrorKind, Result, Store};
+
+use crate::action::{Action, Answer};
+use crate::checked::{Checked, Stop};
+use crate::desk::Desk;
+use crate::expect::{ensure, same};
+use crate::script::Script;
+use crate::step::Step;
+use crate::visible::Visible;
+
+/// How often a call is made that is not answered.
+const TRIES: usize = 100;
+
+/// A chat in the store and in the model.
+pub(crate) struct Life {
+    /// Where it is looked at.
+    view: Desk,
+    /// Where it is written; replies may be lost.
+    desk: Desk,
+    script: Script,
+    /// The edition and how many changes it has seen.
+    edition: (u64, u64),
+    /// Editions of chats that were deleted.
+    past: BTreeSet<u64>,
+}
+
+impl Life {
+    /// A new chat of the name of `view`, which must not be there yet; written through `store` if that is another
+    /// one, of which replies may be lost.
+    pub(crate) async fn begin(view: Desk, store: Option<Arc<dyn Store>>) -> Checked<Self> {
+        let _created = view.history().create_chat(Script::birth(view.chat.clone())).await?;
+        let script = Script::new(view.chat.clone(), store.is_some());
+        let desk = store.map_or_else(|| view.clone(), |store| view.through(store));
+        let edition = (view.whole("main").await?.edition(), 0);
+        Ok(Self { view, desk, script, edition, past: BTreeSet::new() })
+    }
+
+    pub(crate) async fn live(&mut self, steps: &[Step]) -> Checked {
+        for (i, step) in steps.iter().enumerate() {
+            let did = format!("step {i}, {step:?}");
+            let Some(action) = self.script.next(step) else { continue };
+            let (seen, lost) = answered(&self.desk, &action).await;
+            let expected = self.script.expect(&action);
+            agree(&did, seen, lost, &expected)?;
+            if matches!((&action, expected), (Action::DeleteChat { .. }, Ok(Answer::Was(true)))) {
+                self.past.insert(self.edition.0);
+                self.edition = (self.view.whole("main").await?.edition(), 0);
+            }
+            let seen = Visible::of(&self.view).await?;
+            same(format!("the chat after {did}"), &seen.as_ref(), &Some(&self.script.model.visible()))?;
+            self.look_at_edition(&did).await?;
+        }
+        Ok(())
+    }
+
+    /// It counts up if and only if stored messages were changed or removed.
+    async fn look_at_edition(&mut self, did: &str) -> Checked {
+        let model = &self.script.model;
+        let now = (self.view.whole(model.chat.active.as_str()).await?.edition(), model.changes);
+        let (before, changes) = self.edition;
+        let grown = if now.1 == changes { now.0 == before } else { now.0 > before };
+        ensure(grown, || {
+            format!(
+                "the edition after {did}: it was {before}, {} changes later it is {}",
+                now.1 - changes,
+                now.0
+            )
+        })?;
+        let anew = !self.past.contains(&now.0);
+        ensure(anew, || format!("the edition after {did}: {} was one of a chat that is deleted", now.0))?;
+        self.edition = now;
+        Ok(())
+    }
+}
+
+/// Makes a call until it is answered, and says whether one before it was not.
+pub(crate) async fn answered(desk: &Desk, action: &Action) -> (Result<Answer>, bool) {
+    let mut lost = false;
+    for _ in 0..TRIES {
+        match action.perform(desk).await {
+            Err(error) if error.kind() == ErrorKind::Unavailable => lost = true,
+            result => return (result, lost),
+        }
+    }
+    (action.perform(desk).await, lost)
+}
+
+/// What was answered must be what the model says. Behind a lost answer, a commit is found to have been applied; of
+/// other calls only what they came to can be compared.
+pub(crate) fn agree(
+    did: &str,
+    seen: Result<Answer>,
+    lost: bool,
+    expected: &Result<Answer, ErrorKind>,
+) -> Checked {
+    use Answer::Commit;
+    match (seen, expected) {
+        (Ok(Commit(CommitOutcome::Replayed(seen))), Ok(Commit(CommitOutcome::Applied(expected)))) if lost => {
+            same(format!("where {did} was found to have gone"), &seen, expected)
+        }
+        (Ok(seen @ Commit(_)), expected) => same(format!("the outcome of {did}"), &Ok(seen), expected),
+        _ if lost => Ok(()),
+        (Err(error), Ok(_)) => Err(Stop::Fail(format!("{did}: saw {error:?}"))),
+        (seen, expected) => {
+            same(format!("the answer to {did}"), &seen.map_err(|error| error.kind()), expected)
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Terse ways to search, so that a case is a few readable lines.
+
+use context_core::{Page, SearchHit, SearchQuery, SearchScope, SearchStore};
+
+use crate::checked::{Checked, Stop};
+use crate::desk::{Desk, owned};
+use crate::expect::{fail, same};
+
+/// More pages than this do not end.
+const MOST_PAGES: usize = 10_000;
+
+impl Desk {
+    pub(crate) fn search(&self) -> Checked<&dyn SearchStore> {
+        self.store.search().ok_or_else(|| Stop::Skip("no search".to_owned()))
+    }
+
+    /// A search of everything that this chat's user has.
+    pub(crate) fn asks(&self, text: &str) -> SearchQuery {
+        SearchQuery { limit: 1000, ..SearchQuery::new(&self.chat.user, text) }
+    }
+
+    /// A search of this chat.
+    pub(crate) fn asks_chat(&self, text: &str) -> SearchQuery {
+        SearchQuery { scope: SearchScope::Chat(self.chat.chat.clone()), ..self.asks(text) }
+    }
+
+    /// A search of one branch of this chat.
+    pub(crate) fn asks_branch(&self, branch: &str, text: &str) -> SearchQuery {
+        let scope = SearchScope::Branch(self.chat.chat.clone(), branch.into());
+        SearchQuery { scope, ..self.asks(text) }
+    }
+
+    pub(crate) async fn page(&self, query: &SearchQuery) -> Checked<Page<SearchHit>> {
+        Ok(self.search()?.search(query).await?)
+    }
+
+    /// All hits, page by page, in the order they come.
+    pub(crate) async fn hits(&self, query: &SearchQuery) -> Checked<Vec<SearchHit>> {
+        let (mut query, mut hits) = (query.clone(), Vec::new());
+        for _ in 0..MOST_PAGES {
+            let page = self.page(&query).await?;
+            hits.extend(page.items);
+            query.after = page.next;
+            if query.after.is_none() {
+                return Ok(hits);
+            }
+        }
+        fail(format!("searching for {:?}: more than {MOST_PAGES} pages", query.text))
+    }
+
+    /// Exactly these messages must be found, in any order.
+    pub(crate) async fn expect_found(&self, query: &SearchQuery, expected: &[&str]) -> Checked {
+        let hits = self.hits(query).await?;
+        let mut seen: Vec<_> = hits.into_iter().map(|hit| hit.message.to_string()).collect();
+        let mut expected = owned(expected);
+        seen.sort();
+        expected.sort();
+        let how = if query.prefix { " (prefix)" } else { "" };
+        let SearchQuery { text, scope, roles, .. } = query;
+        same(format!("searching for {text:?}{how} in {scope:?} of roles {roles:?}"), &seen, &expected)
+    }
+
+    /// Exactly these messages of the user must be found.
+    pub(crate) async fn finds(&self, text: &str, expected: &[&str]) -> Checked {
+        self.expect_found(&self.asks(text), expected).await
+    }
+}

@@ -1,0 +1,97 @@
+//! The parent's side of a child process.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+
+use crate::checked::{Checked, Stop};
+use crate::child::{Task, VARIABLE};
+use crate::expect::fail;
+
+/// A child that has been started and waits for the word.
+pub(crate) struct Worker(Child);
+
+/// A child must not outlive a case that failed.
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _gone_already = self.0.kill();
+        let _status = self.0.wait();
+    }
+}
+
+fn broken(error: std::io::Error) -> Stop {
+    Stop::Fail(format!("a child process: {error}"))
+}
+
+impl Worker {
+    pub(crate) fn start(task: &Task) -> Checked<Self> {
+        let task = serde_json::to_string(task).map_err(|error| Stop::Fail(error.to_string()))?;
+        let program = std::env::current_exe().map_err(broken)?;
+        let mut command = Command::new(program);
+        command.env(VARIABLE, task).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        Ok(Self(command.spawn().map_err(broken)?))
+    }
+
+    /// Lets it begin.
+    pub(crate) fn go(&mut self) -> Checked {
+        let mut stdin =
+            self.0.stdin.take().ok_or_else(|| Stop::Fail("a child without standard input".into()))?;
+        // A child that is gone already says so by what it has not written.
+        let _gone = stdin.write_all(b"go\n");
+        Ok(())
+    }
+
+    /// Lets it begin and kills it: after so many lines, and then after so many turns of an idle loop. Returns the
+    /// lines it wrote to the end.
+    pub(crate) async fn killed_after(mut self, lines: usize, spins: usize) -> Checked<Vec<String>> {
+        self.go()?;
+        off_the_runtime(move || {
+            let out =
+                self.0.stdout.take().ok_or_else(|| Stop::Fail("a child without standard output".into()))?;
+            let mut out = BufReader::new(out);
+            let mut text = String::new();
+            for _ in 0..lines {
+                if out.read_line(&mut text).map_err(broken)? == 0 {
+                    break;
+                }
+            }
+            (0..spins).for_each(|_| std::hint::spin_loop());
+            self.0.kill().map_err(broken)?;
+            self.0.wait().map_err(broken)?;
+            out.read_to_string(&mut text).map_err(broken)?;
+            said(&text)
+        })
+        .await
+    }
+
+    /// Waits for it to end by itself. Returns the lines it wrote.
+    pub(crate) async fn ended(mut self) -> Checked<Vec<String>> {
+        off_the_runtime(move || {
+            let mut text = String::new();
+            if let Some(mut out) = self.0.stdout.take() {
+                out.read_to_string(&mut text).map_err(broken)?;
+            }
+            let status = self.0.wait().map_err(broken)?;
+            let lines = said(&text)?;
+            if status.success() { Ok(lines) } else { fail(format!("a child process ended with {status}")) }
+        })
+        .await
+    }
+}
+
+async fn off_the_runtime<T: Send + 'static>(
+    work: impl FnOnce() -> Checked<T> + Send + 'static,
+) -> Checked<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Stop::Fail(format!("waiting for a child: {error}")))?
+}
+
+/// The whole lines, unless one is an error.
+fn said(text: &str) -> Checked<Vec<String>> {
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let lines: Vec<_> = whole.lines().map(ToOwned::to_owned).collect();
+    match lines.iter().find_map(|line| line.strip_prefix("error ")) {
+        Some(error) => fail(format!("in a child process: {error}")),
+        None => Ok(lines),
+    }
+}

@@ -1,0 +1,132 @@
+//! Commits that are broken in many ways.
+
+use std::sync::Arc;
+
+use context_core::{
+    BranchName, ChatPatch, ChatRef, Commit, CommitOutcome, Encoded, ForkName, MessageId, Node, Result, Store,
+    Target,
+};
+use tokio::task::yield_now;
+
+use crate::fault::Fault;
+use crate::mutant::{Broken, lock};
+
+impl Broken {
+    /// Writes at the head, wherever that is.
+    async fn force(&self, mut commit: Commit) -> Result<CommitOutcome> {
+        loop {
+            let outcome = self.history().commit(commit.clone()).await?;
+            match (outcome, &mut commit.target) {
+                (CommitOutcome::Conflict { actual }, Target::Extend { expected, .. }) => *expected = actual,
+                (outcome, _) => return Ok(outcome),
+            }
+        }
+    }
+
+    pub(crate) async fn head(&self, chat: &ChatRef, name: &BranchName) -> Result<Option<Option<MessageId>>> {
+        let branches = self.history().branches(chat).await?;
+        Ok(branches.into_iter().find(|branch| branch.name == *name).map(|branch| branch.head))
+    }
+
+    fn spoil(&self, node: &Arc<Node>) -> Arc<Node> {
+        let bytes = node.body().bytes();
+        let end = match self.fault {
+            Fault::TruncatesBodies => bytes.len().min(1 << 16),
+            Fault::EndsBodiesAtNul => bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len()),
+            _ => return Arc::clone(node),
+        };
+        let body = Encoded::new(node.body().kind(), node.body().version(), bytes.slice(..end));
+        let mut spoilt = Node::from_encoded(node.id.clone(), node.kind, node.created_at, body);
+        spoilt.tokens = node.tokens;
+        Arc::new(spoilt)
+    }
+
+    pub(crate) async fn broken_commit(&self, mut commit: Commit) -> Result<CommitOutcome> {
+        commit.nodes = commit.nodes.iter().map(|node| self.spoil(node)).collect();
+        match (self.fault, commit.target.clone()) {
+            (Fault::IgnoresExpected, Target::Extend { .. }) => self.force(commit).await,
+            (Fault::HidesTheActualHead, _) => match self.history().commit(commit).await? {
+                CommitOutcome::Conflict { .. } => Ok(CommitOutcome::Conflict { actual: None }),
+                outcome => Ok(outcome),
+            },
+            (Fault::WritesBeforeChecking, _) => {
+                self.inner.fragments().put_fragments(&commit.chat, &commit.fragments, commit.at).await?;
+                self.history().commit(commit).await
+            }
+            (Fault::RedactingKeepsRevisions, _) => {
+                commit.amendments.append(&mut commit.redactions);
+                self.history().commit(commit).await
+            }
+            (Fault::ForgetsKeys, _) => self.history().commit(Commit { key: None, ..commit }).await,
+            (Fault::ReplaysWithoutComparing, _) => {
+                let key = commit.key.clone().map(|key| (commit.chat.clone(), key));
+                let known = key.as_ref().and_then(|key| lock(&self.keys).get(key).cloned());
+                if let Some(committed) = known {
+                    return Ok(CommitOutcome::Replayed(committed));
+                }
+                let outcome = self.history().commit(commit).await?;
+                if let (Some(key), CommitOutcome::Applied(committed)) = (key, &outcome) {
+                    lock(&self.keys).insert(key, committed.clone());
+                }
+                Ok(outcome)
+            }
+            (Fault::ChecksAwaitsActs, Target::Extend { branch, expected }) => {
+                match self.head(&commit.chat, &branch).await? {
+                    Some(actual) if actual != expected => Ok(CommitOutcome::Conflict { actual }),
+                    _ => {
+                        yield_now().await;
+                        self.force(commit).await
+                    }
+                }
+            }
+            (Fault::AwaitsBetweenWrites, Target::Extend { branch, .. }) if commit.nodes.len() > 1 => {
+                let rest = commit.nodes.split_off(1);
+                let expected = Some(commit.nodes[0].id.clone());
+                let first = Commit {
+                    nodes: commit.nodes.clone(),
+                    ..Commit::new(commit.chat.clone(), commit.target.clone(), commit.at)
+                };
+                match self.history().commit(first).await? {
+                    CommitOutcome::Applied(_) | CommitOutcome::Replayed(_) => {}
+                    refused => return Ok(refused),
+                }
+                yield_now().await;
+                let target = Target::Extend { branch, expected };
+                self.history().commit(Commit { target, nodes: rest, ..commit }).await
+            }
+            (Fault::CountsVersions, Target::Fork { name: ForkName::NextVersionOf(base), at, activate }) => {
+                let branches = self.history().branches(&commit.chat).await?;
+                let prefix = format!("{base}-v");
+                let count = branches
+                    .iter()
+                    .filter(|b| b.name == base || b.name.as_str().starts_with(&prefix))
+                    .count();
+                let name = ForkName::Exact(base.version(count as u32 + 1));
+                self.history().commit(Commit { target: Target::Fork { name, at, activate }, ..commit }).await
+            }
+            (Fault::ReadsThenPatches, _) => {
+                if let Some(patch) = commit.patch.take()
+                    && let Some(mut chat) = self.history().chat(&commit.chat).await?
+                {
+                    patch.apply(&mut chat)?;
+                    yield_now().await;
+                    commit.patch = Some(ChatPatch {
+                        title: Some(chat.title),
+                        set: chat.metadata,
+                        ..ChatPatch::default()
+                    });
+                }
+                self.history().commit(commit).await
+            }
+            _ => {
+                let chat = commit.chat.clone();
+                let amended = commit.amendments.last().map(|node| node.id.clone());
+                let outcome = self.history().commit(commit).await?;
+                if let (CommitOutcome::Applied(_), Some(amended)) = (&outcome, amended) {
+                    lock(&self.amended).insert(chat, amended);
+                }
+                Ok(outcome)
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Searches and upkeep that are broken.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use context_core::search::Snippet;
+use context_core::{
+    CancelSignal, ChatQuery, CheckReport, Erasure, Maintenance, Page, Result, SearchHit, SearchQuery,
+    SearchScope, SearchStore, Store, Timestamp, UserId, Vacuumed, limits::MAX_PAGE,
+};
+
+use crate::fault::Fault;
+use crate::mutant::{Broken, lock};
+
+impl Broken {
+    fn searcher(&self) -> &dyn SearchStore {
+        self.inner.search().expect("the reference store searches")
+    }
+
+    fn upkeep(&self) -> &dyn Maintenance {
+        self.inner.maintenance().expect("the reference store has it")
+    }
+
+    /// Hits in the stored form, whatever of it the words are in.
+    async fn in_json(&self, query: &SearchQuery) -> Result<Vec<SearchHit>> {
+        let mut hits = Vec::new();
+        for item in self.inner.history().list_chats(&ChatQuery::new(&query.user)).await?.items {
+            let page = self.inner.history().all_messages(&item.chat.chat, MAX_PAGE, None).await?;
+            for placed in page.items {
+                let stored = String::from_utf8_lossy(placed.node.body().bytes()).into_owned();
+                if let Some(role) = placed.node.role().filter(|_| stored.contains(&query.text)) {
+                    let (chat, id) = (item.chat.chat.clone(), placed.node.id.clone());
+                    hits.push(SearchHit::new(
+                        chat,
+                        id,
+                        (role, Timestamp::default()),
+                        1.0,
+                        Snippet::default(),
+                    ));
+                }
+            }
+        }
+        Ok(hits)
+    }
+}
+
+#[async_trait]
+impl SearchStore for Broken {
+    async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>> {
+        let mut query = query.clone();
+        match self.fault {
+            Fault::SearchesJson if !query.text.is_empty() && query.scope == SearchScope::User => {
+                Ok(Page { items: self.in_json(&query).await?, next: None })
+            }
+            Fault::SearchesAllUsers if query.scope == SearchScope::User => {
+                let users: std::collections::BTreeSet<_> = lock(&self.owners).values().cloned().collect();
+                let mut items = Vec::new();
+                for user in users {
+                    items.extend(self.searcher().search(&SearchQuery { user, ..query.clone() }).await?.items);
+                }
+                Ok(Page { items, next: None })
+            }
+            Fault::SearchesAllBranches => {
+                if let SearchScope::Branch(chat, _) = query.scope {
+                    query.scope = SearchScope::Chat(chat);
+                }
+                self.searcher().search(&query).await
+            }
+            Fault::SearchSkipsBetweenPages => {
+                let mut page = self.searcher().search(&query).await?;
+                if page.next.is_some() && page.items.len() > 1 {
+                    page.items.pop();
+                }
+                Ok(page)
+            }
+            Fault::SearchesAsSyntax if query.text.contains(['"', '*', ':']) => {
+                Err(context_core::Error::invalid("search", "syntax error"))
+            }
+            _ => self.searcher().search(&query).await,
+        }
+    }
+}
+
+#[async_trait]
+impl Maintenance for Broken {
+    async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
+        self.upkeep().check(cancel).await
+    }
+
+    async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
+        if self.is(Fault::ErasingLeavesFragments) {
+            for item in self.inner.history().list_chats(&ChatQuery::new(user)).await?.items {
+                let fragments = self.inner.fragments().fragments(&item.chat.chat).await?;
+                lock(&self.kept).insert(item.chat.chat, fragments);
+            }
+        }
+        self.upkeep().erase_user(user, cancel).await
+    }
+
+    async fn vacuum(&self) -> Result<Vacuumed> {
+        self.upkeep().vacuum().await
+    }
+
+    async fn backup(&self, to: &Path) -> Result<()> {
+        self.upkeep().backup(to).await
+    }
+}
