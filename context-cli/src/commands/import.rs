@@ -119,18 +119,30 @@ async fn files(
     opened: &mut Option<Opened>,
     report: &mut Report,
 ) -> Result<(), Failure> {
+    let mut prepared = Vec::new();
     if args.strict {
-        let all = args.files.iter().map(|path| prepare(app, args, path)).collect::<Result<Vec<_>, _>>()?;
-        for prepared in all {
-            write(args, app, opened, prepared, report).await?;
+        for path in &args.files {
+            prepared.push(prepare(app, args, path)?);
         }
-        return Ok(());
     }
+    let (mut prepared, mut taken) = (prepared.into_iter(), None);
     for path in &args.files {
-        let prepared = prepare(app, args, path)?;
-        write(args, app, opened, prepared, report).await?;
+        let prepared = match prepared.next() {
+            Some(prepared) => prepared,
+            None => prepare(app, args, path)?,
+        };
+        match write(args, app, opened, prepared, report).await {
+            // The other files have nothing to do with it.
+            Err(failure @ Failure::Taken { .. }) if args.files.len() > 1 => {
+                if taken.is_some() {
+                    app.out.note(clean(&failure.to_string()));
+                }
+                taken.get_or_insert(failure);
+            }
+            done => done?,
+        }
     }
-    Ok(())
+    taken.map_or(Ok(()), Err)
 }
 
 /// Reads a whole file, and refuses it as a whole. One in the library's own form may be longer than memory: it is

@@ -1,5 +1,6 @@
 //! Transcripts in and out: every form of file comes back with equal values.
 
+use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::harness::{Bench, sample, values};
@@ -173,4 +174,29 @@ fn fragments_become_a_prompt() {
     let text = &bench.records("render rules.json")[0]["text"];
     assert_eq!(format!("{}\n", text.as_str().unwrap()), bench.ok("render rules.json"));
     assert!(!bench.path().join("context.db").exists());
+}
+
+/// A session that went on since it was imported is a chat that holds something else. It must not keep the other
+/// files of a folder out.
+#[test]
+fn a_chat_that_holds_something_else_stops_only_its_own_file() {
+    let bench = Bench::new();
+    let said = |text: &str| format!(r#"[{{"role": "user", "content": "{text}"}}]"#);
+    bench.file("a.json", said("one"));
+    bench.ok("import a.json");
+    bench.file("a.json", said("two"));
+    bench.file("b.json", said("three"));
+    assert_snapshot!(bench.show(&["import a.json b.json", "chats"]), @r"
+    $ context import a.json b.json
+    imported 1 chat · 1 message · 1 branch
+      b
+    error: chat a exists and does not hold what a.json does
+      chat a · file a.json
+      give the import another name with --chat, or delete that chat first
+    (exit status 1)
+
+    $ context chats
+    b  (time)  1 message                 three
+    a  (time)  1 message                 one
+    ");
 }
