@@ -32,7 +32,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     }
     let flags = [("--json", args.json), ("--check", args.check)];
     Cargo::new(workspace.root(), "bench")
-        .args(["--quiet", "--locked", "-p", FACADE, "--bench", &args.area, "--"])
+        .args(["--quiet", "--locked", "--all-features", "-p", FACADE, "--bench", &args.area, "--"])
         .args(flags.into_iter().filter(|(_, on)| *on).map(|(flag, _)| flag))
         .args(&args.args)
         .run()

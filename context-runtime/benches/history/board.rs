@@ -47,7 +47,7 @@ impl Board {
     pub(crate) fn new(json: bool) -> Self {
         if !json {
             println!(
-                "{:<40} {:>6} {:>11} {:>11} {:>7} {:>7} {:>7}",
+                "{:<44} {:>9} {:>14} {:>14} {:>7} {:>7} {:>7}",
                 "case (CPU time)", "n", "ours", "floor", "ratio", "target", "wall"
             );
         }
@@ -75,7 +75,7 @@ impl Board {
         } else {
             let target = line.target.map_or("-".to_owned(), |target| format!("{target:.2}"));
             println!(
-                "{:<40} {:>6} {:>8.1} {} {:>8.1} {} {:>7.2} {:>7} {:>7.2}",
+                "{:<44} {:>9} {:>11.1} {} {:>11.1} {} {:>7.2} {:>7} {:>7.2}",
                 line.case,
                 line.n,
                 line.ours,
@@ -86,6 +86,13 @@ impl Board {
                 target,
                 line.ratio_wall
             );
+        }
+    }
+
+    /// Says why rows are missing.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.json {
+            println!("{text}");
         }
     }
 
@@ -115,12 +122,22 @@ impl Row {
         Self { ours: vec![cost(ours)], floor: vec![cost(floor)], ..Self::new(case, n, "B ", None) }
     }
 
+    pub(crate) fn with_target(mut self, target: f64) -> Self {
+        self.target = Some(target);
+        self
+    }
+
     pub(crate) async fn ours(&mut self, operations: usize, work: impl Future<Output = ()>) {
         self.ours.push(measure(operations, work).await);
     }
 
     pub(crate) async fn floor(&mut self, operations: usize, work: impl Future<Output = ()>) {
         self.floor.push(measure(operations, work).await);
+    }
+
+    /// What the newest round of another row took.
+    pub(crate) fn ours_again(&mut self, other: &Self) {
+        self.ours.extend(other.ours.last());
     }
 
     fn median(&self, of: impl Fn(Cost, Cost) -> f64) -> f64 {

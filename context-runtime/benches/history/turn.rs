@@ -1,0 +1,68 @@
+//! A turn: resolve, then save a question and an answer. Its floor is the same turn of a short chat.
+
+use context_runtime::{ChainCache, ChatRef, ContextEngine, assistant, user};
+
+use crate::bench::Bench;
+use crate::board::Row;
+use crate::data;
+use crate::ours::{Ours, chat};
+
+const TURNS: usize = 20;
+
+/// A turn of an engine that has read its chat.
+pub(crate) async fn warm(bench: &mut Bench) {
+    let ours = Ours::create(&bench.path("turn.ours"), false).await;
+    let mut row = Row::new("warm turn, against one at 100 messages", 10_000, "us", Some(1.2)).skip_first(1);
+    for round in 0..bench.rounds + 1 {
+        for n in [10_000, 100] {
+            let chat = chat(format_args!("chat-{n}-{round}"));
+            ours.fill(&chat, n).await;
+            let mut engine = ours.engine(&chat).open().await.unwrap();
+            turn(&mut engine, 0).await;
+            ours.checkpoint();
+            let work = async {
+                for i in 0..TURNS {
+                    turn(&mut engine, i).await;
+                }
+            };
+            if n == 10_000 { row.ours(TURNS, work).await } else { row.floor(TURNS, work).await }
+        }
+    }
+    bench.board.add(row);
+}
+
+/// A turn of a new engine, as a server takes it that opens one for each request, with a cache they share.
+pub(crate) async fn shared(bench: &mut Bench) {
+    let ours = Ours::create(&bench.path("shared.ours"), false).await;
+    let cache = ChainCache::new(ours.store().clone(), 64 << 20);
+    let case = "turn of a new engine over a shared cache";
+    let mut row = Row::new(case, 10_000, "us", Some(1.2)).skip_first(1);
+    for round in 0..bench.rounds + 1 {
+        for n in [10_000, 100] {
+            let chat = chat(format_args!("chat-{n}-{round}"));
+            ours.fill(&chat, n).await;
+            new_engine(&ours, &chat, &cache, 0).await;
+            ours.checkpoint();
+            let work = async {
+                for i in 0..TURNS {
+                    new_engine(&ours, &chat, &cache, i).await;
+                }
+            };
+            if n == 10_000 { row.ours(TURNS, work).await } else { row.floor(TURNS, work).await }
+        }
+    }
+    bench.board.add(row);
+}
+
+async fn new_engine(ours: &Ours, chat: &ChatRef, cache: &ChainCache, i: usize) {
+    let mut engine = ours.engine(chat).cache(cache).open().await.unwrap();
+    turn(&mut engine, i).await;
+}
+
+/// A turn as an agent loop takes it.
+async fn turn(engine: &mut ContextEngine, i: usize) {
+    engine.set([user(data::text(2 * i))]);
+    std::hint::black_box(engine.resolve().await.unwrap());
+    engine.set([assistant(data::text(2 * i + 1))]);
+    let _saved = engine.save().await.unwrap();
+}
