@@ -1,7 +1,7 @@
 -- What a file with full text has beside the rest. Whether `words` is there says whether it has full text.
 
 -- The words of each message that has some, by its place, in the column of its role. Every word begins with the
--- tag of the user, so nobody's search reads, or is ranked by, what others have written.
+-- tag of the user, so nobody's search reads what others have written.
 CREATE VIRTUAL TABLE words USING fts5 (
   assistant, user, tool, system, content = '', contentless_delete = 1, tokenize = 'ascii');
 

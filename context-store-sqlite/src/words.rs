@@ -1,8 +1,9 @@
 //! What the full-text index keeps of a message, and how it is asked: the search's words behind a user's tag.
 //!
 //! The tag is in front of every word, so the list of messages with a word is one per user: a search reads none of
-//! the others', and what others write does not change how hits are ranked. Two users may, once in a billion, share
-//! a tag; who may see what is decided by the chat's row, never by the tag.
+//! the others', and how rare a word is, is counted among the user's own. (How many messages there are, and how long
+//! they are on average, which ranking takes as well, is counted over the file.) Two users may, once in a billion,
+//! share a tag; who may see what is decided by the chat's row, never by the tag.
 
 use std::sync::Arc;
 
