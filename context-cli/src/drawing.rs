@@ -161,6 +161,24 @@ mod tests {
         ]
     }
 
+    /// Long chains and many forks at once: recursion would show.
+    #[test]
+    fn a_hundred_thousand_forks_are_drawn() {
+        let ids: Vec<_> = (0..100_000usize).map(|i| i.to_string()).collect();
+        let parent = |i: usize| if i.is_multiple_of(2) { i.checked_sub(2) } else { Some(i - 1) };
+        let dot = |i: usize| Dot {
+            id: &ids[i],
+            parent: parent(i).map(|parent| ids[parent].as_str()),
+            head: ids[i].clone(),
+            text: String::new(),
+            marks: String::new(),
+            shown: false,
+        };
+        let dots: Vec<_> = (0..ids.len()).map(dot).collect();
+        assert_eq!(mermaid(&dots).lines().count(), 2 * ids.len());
+        assert_eq!(graphviz(&dots).lines().count(), 2 * ids.len() + 2);
+    }
+
     proptest! {
         /// Whatever the graph, every node is drawn or counted once, and every box but the roots has one arrow to it.
         #[test]

@@ -1,5 +1,6 @@
 //! What can go wrong in a command: what happened, to what, and what to do about it.
 
+use std::error::Error as _;
 use std::io;
 use std::process::ExitCode;
 
@@ -229,6 +230,14 @@ impl Failure {
 
     /// Whether nobody reads the output any more.
     pub(crate) fn is_closed_pipe(&self) -> bool {
-        matches!(self, Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        match self {
+            Self::Write(error) => is_closed(error),
+            // What a store or a transfer wrote to us.
+            Self::Store(error) => {
+                error.source().and_then(|source| source.downcast_ref()).is_some_and(is_closed)
+            }
+            _ => false,
+        }
     }
 }

@@ -22,6 +22,14 @@ impl Progress {
         Self::show(bar, style.ok(), what)
     }
 
+    /// Work of unknown length that counts what is done. Not seen where standard output is on the same terminal.
+    pub(crate) fn counter(out: &Output, what: impl Into<Cow<'static, str>>) -> Self {
+        let target = if std::io::stdout().is_terminal() { ProgressDrawTarget::hidden() } else { target(out) };
+        let bar = ProgressBar::with_draw_target(None, target);
+        let style = ProgressStyle::with_template("{spinner} {msg} {human_pos} messages {elapsed}");
+        Self::show(bar, style.ok(), what)
+    }
+
     /// Work of this many steps.
     pub(crate) fn bar(out: &Output, steps: usize, what: impl Into<Cow<'static, str>>) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps as u64), target(out));
@@ -43,6 +51,16 @@ impl Progress {
     /// So many steps are done.
     pub(crate) fn advance(&self, steps: usize) {
         self.0.inc(steps as u64);
+    }
+
+    /// So many steps are done in all.
+    pub(crate) fn reach(&self, steps: u64) {
+        self.0.set_position(steps);
+    }
+
+    /// Does something that may write while nothing moves.
+    pub(crate) fn pausing<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.0.suspend(work)
     }
 
     /// The work is done.

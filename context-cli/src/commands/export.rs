@@ -28,7 +28,8 @@ Examples:
 `source` gives back equal JSON values for what was imported; what was added since follows. A chat
 that was not imported is a list of messages. One that came in as a tree goes out with all its
 branches, unless --branch names one. `jsonl` loses nothing: branches, checkpoints, fragments,
-revisions, ids and times; it is written as it is read, however long a chat is. A provider's form leaves out what that provider does not know.")]
+revisions, ids and times; it is written as it is read, however long a chat is. A provider's form
+leaves out what that provider does not know.")]
 pub(crate) struct Args {
     /// The chats
     #[arg(value_name = "CHAT", required_unless_present = "all", conflicts_with = "all")]
@@ -143,12 +144,8 @@ async fn jsonl(
         return Err(Failure::Usage("jsonl holds whole chats; leave --branch out".into()));
     }
     let interrupt = app.interrupt();
-    let working = Progress::spinner(&app.out, "exporting");
-    let mut shown = 0;
-    let mut progress = |messages: u64| {
-        working.advance(usize::try_from(messages - shown).unwrap_or(0));
-        shown = messages;
-    };
+    let working = Progress::counter(&app.out, "exporting");
+    let mut progress = |messages| working.reach(messages);
     transfer::export_jsonl(store, chats, app.out.writer(), &interrupt, &mut progress).await?;
     working.done();
     Ok(Done::Fine)

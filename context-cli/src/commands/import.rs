@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use context_runtime::transfer::{TreePlan, TreeWritten};
 use context_runtime::{CancelSignal, Diagnostic, HistoryStore, Metadata, NewChat, Store};
-use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
 use self::report::{Report, Told};
 use super::prompt;
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::input::Input;
+use crate::progress::Progress;
+use crate::text::clean;
 use crate::transcript::{self, Broken, Draft, Source, Wire};
 
 const EXAMPLES: &str = "\
@@ -176,20 +177,22 @@ async fn write(
         Some(opened) => opened,
         None => opened.insert((app.store_or_new().await?, app.interrupt())),
     };
+    app.out.outlive_reader();
     let (input, chats, broken) = match prepared {
         Prepared::Own(path) => return jsonl::write(app, &**store, args, &path, interrupt, report).await,
         Prepared::Read { input, chats, broken } => (input, chats, broken),
     };
-    let bar = progress(app, &input, &chats);
+    let messages = chats.iter().map(|planned| planned.messages).sum();
+    let bar = Progress::bar(&app.out, messages, clean(&input.shown).into_owned());
     let mut lines = broken.len();
     report.file(app, &input, broken)?;
     for planned in &chats {
         let is_new = chat(store.history(), &input, planned, interrupt, &bar).await?;
         let Planned { chat, messages, branches, diagnostics, .. } = planned;
         let told = Told { chat, messages: *messages, branches: *branches, diagnostics };
-        bar.suspend(|| report.chat(app, &input, &told, is_new, std::mem::take(&mut lines)))?;
+        bar.pausing(|| report.chat(app, &input, &told, is_new, std::mem::take(&mut lines)))?;
     }
-    bar.finish_and_clear();
+    bar.done();
     Ok(())
 }
 
@@ -199,29 +202,11 @@ async fn chat(
     input: &FileName,
     planned: &Planned,
     interrupt: &CancelSignal,
-    bar: &ProgressBar,
+    bar: &Progress,
 ) -> Result<bool, Failure> {
-    let advance = |messages: usize| bar.inc(u64::try_from(messages).unwrap_or(u64::MAX));
-    match planned.plan.write(history, interrupt, advance).await? {
+    match planned.plan.write(history, interrupt, |messages| bar.advance(messages)).await? {
         TreeWritten::New => Ok(true),
         TreeWritten::Unchanged => Ok(false),
         TreeWritten::Taken => Err(Failure::Taken { chat: planned.chat.clone(), file: input.shown.clone() }),
     }
-}
-
-/// Shows on a terminal how far a long import is.
-fn progress(app: &App, input: &FileName, chats: &[Planned]) -> ProgressBar {
-    const LONG: usize = 5000;
-    let messages: usize = chats.iter().map(|planned| planned.messages).sum();
-    if messages < LONG || app.out.is_json() {
-        return ProgressBar::hidden();
-    }
-    let length = u64::try_from(messages).unwrap_or(u64::MAX);
-    let bar = ProgressBar::new(length).with_finish(ProgressFinish::AndClear);
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} messages");
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
-    bar.set_message(crate::text::clean(&input.shown).into_owned());
-    bar
 }

@@ -114,7 +114,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         if status != "kept" {
             *(if removal.branch.is_some() { &mut branches } else { &mut chats }) += 1;
         }
-        write(app, &args, removal, status)?;
+        working.pausing(|| write(app, &args, removal, status))?;
     }
     working.done();
     if !app.out.is_json() {

@@ -3,6 +3,9 @@
 //! The metadata of a chat is limited and read with every listing, so it takes no more than [`MOST`]. Anything
 //! beyond goes into messages without text on the branch [`BRANCH`], which begins with a root of its own: a branch
 //! takes any number of them, and no prompt has it.
+//!
+//! A file may say things twice, such as the answer of a tree beside the tree. Redacting a message does not reach
+//! what is kept of its file.
 
 use context_runtime::transfer::{Tree, TreeError};
 use context_runtime::{Json, Message, Metadata, Node, Role, Timestamp};

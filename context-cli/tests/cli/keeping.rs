@@ -79,6 +79,10 @@ fn what_is_redacted_leaves_the_file() {
 #[test]
 fn what_an_operator_of_a_file_does() {
     let bench = Bench::with_sample();
+    bench.ok("copy notes small");
+    let large = bench.records("retain --max-bytes 1B --branches-older-than 0s --dry-run");
+    assert_eq!((large.len(), &large[0]["reason"]), (1, &json!("bytes")));
+    bench.ok("delete small");
     assert_snapshot!(
         "operating",
         bench.show(&[
@@ -103,4 +107,31 @@ fn what_an_operator_of_a_file_does() {
     let written = &bench.records("backup later.db")[0];
     let bytes = std::fs::metadata(bench.path().join("later.db")).expect("the backup is there").len();
     assert_eq!(*written, json!({"v": 1, "file": "later.db", "bytes": bytes}));
+}
+
+#[test]
+fn a_file_is_searched() {
+    let bench = Bench::with_sample();
+    bench.file("trip.json", r#"[{"role": "user", "content": "Is the Lindenhof near 北京?"}]"#);
+    bench.ok("import trip.json");
+    bench.ok("rewind notes m4");
+    assert_snapshot!(
+        "search",
+        bench.show(&[
+            "search lindenhof near",
+            "search 北京",
+            "search deposit --chat notes --branch main --role user",
+            "search deposit --chat notes --branch main-v2",
+            "search lindenh",
+            "search linden --prefix --chat trip",
+            "--user eve search lindenhof",
+        ])
+    );
+    let all = bench.records("search lindenhof");
+    let mut page = bench.records("search lindenhof -n 1");
+    let next = page.pop().map(|end| end["next"].as_str().expect("a cursor").to_owned());
+    page.extend(bench.records(&format!("search lindenhof --after {}", next.expect("an end"))));
+    assert_eq!(page, all);
+    assert_eq!(bench.records("redact trip m1")[0]["status"], "redacted");
+    assert_eq!(bench.records("search near --chat trip").len(), 1);
 }

@@ -38,9 +38,21 @@ fn what_is_exported_is_imported_as_it_was() {
     $ context import all.jsonl
     unchanged: 1 chat of all.jsonl stored before
       trip
+    note: trip: there is a chat of this name; it was left as it is
     ");
     assert_eq!(bench.ok("export trip --to jsonl"), lines);
     bench.ok("verify");
+}
+
+#[test]
+fn a_chat_comes_through_a_pipe_and_under_another_name() {
+    let bench = bench();
+    let ran = bench.run_with("import - --chat again --json", &bench.ok("export trip --to jsonl"));
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+    assert!(ran.out.contains(r#""chat":"again","file":"-","messages":3,"branches":2"#), "{}", ran.out);
+    for line in ["graph", "checkpoint", "branches"] {
+        assert_eq!(bench.records(&format!("{line} again")), bench.records(&format!("{line} trip")), "{line}");
+    }
 }
 
 #[test]

@@ -93,7 +93,8 @@ fn a_reader_that_goes_away_is_no_error() {
     let message = "{\"role\": \"user\", \"content\": \"some words that fill the pipe\"}\n";
     bench.file("long.jsonl", message.repeat(3000));
     bench.ok("import long.jsonl");
-    for args in [&["log", "long"][..], &["--json", "log", "long"], &["export", "long"]] {
+    let jsonl = ["export", "long", "--to", "jsonl"];
+    for args in [&["log", "long"][..], &["--json", "log", "long"], &["export", "long"], &jsonl] {
         let mut child =
             context(bench.path(), args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut first = [0; 10];

@@ -135,7 +135,14 @@ pub async fn import_jsonl(
     cancel: &CancelSignal,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<ImportedJsonl> {
-    let mut import = Import { store, options, imported: ImportedJsonl::default(), open: None, messages: 0 };
+    let mut import = Import {
+        store,
+        options,
+        imported: ImportedJsonl::default(),
+        open: None,
+        messages: 0,
+        nothing_kept: options.strict,
+    };
     let result = import.run(input, cancel, progress).await;
     if result.is_err() {
         import.take_back().await?;
@@ -149,6 +156,8 @@ struct Import<'a> {
     imported: ImportedJsonl,
     open: Option<Open<'a>>,
     messages: u64,
+    /// Whether what is complete goes as well if the import fails.
+    nothing_kept: bool,
 }
 
 /// The chat whose lines are being read.
@@ -214,6 +223,7 @@ impl<'a> Import<'a> {
         let mut chat = source.chat.clone();
         if let Some(name) = &self.options.chat {
             if !self.imported.chats.is_empty() {
+                self.nothing_kept = true;
                 let error = Error::invalid(OPERATION, "one name was given, but the file has several chats");
                 return Err(error.with("chat", name));
             }
@@ -267,7 +277,7 @@ impl<'a> Import<'a> {
         {
             history.delete_chat(&open.chat, None).await?;
         }
-        if self.options.strict {
+        if self.nothing_kept {
             for chat in self.imported.chats.iter().filter(|chat| chat.written.is_some()) {
                 history.delete_chat(&chat.chat, None).await?;
             }

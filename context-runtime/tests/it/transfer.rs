@@ -294,6 +294,10 @@ async fn a_chat_that_is_there_is_left_as_it_is() {
     let imported = import(&*store, &text, &named).await.unwrap();
     assert_eq!(imported.chats[0].chat, chat("other"));
     assert!(imported.chats[0].written.is_some());
+    let named = ImportJsonl { chat: Some("third".into()), ..lenient() };
+    let error = import(&*store, &format!("{text}{text}"), &named).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert_eq!(store.history().chat(&chat("third")).await.unwrap(), None);
     let cancel = CancelSource::new().signal();
     let error = copy_chat(&*store, &chat("c"), &*store, &chat("other"), &cancel).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);

@@ -12,15 +12,23 @@ use super::{Args, FileName};
 use crate::app::App;
 use crate::error::Failure;
 use crate::progress::Progress;
+use crate::text::clean;
 use crate::transcript::{Broken, Wire};
 
 /// The longest first line that is looked at to find out what a file is, in bytes: that of a chat with the largest
 /// metadata is shorter.
 const FIRST_LINE: u64 = 4 << 20;
 
-/// Whether a file is of this form. Standard input is only if it is said to be: it cannot be read twice.
+/// How what the export writes begins.
+const BEGINS: &[u8] = br#"{"type":"chat","v":"#;
+
+/// Whether a file is of this form. A pipe is only if it is said, since it cannot be read twice; of standard input the
+/// beginning can be looked at without taking it.
 pub(super) fn is_own(args: &Args, path: &Path) -> Result<bool, Failure> {
-    if args.from != Wire::Auto || is_stdin(path) {
+    if args.from == Wire::Auto && is_stdin(path) {
+        return Ok(io::stdin().lock().fill_buf().is_ok_and(|bytes| bytes.starts_with(BEGINS)));
+    }
+    if args.from != Wire::Auto || !path.is_file() {
         return Ok(args.from == Wire::Jsonl);
     }
     let mut line = Vec::new();
@@ -39,7 +47,7 @@ pub(super) fn is_own(args: &Args, path: &Path) -> Result<bool, Failure> {
 
 /// Reads a file without importing it; the first line that is broken is the error.
 pub(super) fn check(path: &Path, interrupt: &CancelSignal) -> Result<(), Failure> {
-    if is_stdin(path) {
+    if !path.is_file() {
         return Ok(());
     }
     let checked = transfer::check_jsonl(&mut open(path)?, interrupt);
@@ -59,12 +67,8 @@ pub(super) async fn write(
     options.chat = args.chat.clone().map(Into::into);
     options.strict = args.strict;
     let input = FileName::of(path);
-    let working = Progress::spinner(&app.out, format!("importing {}", input.shown));
-    let mut shown = 0;
-    let mut progress = |messages: u64| {
-        working.advance(usize::try_from(messages - shown).unwrap_or(0));
-        shown = messages;
-    };
+    let working = Progress::counter(&app.out, clean(&input.shown).into_owned());
+    let mut progress = |messages| working.reach(messages);
     let imported = transfer::import_jsonl(store, &mut *open(path)?, &options, interrupt, &mut progress).await;
     let imported = imported.map_err(|error| error.with("file", &input.shown))?;
     working.done();
@@ -78,6 +82,10 @@ pub(super) async fn write(
     report.file(app, &input, broken)?;
     for chat in &imported.chats {
         let written = chat.written.clone().unwrap_or_default();
+        if chat.written.is_none() {
+            let name = clean(chat.chat.chat.as_str()).into_owned();
+            app.out.note(format_args!("{name}: there is a chat of this name; it was left as it is"));
+        }
         let told = Told {
             chat: chat.chat.chat.as_str(),
             messages: usize::try_from(written.messages).unwrap_or(usize::MAX),

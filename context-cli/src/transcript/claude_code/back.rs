@@ -10,14 +10,16 @@ use super::{KEY, Mark};
 use crate::error::Failure;
 use crate::text::time;
 
-/// The lines of a session with their numbers, in order. What was added since follows without a number.
+/// The lines of a session with their numbers, in order. What was added since follows; what was amended by
+/// somebody who knows nothing of lines stands behind what was stored before it.
 pub(in super::super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Lines, Vec<Diagnostic>), Failure> {
     let mut lines: Vec<_> = source.kept.iter().map(|kept| (kept.at, kept.value.clone())).collect();
-    let (mut diagnostics, mut session) = (Vec::new(), None);
+    let (mut diagnostics, mut session, mut last) = (Vec::new(), None, 0);
     for placed in nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary) {
         let message = placed.node.message().map_err(Error::from)?;
         let mark = message.metadata.get(KEY).and_then(|json| json.parse::<Mark>().ok());
         if let Some((line, data)) = whole(message, mark.as_ref()) {
+            last = line;
             lines.push((line, data));
             continue;
         }
@@ -36,8 +38,12 @@ pub(in super::super) fn back(source: &Source, nodes: &[Placed]) -> Result<(Lines
                 session = session.or_else(|| rest.get("sessionId").cloned());
                 (line, rest)
             }
-            None => (usize::MAX, added(placed, message, session.as_ref())),
+            None => {
+                let line = if placed.node.revision > 0 { last } else { usize::MAX };
+                (line, added(placed, message, session.as_ref()))
+            }
         };
+        last = line;
         map.insert("message".to_owned(), message_object);
         lines.push((line, Json::from_serialize(&map).expect("text keys and JSON values")));
     }
@@ -56,7 +62,11 @@ fn whole(message: &Message, mark: Option<&Mark>) -> Option<(usize, Json)> {
 /// What stands around a message that was in no file.
 fn added(placed: &Placed, message: &Message, session: Option<&Json>) -> JsonMap {
     let text = |text: &str| Json::from(text);
-    let kind = if message.role == Role::Assistant { "assistant" } else { "user" };
+    let kind = match message.role {
+        Role::Assistant => "assistant",
+        Role::System => "system",
+        Role::User | Role::Tool => "user",
+    };
     let parent =
         placed.parent.as_ref().map_or_else(|| serde_json::Value::Null.into(), |id| text(id.as_str()));
     let entries = [

@@ -221,8 +221,8 @@ fn what_was_added_and_amended_since_follows() {
     };
     let expected = [
         lines[0].clone(),
-        lines[2].clone(),
         around("b", "a", "user", "2025-06-14T10:00:00.5Z", json!("other")),
+        lines[2].clone(),
         around("n", "c", "assistant", "1970-01-01T00:00:01.5Z", json!([{"type": "text", "text": "new"}])),
     ];
     assert_eq!(values(&back), expected);
