@@ -85,15 +85,17 @@ async fn work(subject: &dyn Subject, task: Task) -> Checked {
 
 /// Opens a store that others may be opening, again while it is busy.
 pub(crate) async fn open(subject: &dyn Subject, location: &str) -> Checked<Arc<dyn Store>> {
-    for _ in 0..100 {
+    for tries in 0.. {
         match subject.open_at(location).await {
-            Err(error) if error.kind() == ErrorKind::Unavailable => tokio::task::yield_now().await,
+            Err(error) if error.kind() == ErrorKind::Unavailable && tries < 200 => {
+                tokio::task::yield_now().await
+            }
             result => {
                 return result?.ok_or_else(|| Stop::Fail("has a location, but is not opened at it".into()));
             }
         }
     }
-    fail("opening a store: still unavailable after 100 tries")
+    fail("opening a store was given up")
 }
 
 /// The steps of a life that may be cut off at any place: none of them is two calls.

@@ -41,6 +41,33 @@
 //!
 //! In a test of your own, [`assert_conforms`] does the same in one call, and [`run`] gives a [`Report`].
 //!
+//! # What is asked
+//!
+//! | groups | |
+//! |---|---|
+//! | `info`, `hygiene`, `limits` | what a store says of itself, its errors, what it refuses |
+//! | `chats`, `listing` | chats, their metadata, pages of them |
+//! | `commit`, `branches`, `checkpoints`, `removal` | writing, forking, naming, renaming, deleting |
+//! | `amend`, `redact` | changing what is stored, with its past or without |
+//! | `read`, `windows` | chains and parts of them, messages by id |
+//! | `fragments`, `fidelity`, `isolation` | what is kept beside messages, byte for byte, apart from others |
+//! | `search`, `search_hits` | what is found, in which order, and that it follows what is written |
+//! | `concurrency`, `cancel`, `fault` | races, dropped futures, lost replies |
+//! | `durability`, `processes`, `kill` | opening again, several processes, a process that is killed |
+//! | `maintenance` | checking, erasing, giving back space, backups |
+//! | `model` | random lives of a chat, beside a small model of it |
+//!
+//! # Several processes
+//!
+//! A test program of [`conformance_main!`] runs itself as a child, which writes and acknowledges and is killed
+//! at random moments, once the subject says where a store is ([`Subject::location`], [`Subject::open_at`]). A store
+//! that claims to outlive its process must say so. [`run`] and [`assert_conforms`] start no children.
+//!
+//! # Faults
+//!
+//! [`FaultStore`] makes chosen calls of any store fail before or after they did their work, for tests of your own:
+//! a [`FaultPlan`] is data, random ones come from a seed and are shown as JSON.
+//!
 //! # Skips are honest
 //!
 //! A case is only skipped if the store does not claim the ability ([`Requires`]); it is shown as ignored, with

@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// Run the remaining steps after one has failed
     #[arg(long)]
     keep_going: bool,
-    /// Try many more random cases. Adds no step yet
+    /// Try many more random cases and kill many more writers. Adds no step yet
     #[arg(long)]
     long: bool,
 }

@@ -10,7 +10,8 @@
 
 mod maintenance;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -36,16 +37,34 @@ impl RedbStore {
     pub async fn open(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let db = blocking("open", move || {
-            let db = Database::create(path).map_err(failed("open"))?;
-            // Empty tables, so that no reader finds none.
-            let transaction = db.begin_write().map_err(failed("open"))?;
-            transaction.open_table(CHATS).map_err(failed("open"))?;
-            transaction.open_table(CREATED).map_err(failed("open"))?;
-            transaction.commit().map_err(failed("open"))?;
-            Ok(db)
+            if !path.exists() {
+                create(&path)?;
+            }
+            Database::open(path).map_err(failed("open"))
         });
         Ok(Self { db: Arc::new(db.await?) })
     }
+}
+
+/// A process that ends while redb lays out a new file leaves one that cannot be opened. So the file gets its name
+/// when it is whole, unless somebody else was faster.
+fn create(path: &Path) -> Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(format!(".new-{}", std::process::id()));
+    let new = PathBuf::from(new);
+    let file = |error: std::io::Error| failed("open")(redb::StorageError::from(error));
+    let db = Database::create(&new).map_err(failed("open"))?;
+    // Empty tables, so that no reader finds none.
+    let transaction = db.begin_write().map_err(failed("open"))?;
+    transaction.open_table(CHATS).map_err(failed("open"))?;
+    transaction.open_table(CREATED).map_err(failed("open"))?;
+    transaction.commit().map_err(failed("open"))?;
+    drop(db);
+    match fs::hard_link(&new, path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(file(error)),
+        _ => {}
+    }
+    fs::remove_file(&new).map_err(file)
 }
 
 impl Store for RedbStore {
