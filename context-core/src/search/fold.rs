@@ -2,6 +2,7 @@
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 /// The longest word that is told apart, in characters; of longer ones the beginning counts.
 const LONGEST: usize = 64;
@@ -27,10 +28,10 @@ fn is_accent(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}')
 }
 
-/// Some forms fall apart into spaces and signs; what is indexed holds no separator.
+/// Some forms fall apart into spaces and signs; what is indexed holds no separator, and nothing that is not seen.
 fn keeps(c: char) -> bool {
+    let sign = || !c.is_ascii() && !c.is_whitespace() && !c.is_control();
     !is_accent(c)
-        && (c.is_alphanumeric()
-            || is_combining_mark(c)
-            || !c.is_ascii() && !c.is_whitespace() && !c.is_control())
+        && (c.is_alphanumeric() || is_combining_mark(c) || sign())
+        && (c.is_ascii() || c.general_category() != GeneralCategory::Format)
 }

@@ -141,6 +141,7 @@ mod tests {
         check("서울 여행", &korean.each_ref().map(String::as_str));
         check("नमस्ते दुनिया", &["नमस्ते", "दुनिया"]);
         check("3.14 ½ ①", &["3", "14", "1⁄2", "1"]);
+        check("foo\u{202c} so\u{ad}ft \u{200f}bar", &["foo", "soft", "bar"]);
         check("ship it 🚀🎉", &["ship", "it", "🚀", "🎉"]);
         check(" \n\t…", &[]);
         let long = "x".repeat(100_000);
