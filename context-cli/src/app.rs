@@ -9,7 +9,7 @@ use context_runtime::{
     SystemClock, Timestamp, UserId, Uuid7Ids,
 };
 
-use crate::error::Failure;
+use crate::error::{Failure, INTERRUPTED};
 use crate::output::Output;
 
 /// How a command ended when nothing failed.
@@ -154,9 +154,6 @@ impl App {
         signal
     }
 }
-
-/// The exit status of a command that was interrupted, as a shell reports it of any other program.
-pub(crate) const INTERRUPTED: u8 = 130;
 
 /// The store's care for itself, which not every store has.
 pub(crate) fn maintenance<'a>(

@@ -179,7 +179,7 @@ impl Command {
             Self::Verify(args) => verify::run(args, app).await,
             Self::Vacuum(args) => vacuum::run(args, app).await,
             Self::Backup(args) => backup::run(args, app).await,
-            Self::Completions(args) => completions::run(args, app),
+            Self::Completions(args) => completions::run(args, &mut Cli::command(), app),
         }
     }
 }

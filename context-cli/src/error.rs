@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use context_runtime::wire::WireError;
 use context_runtime::{Error, ErrorKind, RenderError};
 
-use crate::app::INTERRUPTED;
+/// The exit status of a command that was interrupted, as a shell reports it of any other program.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]

@@ -12,6 +12,7 @@ use crate::connections::{Writer, run};
 use crate::error::Result;
 use crate::place::{place, signed};
 use crate::routes::Route;
+use crate::rows::json_ids;
 use crate::sql;
 use crate::words::{Tag, Words};
 
@@ -163,14 +164,6 @@ pub(crate) fn bind_no_row(mut query: Insert<'_>, full_text: bool) -> Insert<'_> 
 }
 
 const NONE: Option<i64> = None;
-
-/// Ids as a JSON list for `json_each`; nothing if one has a NUL, at which SQLite's JSON ends a text.
-pub(crate) fn json_ids<'a>(ids: impl Iterator<Item = &'a MessageId> + Clone) -> Option<String> {
-    if ids.clone().any(|id| id.as_str().contains('\0')) {
-        return None;
-    }
-    serde_json::to_string(&ids.map(MessageId::as_str).collect::<Vec<_>>()).ok()
-}
 
 /// Which runs are merged after messages were added: whenever a block of messages is full, the runs that begin
 /// in it become one.

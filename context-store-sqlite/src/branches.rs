@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::place::count;
 use crate::rows::message_id;
 use crate::scope::chat_no;
-use crate::{chats, prune, sql};
+use crate::{chat_rows, prune, sql};
 
 /// Adds a branch that forks behind a place, without messages of its own yet. Returns its number.
 pub(crate) async fn create_branch(
@@ -33,7 +33,7 @@ pub(crate) async fn create_branch(
 
 pub(crate) async fn branches(connection: &mut SqliteConnection, chat: &ChatRef) -> Result<Vec<Branch>> {
     let mut transaction = connection.begin().await?;
-    let found = chats::read(&mut transaction, chat).await?;
+    let found = chat_rows::read(&mut transaction, chat).await?;
     let (no, found) = found.ok_or_else(|| Error::not_found("branches", "chat", &chat.chat))?;
     let branches = branches_of(&mut transaction, no, &found.active).await?;
     transaction.commit().await?;
@@ -79,7 +79,7 @@ pub(crate) async fn activate(
         return Err(Error::not_found(OPERATION, "branch", name).into());
     }
     sqlx::query(sql::ACTIVATE).bind(no).bind(name.as_str()).execute(&mut *transaction).await?;
-    chats::touch(&mut transaction, no, at).await?;
+    chat_rows::touch(&mut transaction, no, at).await?;
     transaction.commit().await?;
     Ok(())
 }
@@ -103,7 +103,7 @@ pub(crate) async fn rename(
     sqlx::query(sql::RENAME_BRANCH).bind(renamed).bind(to.as_str()).execute(&mut *transaction).await?;
     let active = sqlx::query(sql::RENAME_ACTIVE).bind(no).bind(name.as_str()).bind(to.as_str());
     active.execute(&mut *transaction).await?;
-    chats::touch(&mut transaction, no, at).await?;
+    chat_rows::touch(&mut transaction, no, at).await?;
     transaction.commit().await?;
     writer.routes.forget(chat, name);
     Ok(())
@@ -119,7 +119,7 @@ pub(crate) async fn delete(
 ) -> Result<BranchDeletion> {
     const OPERATION: &str = "delete_branch";
     let mut transaction = writer.begin().await?;
-    let found = chats::read(&mut transaction, chat).await?;
+    let found = chat_rows::read(&mut transaction, chat).await?;
     let (no, found) = found.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
     let deleted = branch(&mut transaction, no, name).await?;
     let (deleted, _, head) = deleted.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
@@ -131,7 +131,7 @@ pub(crate) async fn delete(
         return Err(Error::invalid(OPERATION, message).with("branch", name).into());
     }
     // What only the branch knew of the chat's activity goes with it.
-    chats::touch(&mut transaction, no, at).await?;
+    chat_rows::touch(&mut transaction, no, at).await?;
     sqlx::query(sql::UNNAME_BRANCH).bind(deleted).execute(&mut *transaction).await?;
     let messages = prune::prune(&mut transaction, no, deleted).await?;
     transaction.commit().await?;

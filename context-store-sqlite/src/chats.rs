@@ -1,48 +1,17 @@
-//! Chats: creating, reading, changing and deleting them.
+//! Chats: creating, changing, measuring and deleting them.
 
-use context_core::{
-    BranchName, Chat, ChatPatch, ChatRef, ChatSize, Created, Error, ErrorKind, Metadata, NewChat, Timestamp,
-};
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use context_core::{Chat, ChatPatch, ChatRef, ChatSize, Created, Error, NewChat, Timestamp};
+use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 
 use crate::branches::create_branch;
+use crate::chat_rows::{metadata_text, read, touch, write};
 use crate::connections::Writer;
-use crate::error::{Fault, Result};
+use crate::error::Result;
 use crate::place::count;
 use crate::routes::Routes;
 use crate::scope::chat_no;
 use crate::sql;
-
-/// A chat and its number.
-pub(crate) async fn read(connection: &mut SqliteConnection, chat: &ChatRef) -> Result<Option<(i64, Chat)>> {
-    let query = sqlx::query(sql::CHAT).bind(chat.user.as_str()).bind(chat.chat.as_str());
-    let row = query.fetch_all(connection).await?.pop();
-    row.map(|row| Ok((row.try_get(0)?, chat_of(&row, chat)?))).transpose()
-}
-
-pub(crate) fn chat_of(row: &SqliteRow, chat: &ChatRef) -> Result<Chat> {
-    let created_at = Timestamp::from_micros(row.try_get(5)?);
-    let mut found = Chat::new(NewChat {
-        title: row.try_get(2)?,
-        metadata: metadata_from(row.try_get(3)?)?,
-        ..NewChat::new(chat.clone(), created_at)
-    });
-    found.active = BranchName::from(row.try_get::<&str, _>(4)?);
-    found.updated_at = Timestamp::from_micros(row.try_get(6)?);
-    Ok(found)
-}
-
-/// Metadata as it is kept: JSON text.
-pub(crate) fn metadata_text(metadata: &Metadata) -> Result<String> {
-    serde_json::to_string(metadata).map_err(|error| {
-        Error::new(ErrorKind::Bug, "write", "metadata cannot be written as json").with_source(error).into()
-    })
-}
-
-pub(crate) fn metadata_from(text: &str) -> Result<Metadata> {
-    serde_json::from_str(text).map_err(|_| Fault::Corrupt("metadata is not json", None))
-}
 
 pub(crate) async fn create(writer: &mut Writer, new: NewChat) -> Result<Created> {
     let mut transaction = writer.begin().await?;
@@ -79,19 +48,6 @@ pub(crate) async fn update(
     transaction.commit().await?;
     found.updated_at = found.updated_at.max(at);
     Ok(found)
-}
-
-/// Writes title and metadata.
-pub(crate) async fn write(connection: &mut SqliteConnection, no: i64, chat: &Chat) -> Result<()> {
-    let update = sqlx::query(sql::UPDATE_CHAT).bind(no).bind(chat.title.as_deref());
-    update.bind(metadata_text(&chat.metadata)?).execute(connection).await?;
-    Ok(())
-}
-
-/// Notes a write to a chat.
-pub(crate) async fn touch(connection: &mut SqliteConnection, no: i64, at: Timestamp) -> Result<()> {
-    sqlx::query(sql::TOUCH_CHAT).bind(no).bind(at.as_micros()).execute(connection).await?;
-    Ok(())
 }
 
 /// Deletes a chat, unless it was written to after `idle_since`.

@@ -15,7 +15,7 @@ use crate::messages::{Piece, pieces, runs_from};
 use crate::place::{branch_of, count, own_of, place, signed};
 use crate::rows::{blob, message_id, nth};
 use crate::words::Tag;
-use crate::{branches, chats, checkpoints, sql, words};
+use crate::{branches, chat_rows, checkpoints, sql, words};
 
 pub(crate) async fn check(
     connection: &mut SqliteConnection,
@@ -138,7 +138,7 @@ async fn check_chat(
     if filed != places.len() {
         add("messages".to_owned(), format!("{} are stored, {filed} are filed", places.len()));
     }
-    let found = chats::read(connection, chat).await?;
+    let found = chat_rows::read(connection, chat).await?;
     let (_, found) = found.ok_or(Fault::Corrupt("the chat cannot be read", None))?;
     let bases: HashMap<i64, i64> = pieces.iter().map(|piece| (piece.no, piece.base)).collect();
     for piece in &pieces {

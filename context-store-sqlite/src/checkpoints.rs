@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::messages::find;
 use crate::place::branch_of;
 use crate::scope::chat_no;
-use crate::{chats, prune, sql};
+use crate::{chat_rows, prune, sql};
 
 pub(crate) async fn set(writer: &mut Writer, chat: &ChatRef, checkpoint: Checkpoint) -> Result<Checkpoint> {
     const OPERATION: &str = "set_checkpoint";
@@ -22,7 +22,7 @@ pub(crate) async fn set(writer: &mut Writer, chat: &ChatRef, checkpoint: Checkpo
     let set = sqlx::query(sql::SET_CHECKPOINT).bind(no).bind(checkpoint.name.as_str());
     let set = set.bind(checkpoint.message.as_str()).bind(checkpoint.created_at.as_micros());
     set.execute(&mut *transaction).await?;
-    chats::touch(&mut transaction, no, checkpoint.created_at).await?;
+    chat_rows::touch(&mut transaction, no, checkpoint.created_at).await?;
     if let Some(before) = before {
         prune::prune(&mut transaction, no, before).await?;
     }

@@ -12,14 +12,14 @@ use context_core::{
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::append::{Append, Merge, RUN, RUN_BYTES, json_ids};
-use crate::chats;
+use crate::append::{Append, Merge, RUN, RUN_BYTES};
+use crate::chat_rows;
 use crate::connections::Writer;
 use crate::error::{Fault, Result};
 use crate::messages::{Spot, amend, find, nodes_at};
 use crate::place::{branch_of, place, signed};
 use crate::routes::Route;
-use crate::rows::{length, message_id};
+use crate::rows::{json_ids, length, message_id};
 use crate::scope::chat_no;
 use crate::{branches, fragments, sql, words};
 
@@ -124,7 +124,7 @@ async fn decide(connection: &mut SqliteConnection, commit: &Commit) -> Result<De
     let patched = match &commit.patch {
         None => None,
         Some(patch) => {
-            let found = chats::read(connection, &commit.chat).await?;
+            let found = chat_rows::read(connection, &commit.chat).await?;
             let (_, mut found) = found.ok_or(Fault::Corrupt("a chat without a branch", None))?;
             patch.apply(&mut found)?;
             Some(found)
@@ -273,9 +273,9 @@ async fn write(
     };
     fragments::put(connection, chat, &commit.fragments).await?;
     if let Some(patched) = &plan.patched {
-        chats::write(connection, chat, patched).await?;
+        chat_rows::write(connection, chat, patched).await?;
     }
-    chats::touch(connection, chat, commit.at).await?;
+    chat_rows::touch(connection, chat, commit.at).await?;
     if let (Some(key), Some(digest)) = (&commit.key, plan.digest) {
         let remember = sqlx::query(sql::REMEMBER)
             .bind(chat)

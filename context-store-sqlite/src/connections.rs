@@ -17,7 +17,6 @@ use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
 use crate::config::SqliteConfig;
 use crate::error::Result;
-use crate::group::Queue;
 use crate::routes::Routes;
 use crate::{schema, sql};
 
@@ -27,8 +26,6 @@ pub(crate) struct Connections {
     readers: SqliteConnectOptions,
     idle: StdMutex<Vec<SqliteConnection>>,
     permits: Semaphore,
-    /// Appends that wait for the writer.
-    pub(crate) queue: Queue,
     pub(crate) full_text: bool,
 }
 
@@ -57,7 +54,7 @@ impl Connections {
         let idle = StdMutex::new(vec![readers.connect().await?]);
         let permits = Semaphore::new(config.readers);
         let writer = Mutex::new(Writer { connection, routes: Routes::default(), full_text });
-        Ok(Self { writer, options, readers, idle, permits, queue: Queue::default(), full_text })
+        Ok(Self { writer, options, readers, idle, permits, full_text })
     }
 
     pub(crate) async fn writer(&self) -> MutexGuard<'_, Writer> {

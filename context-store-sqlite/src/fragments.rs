@@ -5,7 +5,7 @@ use context_core::{Encoded, FragmentId, StoredFragment};
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use crate::chats::{metadata_from, metadata_text};
+use crate::chat_rows::{metadata_from, metadata_text};
 use crate::error::{Fault, Result};
 use crate::rows::blob;
 use crate::sql;

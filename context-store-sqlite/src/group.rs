@@ -72,10 +72,14 @@ impl Queue {
 }
 
 /// Commits, together with others if there are some.
-pub(crate) async fn commit(connections: &Connections, commit: Commit) -> Result<CommitOutcome> {
+pub(crate) async fn commit(
+    connections: &Connections,
+    queue: &Queue,
+    commit: Commit,
+) -> Result<CommitOutcome> {
     // Packed before the lock is taken.
     let append = Append::of(&commit, connections.full_text);
-    let several = connections.queue.several.load(Ordering::Relaxed);
+    let several = queue.several.load(Ordering::Relaxed);
     if !several && let Some(mut writer) = connections.idle_writer() {
         return commit::commit(&mut writer, commit, append).await;
     }
@@ -83,7 +87,7 @@ pub(crate) async fn commit(connections: &Connections, commit: Commit) -> Result<
         Some(append) if append.is_small() => append,
         append => return commit::commit(&mut *connections.writer().await, commit, append).await,
     };
-    let mut answer = connections.queue.put(append);
+    let mut answer = queue.put(append);
     if several {
         // The others of this moment come first.
         yield_now().await;
@@ -96,7 +100,7 @@ pub(crate) async fn commit(connections: &Connections, commit: Commit) -> Result<
                 Ok(answer) => return Ok(CommitOutcome::Applied(answer?)),
                 Err(oneshot::error::TryRecvError::Closed) => break writer,
                 Err(oneshot::error::TryRecvError::Empty) => {
-                    write(&mut writer, connections.queue.take()).await;
+                    write(&mut writer, queue.take()).await;
                 }
             }
         },

@@ -85,6 +85,7 @@
 mod append;
 mod backup;
 mod branches;
+mod chat_rows;
 mod chats;
 mod check;
 mod checkpoints;

@@ -9,7 +9,7 @@ use context_core::{Chat, ChatQuery, ChatRef, ChatSummary, Cursor, Page, limits};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
-use crate::chats::chat_of;
+use crate::chat_rows::chat_of;
 use crate::error::{Result, bad_cursor};
 use crate::place::{count, signed};
 use crate::sql;

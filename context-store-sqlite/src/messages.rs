@@ -10,10 +10,9 @@ use context_core::{
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
-use crate::append::json_ids;
 use crate::error::{Fault, Result, bad_cursor};
 use crate::place::{branch_of, count, own_of, place};
-use crate::rows::{blob, message_id, nth};
+use crate::rows::{blob, json_ids, message_id, nth};
 use crate::scope::chat_no;
 use crate::sql;
 

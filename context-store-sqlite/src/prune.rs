@@ -9,11 +9,10 @@ use context_core::{MessageId, pack};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::append::json_ids;
 use crate::error::{Fault, Result};
 use crate::messages::{Piece, runs_from};
 use crate::place::{branch_of, own_of, place, signed};
-use crate::rows::{MISSING, length};
+use crate::rows::{MISSING, json_ids, length};
 use crate::sql;
 
 /// Looks at a branch that something has ceased to need, and at those it leads to. Returns how many messages went.

@@ -42,3 +42,11 @@ pub(crate) fn nth(run: &Bytes, n: i64) -> Result<Arc<Node>> {
 pub(crate) fn message_id(row: &SqliteRow, column: usize) -> Result<Option<MessageId>> {
     Ok(row.try_get::<Option<&str>, _>(column)?.map(MessageId::from))
 }
+
+/// Ids as a JSON list for `json_each`; nothing if one has a NUL, at which SQLite's JSON ends a text.
+pub(crate) fn json_ids<'a>(ids: impl Iterator<Item = &'a MessageId> + Clone) -> Option<String> {
+    if ids.clone().any(|id| id.as_str().contains('\0')) {
+        return None;
+    }
+    serde_json::to_string(&ids.map(MessageId::as_str).collect::<Vec<_>>()).ok()
+}

@@ -17,8 +17,8 @@ use crate::connections::Connections;
 use crate::error::Fault;
 use crate::scope::chat_no;
 use crate::{
-    backup, branches, chats, check, checkpoints, erase, fragments, group, listing, messages, read, search,
-    sql,
+    backup, branches, chat_rows, chats, check, checkpoints, erase, fragments, group, listing, messages, read,
+    search, sql,
 };
 
 /// A store in one SQLite file. Keep it behind an `Arc`; every task may use it.
@@ -27,6 +27,8 @@ pub struct SqliteStore(Shared);
 /// Implements the traits apart from [`SqliteStore`], so that `store.fragments()` can only mean one thing.
 struct Shared {
     connections: Connections,
+    /// Appends that wait for the writer.
+    queue: group::Queue,
     durability: Durability,
 }
 
@@ -39,7 +41,7 @@ impl SqliteStore {
         let connections = Connections::open(&config)
             .await
             .map_err(|fault| fault.during("open").with("path", config.path.display()))?;
-        Ok(Self(Shared { connections, durability: config.durability }))
+        Ok(Self(Shared { connections, queue: group::Queue::default(), durability: config.durability }))
     }
 
     /// Closes the file, which folds the write-ahead log into it. Without this it happens in the background
@@ -116,7 +118,7 @@ impl HistoryStore for Shared {
     }
 
     async fn chat(&self, chat: &ChatRef) -> Result<Option<Chat>> {
-        reading!(self, "chat", |reader| Ok(chats::read(reader, chat).await?.map(|(_, chat)| chat)))
+        reading!(self, "chat", |reader| Ok(chat_rows::read(reader, chat).await?.map(|(_, chat)| chat)))
     }
 
     async fn list_chats(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
@@ -160,7 +162,7 @@ impl HistoryStore for Shared {
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
         limits::check_commit(&commit)?;
         let redacts = !commit.redactions.is_empty();
-        let result = group::commit(&self.connections, commit).await;
+        let result = group::commit(&self.connections, &self.queue, commit).await;
         if redacts && result.is_ok() {
             // As far as it can be done at once: the commit is done, whatever comes of this.
             let _ = self.connections.clear_log(false).await;
@@ -235,7 +237,7 @@ impl FragmentStore for Shared {
             let mut transaction = writer.begin().await?;
             let no = chat_no(&mut transaction, OPERATION, chat).await?;
             fragments::put(&mut transaction, no, fragments).await?;
-            chats::touch(&mut transaction, no, at).await?;
+            chat_rows::touch(&mut transaction, no, at).await?;
             transaction.commit().await?;
             Ok(())
         })

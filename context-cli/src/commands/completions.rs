@@ -1,11 +1,10 @@
 //! `completions`: a script that completes this command in a shell.
 
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::Shell;
 use serde::Serialize;
 
 use crate::app::{App, Done};
-use crate::cli::Cli;
 use crate::error::Failure;
 
 /// Print a script that completes this command in a shell.
@@ -29,9 +28,9 @@ struct CompletionsRecord<'a> {
     text: &'a str,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) fn run(args: Args, command: &mut Command, app: &mut App) -> Result<Done, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "context", &mut script);
+    clap_complete::generate(args.shell, command, "context", &mut script);
     let text = String::from_utf8_lossy(&script);
     if app.out.is_json() {
         app.out.record(&CompletionsRecord { v: 1, shell: args.shell.to_string(), text: &text })?;

@@ -15,15 +15,12 @@ pub(crate) struct Exported {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// Lines and where they stood.
-pub(super) type Lines = Vec<(usize, Json)>;
-
 /// A conversation in the form of its file.
 pub(crate) enum Content {
     /// Messages, one after the other.
     Messages(Vec<Json>),
     /// Lines; what was added since has the highest number.
-    Lines(Lines),
+    Lines(Vec<(usize, Json)>),
     /// One value that holds it all.
     Whole(Json),
 }

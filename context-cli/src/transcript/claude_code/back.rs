@@ -4,11 +4,13 @@ use context_runtime::{
     Diagnostic, DiagnosticCode, Error, Json, JsonMap, Message, NodeKind, Part, Placed, Role,
 };
 
-use super::super::back::Lines;
 use super::super::{Codec, Source, note};
 use super::{KEY, Mark};
 use crate::error::Failure;
 use crate::text::time;
+
+/// Lines and where they stood.
+type Lines = Vec<(usize, Json)>;
 
 /// The lines of a session with their numbers, in order. What was added since follows; what was amended by
 /// somebody who knows nothing of lines stands behind what was stored before it.
