@@ -7,6 +7,7 @@
 //! | any other line with a `uuid` | a message of the application without text: it keeps its place, and no provider gets it |
 //! | lines without either: summaries, snapshots | [kept](super::kept) with their line |
 //! | `parentUuid` | what the message follows; a root if it is null, or names what is not in the session |
+//! | no `parentUuid` in the whole session | each line follows the one before it, side chains apart |
 //! | several lines that follow the same one | [branches] |
 //! | `summary` of a line of the session | the title, the last one if there are several |
 //!
@@ -135,6 +136,9 @@ fn draft(
             is_side: entry.is_true("isSidechain"),
             is_message: entry.has_message(),
         });
+    }
+    if placed.len() > 1 && placed.iter().all(|(_, entry)| entry.text("parentUuid").is_none()) {
+        branches::chain(&mut items);
     }
     for cut in branches::cut_cycles(&mut items) {
         diagnostics.push(misplaced(items[cut].line, "it follows itself over other lines: it begins anew"));

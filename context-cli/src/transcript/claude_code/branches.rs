@@ -13,6 +13,15 @@ use std::collections::BTreeMap;
 
 use super::Item;
 
+/// Puts each line behind the one before it, those of side chains behind each other: for a session in which no line
+/// says what it follows. Read by the letter it would be as many conversations as lines.
+pub(super) fn chain(items: &mut [Item]) {
+    let mut last = [None; 2];
+    for (index, item) in items.iter_mut().enumerate() {
+        item.parent = last[usize::from(item.is_side)].replace(index);
+    }
+}
+
 /// Cuts every circle, in which no line would come first, and gives back where.
 pub(super) fn cut_cycles(items: &mut [Item]) -> Vec<usize> {
     #[derive(Clone, Copy, PartialEq)]
