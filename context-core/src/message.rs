@@ -139,7 +139,11 @@ impl Message {
     /// Reads a stored form, of this version or an older one.
     pub fn decode(encoded: &Encoded) -> Result<Self, CodecError> {
         encoded.expect_kind(Self::KIND, Self::VERSION)?;
-        serde_json::from_slice(encoded.bytes()).map_err(|error| CodecError::malformed(encoded, error))
+        let mut message: Self =
+            serde_json::from_slice(encoded.bytes()).map_err(|error| CodecError::malformed(encoded, error))?;
+        // Read from JSON, a list has room for four, and most messages have one part and are kept for long.
+        message.parts.shrink_to_fit();
+        Ok(message)
     }
 }
 

@@ -13,6 +13,8 @@ use crate::{conformance, layers, test, tidy};
 
 /// How many random cases `--long` asks for.
 const LONG_CASES: &str = "2000";
+/// Packages and their test programs with tests that are ignored because they are large.
+const LARGE: [(&str, &str); 2] = [("context-runtime", "it"), ("context-store-sqlite", "life")];
 /// How many writing processes `--long` kills.
 const LONG_KILLS: &str = "10000";
 
@@ -98,6 +100,11 @@ fn steps<'a>(workspace: &'a Workspace, outside: &'a [Workspace], long: bool) -> 
         steps.push(Step { name: "conformance".into(), run: Box::new(run) });
     }
     steps.push(Step { name: "vectors".into(), run: Box::new(|| vectors(workspace)) });
+    for (package, test) in LARGE.iter().filter(|_| long) {
+        let args =
+            ["--release", "--locked", "--all-features", "-p", package, "--test", test, "--", "--ignored"];
+        steps.push(ours("test", &args));
+    }
     steps
 }
 
