@@ -1,4 +1,4 @@
-//! A store of your own: chats in a [redb](https://docs.rs/redb) file, one value per chat.
+//! A store of your own: chats in a redb file, one value per chat.
 //!
 //! Copy this package and change what is said to redb. [`StateStore`] asks for three calls; chats, branches,
 //! checkpoints, fragments, commits and search come with it. `tests/conformance.rs` proves the whole.
