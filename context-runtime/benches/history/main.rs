@@ -71,7 +71,10 @@ fn options() -> Result<Options, String> {
             }
             // What cargo adds.
             "--bench" => {}
-            "--help" | "-h" => return Err(HELP.to_owned()),
+            "--help" | "-h" => {
+                println!("{HELP}");
+                std::process::exit(0);
+            }
             other => return Err(format!("unknown argument {other:?}\n\n{HELP}")),
         }
     }
