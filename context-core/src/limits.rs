@@ -102,7 +102,8 @@ pub fn check_fragment(operation: &'static str, fragment: &StoredFragment) -> Res
     check_metadata(operation, &fragment.metadata)
 }
 
-fn check_node(operation: &'static str, node: &Node) -> Result<()> {
+/// Refuses a message with a bad id or too large a body.
+pub fn check_node(operation: &'static str, node: &Node) -> Result<()> {
     check_id(operation, "message", node.id.as_str())?;
     check_length(operation, "body kind", node.body().kind().len(), 255)?;
     check_length(operation, "body", node.body().bytes().len(), MAX_BODY_BYTES)

@@ -26,6 +26,8 @@ pub(crate) async fn backup(connections: &Connections, to: &Path) -> Result<()> {
     let mut spare = connections.spare().await?;
     sqlx::query(sql::VACUUM_INTO).bind(path).execute(&mut spare).await?;
     spare.close().await?;
+    // SQLite leaves this to the system, and a name must not outlive what it names.
+    partial.sync().await?;
     partial.become_final(to)?;
     Ok(())
 }
@@ -60,6 +62,16 @@ impl Partial {
             }
         }
         Err(Error::new(ErrorKind::Bug, OPERATION, "every name was taken"))
+    }
+
+    /// Waits until the file is on the disk.
+    async fn sync(&self) -> Result<(), Error> {
+        let path = self.0.clone();
+        let sync = move || OpenOptions::new().write(true).open(path)?.sync_all();
+        tokio::task::spawn_blocking(sync)
+            .await
+            .map_err(|error| failed(io::Error::other(error)))?
+            .map_err(failed)
     }
 
     /// Gives the file its name, never in the place of another one.

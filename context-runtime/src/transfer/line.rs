@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use context_core::{
     Branch, BranchName, Chat, ChatId, ChatRef, Checkpoint, CheckpointName, Encoded, FragmentId, Json,
     Message, MessageId, Metadata, NewChat, Node, NodeKind, Revision, Role, StoredFragment, Timestamp, UserId,
+    limits,
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,9 @@ pub(super) enum LineError {
     Body,
     #[error("a message is of no known kind")]
     Kind,
+    /// What no store would take.
+    #[error("{0}")]
+    Limit(#[from] context_core::Error),
 }
 
 #[derive(Deserialize)]
@@ -253,11 +257,32 @@ pub(super) fn write(record: &ChatRecord) -> Result<Vec<u8>, serde_json::Error> {
     }
 }
 
+/// Refuses what no store would take, so that it costs its line and not the chat.
+fn check(record: &ChatRecord) -> Result<(), context_core::Error> {
+    const OPERATION: &str = "import_jsonl";
+    match record {
+        ChatRecord::Chat(chat) => {
+            limits::check_id(OPERATION, "chat", chat.chat.chat.as_str())?;
+            limits::check_id(OPERATION, "branch", chat.active.as_str())?;
+            limits::check_title(OPERATION, chat.title.as_deref())?;
+            limits::check_metadata(OPERATION, &chat.metadata)
+        }
+        ChatRecord::Branch(branch) => limits::check_id(OPERATION, "branch", branch.name.as_str()),
+        ChatRecord::Checkpoint(point) => limits::check_id(OPERATION, "checkpoint", point.name.as_str()),
+        ChatRecord::Fragment(fragment) => limits::check_fragment(OPERATION, fragment),
+        ChatRecord::Message(message) => {
+            let past = message.revisions.iter().map(|revision| &revision.node);
+            past.chain([&message.node]).try_for_each(|node| limits::check_node(OPERATION, node))
+        }
+        ChatRecord::End { .. } => Ok(()),
+    }
+}
+
 /// Reads a line. The chat it speaks of becomes one of `user`.
 pub(super) fn read(line: &[u8], user: &UserId) -> Result<ChatRecord, LineError> {
     let line = line.trim_ascii();
     let Tag { tag } = serde_json::from_slice(line)?;
-    Ok(match tag.as_str() {
+    let record = match tag.as_str() {
         "chat" => {
             let line: ChatLine = serde_json::from_slice(line)?;
             if line.v > VERSION {
@@ -295,5 +320,7 @@ pub(super) fn read(line: &[u8], user: &UserId) -> Result<ChatRecord, LineError> 
             ChatRecord::End { messages }
         }
         _ => return Err(LineError::Type),
-    })
+    };
+    check(&record)?;
+    Ok(record)
 }

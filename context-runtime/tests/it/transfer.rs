@@ -283,6 +283,57 @@ proptest! {
     }
 }
 
+/// Files are put together by hand: a line that is there twice, or that no store would take, costs itself alone, and
+/// what follows keeps the place it says.
+#[tokio::test]
+async fn a_line_that_is_there_twice_or_is_refused_costs_itself() {
+    let line = |id: &str, parent: &str| {
+        let parent = if parent.is_empty() { "null".to_owned() } else { format!("{parent:?}") };
+        format!(
+            r#"{{"type":"message","id":{id:?},"parent":{parent},"created_at":1,"role":"user","body":{{"kind":"x","v":1,"text":"{id}"}}}}"#
+        )
+    };
+    let long = "x".repeat(context_runtime::limits::MAX_ID_BYTES + 1);
+    let text = [
+        r#"{"type":"chat","v":1,"chat":"c","active":"main","created_at":1,"updated_at":9}"#.to_owned(),
+        r#"{"type":"branch","name":"main","head":"d","created_at":1}"#.to_owned(),
+        r#"{"type":"branch","name":"side","head":"e","created_at":1}"#.to_owned(),
+        r#"{"type":"branch","name":"","head":"e","created_at":1}"#.to_owned(),
+        line("a", ""),
+        line("a", ""),
+        line("b", "a"),
+        line("", "b"),
+        line(&long, "b"),
+        line("c", "b"),
+        line("x", "a"),
+        // Written by now; what comes behind it still follows it, not what came before it here.
+        line("b", "x"),
+        line("e", "b"),
+        line("d", "c"),
+    ]
+    .join("\n");
+    let store = store().await;
+    let imported = import(&*store, &text, &lenient()).await.unwrap();
+    let lines: Vec<_> = imported.broken.iter().map(|broken| broken.line).collect();
+    assert_eq!(lines, [4, 8, 9, 14], "the last says that the chat does not end");
+    let written = imported.chats[0].written.as_ref().unwrap();
+    assert_eq!(written.messages, 6);
+    let history = store.history();
+    let parents: Vec<_> = history
+        .messages(&chat("c"), &["a", "b", "c", "d", "e", "x"].map(MessageId::from))
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|placed| placed.unwrap().parent.map_or(String::new(), |parent| parent.to_string()))
+        .collect();
+    assert_eq!(parents, ["", "a", "b", "c", "b", "a"]);
+    sound(&*store).await;
+    let strict =
+        import(&*store, &text, &ImportJsonl { chat: Some("s".into()), strict: true, ..lenient() }).await;
+    assert_eq!(strict.unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(history.chat(&chat("s")).await.unwrap(), None);
+}
+
 #[tokio::test]
 async fn a_chat_that_is_there_is_left_as_it_is() {
     let store = store().await;
