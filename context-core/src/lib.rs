@@ -42,6 +42,7 @@ mod fragment;
 pub mod graph;
 mod id;
 mod json;
+pub mod kinds;
 pub mod limits;
 mod message;
 mod node;
@@ -54,9 +55,7 @@ pub mod wire;
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use chain::{Chain, PackedRun};
 pub use chat_state::ChatState;
-pub use codec::{
-    BodyCodec, CodecError, CodecRegistry, Encoded, FragmentBody, FragmentCodec, HintBody, RoleBody,
-};
+pub use codec::{BodyCodec, CodecError, CodecRegistry, Encoded, FragmentBody, FragmentCodec};
 pub use diagnostic::{Diagnostic, DiagnosticCode, Severity};
 pub use environment::{Clock, IdGenerator, Timestamp};
 pub use error::{BoxError, Error, ErrorKind, Result, Retry};

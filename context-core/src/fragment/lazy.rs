@@ -238,3 +238,142 @@ impl From<LazyData> for FragmentData {
         Self::Lazy(lazy)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Poll, Wake, Waker};
+
+    use super::*;
+    use crate::{Fragment, fragment, hint};
+
+    fn never(_: &str, _: &LazyData) -> FragmentData {
+        panic!("nothing is lazy here")
+    }
+
+    fn text(text: &'static str) -> LazyData {
+        lazy(move || async move { Ok::<_, Infallible>(text) })
+    }
+
+    #[test]
+    fn lazy_places_are_found_by_path_and_replaced_in_order() {
+        let tree = FragmentData::list([
+            FragmentData::from("plain"),
+            FragmentData::map([
+                ("a", FragmentData::list([FragmentData::from(1), text("x").into()])),
+                ("b", fragment("rules", [FragmentData::from(text("y")), hint(text("z")).into()]).into()),
+            ]),
+            text("end").into(),
+        ]);
+        assert!(tree.has_lazy());
+        let mut paths = Vec::new();
+        let replaced = tree.replace_lazy("root", |path, _| {
+            paths.push(path.to_owned());
+            paths.len().into()
+        });
+        assert_eq!(paths, ["root[1].a[1]", "root[1].b.rules[0]", "root[1].b.rules[1].hint", "root[2]"]);
+        assert!(!replaced.has_lazy());
+        let expected = FragmentData::list([
+            FragmentData::from("plain"),
+            FragmentData::map([
+                ("a", FragmentData::list([1, 1])),
+                ("b", fragment("rules", [FragmentData::from(2), hint(3).into()]).into()),
+            ]),
+            4.into(),
+        ]);
+        assert_eq!(replaced, expected);
+        assert_eq!(replaced.replace_lazy("root", never), expected);
+    }
+
+    #[test]
+    fn deep_trees_are_searched_without_recursion() {
+        let deep = |bottom: FragmentData| {
+            (0..100_000).fold(bottom, |inner, level| match level % 3 {
+                0 => FragmentData::list([inner]),
+                1 => FragmentData::map([("k", inner)]),
+                _ => Fragment::new("f", inner).into(),
+            })
+        };
+        let replaced = deep(text("x").into()).replace_lazy("root", |_, _| "x".into());
+        assert!(replaced == deep("x".into()));
+    }
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Gives its value when it is polled a second time, waking in between only when told to.
+    struct Slow(Arc<std::sync::Mutex<(usize, Option<Waker>)>>);
+
+    impl Future for Slow {
+        type Output = Result<&'static str, Infallible>;
+
+        fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+            let mut state = self.0.lock().unwrap();
+            state.0 += 1;
+            state.1 = Some(context.waker().clone());
+            if state.0 > 2 { Poll::Ready(Ok("done")) } else { Poll::Pending }
+        }
+    }
+
+    #[test]
+    fn a_future_goes_on_when_the_first_to_wait_for_it_goes_away() {
+        let state = Arc::default();
+        let data = lazy_future(Slow(Arc::clone(&state)));
+        let other = data.clone();
+        let cancel = CancelSignal::never();
+        let (gone, stays) = (Arc::new(Count::default()), Arc::new(Count::default()));
+        let mut second = other.loader().load(&cancel);
+        {
+            let mut first = data.loader().load(&cancel);
+            let waker = Waker::from(Arc::clone(&stays));
+            assert!(second.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            let waker = Waker::from(Arc::clone(&gone));
+            assert!(first.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        let waker = state.lock().unwrap().1.take().unwrap();
+        waker.wake();
+        assert_eq!(stays.0.load(Ordering::SeqCst), 1, "who still waits is woken");
+        let Poll::Ready(loaded) = second.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("the third poll completes it")
+        };
+        assert_eq!(loaded.unwrap(), "done".into());
+        let mut again = data.loader().load(&cancel);
+        assert!(again.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    }
+
+    struct Counting(usize);
+
+    impl Stream for Counting {
+        type Item = Result<usize, Infallible>;
+
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            self.0 = self.0.saturating_sub(1);
+            Poll::Ready((self.0 > 0).then_some(Ok(self.0)))
+        }
+    }
+
+    #[test]
+    fn a_stream_is_a_list_and_an_endless_one_an_error() {
+        let load = |data: LazyData| {
+            let cancel = CancelSignal::never();
+            let mut loading = data.loader().load(&cancel);
+            match loading.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(loaded) => loaded,
+                Poll::Pending => panic!("it never waits"),
+            }
+        };
+        let three = lazy_stream(|| Counting(4));
+        assert_eq!(load(three.clone()).unwrap(), FragmentData::list([3, 2, 1]));
+        assert_eq!(load(three).unwrap(), FragmentData::list([3, 2, 1]), "each load opens it anew");
+        assert!(load(lazy_stream(|| Counting(MAX_STREAM_ITEMS + 1))).is_ok());
+        assert!(load(lazy_stream(|| Counting(usize::MAX))).is_err());
+    }
+}
