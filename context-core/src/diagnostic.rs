@@ -38,6 +38,8 @@ pub enum DiagnosticCode {
     Unpaired,
     /// Input says that something belongs where nothing is, or where something else is; it was kept elsewhere.
     Misplaced,
+    /// Lazy data could not be loaded; the prompt was made without it.
+    NotLoaded,
 }
 
 impl DiagnosticCode {
@@ -51,6 +53,7 @@ impl DiagnosticCode {
             Self::BrokenInput => "broken_input",
             Self::Unpaired => "unpaired",
             Self::Misplaced => "misplaced",
+            Self::NotLoaded => "not_loaded",
         }
     }
 }
