@@ -1,0 +1,3 @@
+//! The crate through its public API, in one binary.
+
+mod reminders;
