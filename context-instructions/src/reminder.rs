@@ -14,15 +14,6 @@
 //!   and the usage.
 //! * [`fold_reminders`] puts what fires into messages that are about to be saved.
 //!
-//! # Metadata
-//!
-//! * `reminders` of a message that something was folded into: a list of
-//!   `{"part": 0, "output": 0, "start": 1, "end": 53, "once": ["id"]}`. `output` is there for tool results alone
-//!   and counts the parts of the result; `start` and `end` count Unicode scalar values; `once` is left out
-//!   when empty.
-//! * `synthetic` of a message that nobody wrote: `{"source": "reminder", "once": ["id"]}`. Such a message is no
-//!   turn, whatever its source.
-//!
 //! # What it does not do
 //!
 //! It reads no clock, makes no ids, stores nothing and renders no fragments; all of that is handed in. It does not

@@ -35,6 +35,15 @@ pub struct Folded {
 /// A message that carries reminders gets no more, so that folding again, after a save that failed, changes
 /// nothing. Placeholders are no answers: they stay behind what is folded. A message that is folded into keeps its
 /// id, its time and its revision; its token count goes, as it no longer fits.
+///
+/// # Metadata
+///
+/// * `reminders` of a message that something was folded into: a list of
+///   `{"part": 0, "output": 0, "start": 1, "end": 53, "once": ["id"]}`. `output` is there for tool results alone
+///   and counts the parts of the result; `start` and `end` count Unicode scalar values; `once` is left out
+///   when empty.
+/// * `synthetic` of a message that nobody wrote: `{"source": "reminder", "once": ["id"]}`. Such a message is no
+///   turn, whatever its source.
 pub fn fold_reminders(
     reminders: &[Reminder],
     summary: &ConversationSummary,
@@ -60,7 +69,7 @@ pub fn fold_reminders(
         if place.is_none() {
             continue;
         }
-        let situation = Situation { summary: &summary, target: reminder.target(), now, usage };
+        let situation = Situation::new(&summary, reminder.target(), now, usage);
         let Some((element, once)) = reminder.speak(&situation) else { continue };
         once.iter().for_each(|id| summary.use_once(id));
         folded.fired += 1;

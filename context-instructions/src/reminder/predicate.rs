@@ -257,7 +257,7 @@ impl Predicate {
             Kind::All(parts) => parts.iter().all(|part| part.evaluate(situation, wanted, once)),
             Kind::Any(parts) => parts.iter().any(|part| part.evaluate(situation, wanted, once)),
             Kind::Not(part) => !part.evaluate(situation, !wanted, once),
-            Kind::Once(id) if situation.summary.once_used(id) => false,
+            Kind::Once(id) if situation.summary().once_used(id) => false,
             Kind::Once(id) => {
                 once.push(id.clone());
                 true
@@ -285,7 +285,7 @@ impl std::ops::Not for Predicate {
 impl Kind {
     /// Whether one that is made of no others holds.
     fn holds(&self, situation: &Situation<'_>) -> bool {
-        let summary = situation.summary;
+        let summary = situation.summary();
         match self {
             Self::EveryNTurns(n) => situation.turn() > 0 && situation.turn().is_multiple_of(*n),
             Self::FirstTurns(n) => situation.turn() <= *n,

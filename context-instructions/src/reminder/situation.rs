@@ -10,13 +10,24 @@ use super::{ConversationSummary, ReminderTarget, ToolActivity};
 /// The situation in which a reminder is asked whether it speaks, and what it says.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
-    pub(super) summary: &'a ConversationSummary,
-    pub(super) target: ReminderTarget,
-    pub(super) now: Timestamp,
-    pub(super) usage: Option<u64>,
+    summary: &'a ConversationSummary,
+    target: ReminderTarget,
+    now: Timestamp,
+    usage: Option<u64>,
 }
 
 impl<'a> Situation<'a> {
+    /// A situation: of a conversation up to the message in question, where something would be said, and when.
+    /// `usage` is the total of tokens used, where somebody keeps one.
+    pub fn new(
+        summary: &'a ConversationSummary,
+        target: ReminderTarget,
+        now: Timestamp,
+        usage: Option<u64>,
+    ) -> Self {
+        Self { summary, target, now, usage }
+    }
+
     /// The conversation up to here, with what is about to be saved.
     pub fn summary(&self) -> &'a ConversationSummary {
         self.summary
