@@ -44,6 +44,27 @@ pub struct Folded {
 ///   when empty.
 /// * `synthetic` of a message that nobody wrote: `{"source": "reminder", "once": ["id"]}`. Such a message is no
 ///   turn, whatever its source.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{Message, MessageId, Node, Timestamp};
+/// use context_instructions::{ConversationSummary, fold_reminders, reminder, strip_reminders};
+///
+/// let now = Timestamp::from_micros(0);
+/// let mut summary = ConversationSummary::new();
+/// let mut pending = vec![Arc::new(Node::new("m1", Message::from("Why?"), now))];
+/// let cite = [reminder("Cite sources.").build()?];
+/// let folded = fold_reminders(&cite, &summary, &mut pending, now, None, || MessageId::from("m2"));
+/// assert_eq!(folded.fired, 1);
+///
+/// let message = pending[0].message()?;
+/// assert_eq!(message.plain_text(), "Why?<system-reminder>Cite sources.</system-reminder>");
+/// assert_eq!(strip_reminders(message), Message::from("Why?"));
+/// // Saved: the chain is what the summary is of.
+/// pending.iter().for_each(|node| summary.push(node));
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
 pub fn fold_reminders(
     reminders: &[Reminder],
     summary: &ConversationSummary,

@@ -269,7 +269,8 @@ fn metadata_of_others_is_left_alone() {
     // Somebody else's synthetic message is no turn either.
     let synthetic = Metadata::default().with("synthetic", json!({"source": "guardrail"}));
     talk.say(Message::from("retry").with_metadata(synthetic));
-    let _ = talk.save(&[]);
+    let _ = talk.save(&build(reminder("x")));
+    assert_eq!(talk.stored[1].message().unwrap().plain_text(), "retry");
     assert_eq!((talk.summary.turns(), talk.summary.messages()), (1, 2));
 }
 

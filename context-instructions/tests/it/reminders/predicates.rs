@@ -92,6 +92,17 @@ fn calls_and_failures_are_news_of_the_whole_last_reply_to_the_user() {
 }
 
 #[test]
+fn what_the_model_says_in_several_messages_is_one_step() {
+    let step = [q(), calls(&["look"]), assistant("and"), results(&["look"], "fine")];
+    assert!(steer(&Predicate::tool_called("look"), &step));
+    // A tool that speaks up in a new turn, though nobody called it there, begins a reply and a step.
+    let next = [&step[..], &[q(), failures(&["other"])]].concat();
+    assert!(!steer(&Predicate::tool_called("look"), &next));
+    assert!(steer(&Predicate::any_tool_failed(), &next));
+    assert!(steer(&Predicate::tool_call_count(Comparison::Exactly(0)), &next));
+}
+
+#[test]
 fn a_failed_tool_is_known_by_its_call_or_by_its_result() {
     let nameless = failures(&["look"]);
     assert!(!steer(&Predicate::tool_failed("look"), &[q(), nameless.clone()]));
