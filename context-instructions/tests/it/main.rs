@@ -1,0 +1,5 @@
+//! The crate through its public API, in one binary.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod reminders;
