@@ -290,12 +290,14 @@ impl<'a> Walker<'a> {
         }
     }
 
+    #[inline]
     fn leaf(&mut self, label: Label<'a>, value: Scalar<'a>, visitor: &mut impl Visitor<'a>) {
         self.enter(visitor);
         visitor.leaf(label, value, self.stack.len());
     }
 
     /// Lets the visitor into everything around what is visited now.
+    #[inline]
     fn enter(&mut self, visitor: &mut impl Visitor<'a>) {
         let depth = self.stack.len();
         for waiting in self.entered..depth {

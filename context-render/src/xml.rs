@@ -145,10 +145,9 @@ impl XmlRenderer {
     /// # Ok::<_, context_core::RenderError>(())
     /// ```
     pub fn render_wrapped(&self, tag: &str, fragments: &[Fragment]) -> Result<String, RenderError> {
-        let mut out = Pieces::default();
-        let mut writer = Writer::new(&mut out, self);
+        let mut writer = Writer::new(String::new(), self);
         self.walker().wrapped(tag, fragments, &mut writer)?;
-        Ok(std::mem::take(out.text()))
+        Ok(writer.out)
     }
 
     fn walker<'a>(&self) -> Walker<'a> {
@@ -170,18 +169,22 @@ impl Renderer for XmlRenderer {
 
     fn render_pieces(&self, pieces: &[Piece<'_>], out: &mut Pieces) -> Result<(), RenderError> {
         let mut walker = self.walker();
-        let mut writer = Writer::new(out, self);
-        for piece in pieces {
+        let mut writer = Writer::new(std::mem::take(out.text()), self);
+        let walked = pieces.iter().try_for_each(|piece| {
             walker.fragment(piece.fragment, &mut writer)?;
-            writer.out.end_piece();
-            writer.start = writer.out.start();
-        }
-        Ok(())
+            std::mem::swap(out.text(), &mut writer.out);
+            out.end_piece();
+            std::mem::swap(out.text(), &mut writer.out);
+            writer.start = writer.out.len();
+            Ok(())
+        });
+        *out.text() = writer.out;
+        walked
     }
 }
 
-struct Writer<'a, 'o> {
-    out: &'o mut Pieces,
+struct Writer<'a> {
+    out: String,
     /// Where the piece begins that is being written.
     start: usize,
     indent_text: bool,
@@ -197,53 +200,72 @@ struct Open<'a> {
     item: Option<Name<'a>>,
 }
 
-impl<'a> Visitor<'a> for Writer<'a, '_> {
+impl<'a> Visitor<'a> for Writer<'a> {
     fn enter(&mut self, label: Label<'a>, _shape: Shape, depth: usize) {
-        let name = self.name(label);
-        self.new_line(depth);
-        self.open_tag(&name, self.is_marked(label));
+        let marked = self.is_marked(label);
+        self.begin(depth, "<");
+        let name = match label {
+            Label::Fragment { name, .. } | Label::Key(name) => Name::Given(name),
+            Label::Group(name) => self.inflector.group(&Name::Given(name)),
+            Label::Item => {
+                self.open.last_mut().map_or(Name::Given(""), |list| list.item(&mut self.inflector).clone())
+            }
+        };
+        let _ = push_tag(&mut self.out, &name, marked);
         self.open.push(Open { name, item: None });
     }
 
+    #[inline]
     fn leaf(&mut self, label: Label<'a>, value: Scalar<'a>, depth: usize) {
-        let name = self.name(label);
-        self.new_line(depth);
-        let tag = self.open_tag(&name, self.is_marked(label));
+        let marked = self.is_marked(label);
+        self.begin(depth, "<");
+        let made;
+        let name = match label {
+            Label::Fragment { name, .. } | Label::Key(name) => name,
+            Label::Group(name) => {
+                made = self.inflector.group(&Name::Given(name));
+                &*made
+            }
+            Label::Item => self.open.last_mut().map_or("", |list| list.item(&mut self.inflector)),
+        };
+        let tag = push_tag(&mut self.out, name, marked);
         match value {
             Scalar::Text(text) if self.indent_text && text.contains('\n') => {
-                let blank = text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
-                let text = if blank { "" } else { text };
-                for line in text.split('\n') {
-                    self.new_line(depth + 1);
-                    push_line(self.out.text(), line);
-                }
-                self.new_line(depth);
+                push_laid_out(&mut self.out, text, depth, self.start);
             }
-            Scalar::Text(text) => push_text(self.out.text(), text),
-            Scalar::Bool(value) => self.out.text().push_str(if value { "true" } else { "false" }),
+            Scalar::Text(text) => push_text(&mut self.out, text),
+            Scalar::Bool(value) => self.out.push_str(if value { "true" } else { "false" }),
             // Writing to a string cannot fail.
-            Scalar::Number(number) => _ = write!(self.out.text(), "{number}"),
+            Scalar::Number(number) => _ = write!(self.out, "{number}"),
         }
-        let out = self.out.text();
-        out.push_str("</");
-        out.extend_from_within(tag);
-        out.push('>');
+        self.out.push_str("</");
+        match tag {
+            // The name need not be made anew.
+            Some(changed) => self.out.extend_from_within(changed),
+            None => self.out.push_str(name),
+        }
+        self.out.push('>');
     }
 
     fn leave(&mut self, depth: usize) {
         let Some(open) = self.open.pop() else { return };
-        self.new_line(depth);
-        let out = self.out.text();
-        out.push_str("</");
-        let _ = push_name(out, &open.name);
-        out.push('>');
+        self.begin(depth, "</");
+        let _ = push_name(&mut self.out, &open.name);
+        self.out.push('>');
     }
 }
 
-impl<'a, 'o> Writer<'a, 'o> {
-    fn new(out: &'o mut Pieces, renderer: &XmlRenderer) -> Self {
+impl<'a> Open<'a> {
+    #[inline]
+    fn item(&mut self, inflector: &mut Inflector) -> &Name<'a> {
+        self.item.get_or_insert_with(|| inflector.item(&self.name))
+    }
+}
+
+impl Writer<'_> {
+    fn new(out: String, renderer: &XmlRenderer) -> Self {
         Self {
-            start: out.start(),
+            start: out.len(),
             out,
             indent_text: renderer.indent_text,
             untrusted: renderer.untrusted,
@@ -252,48 +274,56 @@ impl<'a, 'o> Writer<'a, 'o> {
         }
     }
 
-    fn name(&mut self, label: Label<'a>) -> Name<'a> {
-        match (label, self.open.last_mut()) {
-            (Label::Fragment { name, .. } | Label::Key(name), _) => Name::Given(name),
-            (Label::Group(name), _) => self.inflector.group(&Name::Given(name)),
-            (Label::Item, Some(list)) => {
-                list.item.get_or_insert_with(|| self.inflector.item(&list.name)).clone()
-            }
-            (Label::Item, None) => Name::Given(""),
-        }
-    }
-
     /// Whether an element says that somebody else wrote what is in it. Asked to take everything for such, the
     /// top level says it.
-    fn is_marked(&self, label: Label<'a>) -> bool {
+    #[inline]
+    fn is_marked(&self, label: Label<'_>) -> bool {
         match label {
             Label::Fragment { untrusted, .. } => untrusted || (self.untrusted && self.open.is_empty()),
             _ => false,
         }
     }
 
+    /// Begins a tag on a line of its own.
     #[inline]
-    fn new_line(&mut self, depth: usize) {
-        let start = usize::from(self.out.text().len() == self.start);
-        self.out.text().push_str(&NEW_LINE[start..1 + 2 * depth.min(MAX_INDENTED_LEVELS)]);
+    fn begin(&mut self, depth: usize, tag: &'static str) {
+        push_line_break(&mut self.out, depth, self.start);
+        self.out.push_str(tag);
     }
+}
 
-    /// Gives where the name stands in the output, so that the end tag need not be made anew.
-    fn open_tag(&mut self, name: &str, untrusted: bool) -> Range<usize> {
-        let out = self.out.text();
-        out.push('<');
-        let start = out.len();
-        let written = push_name(out, name);
-        let tag = start..out.len();
-        if written.is_changed() {
-            out.push_str(" name=\"");
-            push_attribute(out, name);
-            out.push('"');
-        }
-        if untrusted {
-            out.push_str(" untrusted=\"true\"");
-        }
-        out.push('>');
-        tag
+/// Goes to a new line, unless the piece has only begun.
+#[inline]
+fn push_line_break(out: &mut String, depth: usize, start: usize) {
+    let first = usize::from(out.len() == start);
+    out.push_str(&NEW_LINE[first..1 + 2 * depth.min(MAX_INDENTED_LEVELS)]);
+}
+
+/// Text of several lines, on lines of its own.
+fn push_laid_out(out: &mut String, text: &str, depth: usize, start: usize) {
+    let blank = text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
+    let text = if blank { "" } else { text };
+    for line in text.split('\n') {
+        push_line_break(out, depth + 1, start);
+        push_line(out, line);
     }
+    push_line_break(out, depth, start);
+}
+
+/// What stands behind `<`. Gives where the name stands if it is not the one given.
+#[inline]
+fn push_tag(out: &mut String, name: &str, untrusted: bool) -> Option<Range<usize>> {
+    let start = out.len();
+    let changed = push_name(out, name).is_changed().then(|| {
+        let written = start..out.len();
+        out.push_str(" name=\"");
+        push_attribute(out, name);
+        out.push('"');
+        written
+    });
+    if untrusted {
+        out.push_str(" untrusted=\"true\"");
+    }
+    out.push('>');
+    changed
 }

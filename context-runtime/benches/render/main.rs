@@ -19,12 +19,13 @@ use context_runtime::{ContextEngine, FORMATS, Fragment, RenderOptions, Renderer,
 const HELP: &str = "\
 Measures the rendering of prompts beside a floor that only copies the same bytes.
 
-Usage: cargo xtask bench render [--json] [--check] [--rounds N] [--only FORMAT]...
+Usage: cargo xtask bench render [--json] [--check] [--rounds N] [--only FORMAT]... [--case TEXT]
 
   --json         print a JSON object per row instead of the table
   --check        exit with 1 when a ratio misses its target
   --rounds N     paired rounds per row (default 21); more for a noisy machine
   --only FORMAT  xml, markdown, toml or toon; may be given several times
+  --case TEXT    only the rows with this in their name
 
 On a noisy machine pin it to a processor: taskset -c 1 cargo xtask bench render";
 
@@ -34,10 +35,12 @@ struct Options {
     check: bool,
     rounds: usize,
     only: Vec<String>,
+    case: String,
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { json: false, check: false, rounds: 21, only: Vec::new() };
+    let mut options =
+        Options { json: false, check: false, rounds: 21, only: Vec::new(), case: String::new() };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -53,6 +56,7 @@ fn options() -> Result<Options, String> {
                     .only
                     .push(format.ok_or_else(|| format!("--only takes one of {}", FORMATS.join(", ")))?);
             }
+            "--case" => options.case = arguments.next().ok_or("--case takes a part of a row's name")?,
             // What cargo adds.
             "--bench" => {}
             "--help" | "-h" => {
@@ -65,10 +69,12 @@ fn options() -> Result<Options, String> {
     Ok(options)
 }
 
+const ONE_CHANGED: &str = "one of 1,000 changed, against all";
+
 /// A set of fragments, and how often it is rendered in a round.
 struct Case {
     name: &'static str,
-    fragments: Vec<Fragment>,
+    fragments: fn() -> Vec<Fragment>,
     times: usize,
 }
 
@@ -82,18 +88,20 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut board = Board::new("render", options.json);
     let cases = [
-        Case { name: "1,000 hints", fragments: data::hints(1_000), times: 40 },
-        Case { name: "1,000 mixed fragments", fragments: data::mixed(1_000), times: 20 },
-        Case { name: "1 M nodes", fragments: data::wide(1_000_000), times: 1 },
-        Case { name: "10,000 levels", fragments: data::deep(10_000), times: 10 },
+        Case { name: "1,000 hints", fragments: || data::hints(1_000), times: 40 },
+        Case { name: "1,000 mixed fragments", fragments: || data::mixed(1_000), times: 20 },
+        Case { name: "1 M nodes", fragments: || data::wide(1_000_000), times: 1 },
+        Case { name: "10,000 levels", fragments: || data::deep(10_000), times: 10 },
     ];
     for format in FORMATS.iter().copied() {
         if options.only.is_empty() || options.only.iter().any(|only| only == format) {
             let renderer = renderer(format, RenderOptions::new()).unwrap();
-            for case in &cases {
+            for case in cases.iter().filter(|case| case.name.contains(&options.case)) {
                 runtime.block_on(whole(&mut board, &*renderer, case, options.rounds));
             }
-            runtime.block_on(one_changed(&mut board, renderer, options.rounds));
+            if ONE_CHANGED.contains(&options.case) {
+                runtime.block_on(one_changed(&mut board, renderer, options.rounds));
+            }
         }
     }
     if board.finish() && options.check {
@@ -107,13 +115,14 @@ fn label(format: &str, case: &str) -> &'static str {
 }
 
 async fn whole(board: &mut Board, renderer: &dyn Renderer, case: &Case, rounds: usize) {
-    let nodes = data::nodes(&case.fragments);
-    let text = renderer.render(&case.fragments).unwrap();
+    let fragments = (case.fragments)();
+    let nodes = data::nodes(&fragments);
+    let text = renderer.render(&fragments).unwrap();
     let mut row = Row::new(label(renderer.name(), case.name), nodes, "ns", None).skip_first(1);
     for _ in 0..rounds.min(if nodes > 100_000 { 7 } else { rounds }) + 1 {
         row.ours(nodes * case.times, async {
             for _ in 0..case.times {
-                black_box(renderer.render(black_box(&case.fragments)).unwrap());
+                black_box(renderer.render(black_box(&fragments)).unwrap());
             }
         })
         .await;
@@ -137,7 +146,7 @@ async fn one_changed(board: &mut Board, renderer: Arc<dyn Renderer>, rounds: usi
     fragments[500] = hint("changing").with_id("changing");
     engine.set(fragments.iter().cloned());
     engine.resolve().await.unwrap();
-    let name = label(renderer.name(), "one of 1,000 changed, against all");
+    let name = label(renderer.name(), ONE_CHANGED);
     let mut row = Row::new(name, 1_000, "us", Some(0.1)).skip_first(1);
     for round in 0..=rounds {
         row.ours(TIMES, async {
