@@ -47,6 +47,16 @@ impl Arrangement {
         self
     }
 
+    /// The text in front of the pieces.
+    pub fn head(&self) -> &str {
+        &self.head
+    }
+
+    /// What stands between two pieces.
+    pub fn separator(&self) -> &str {
+        &self.separator
+    }
+
     /// The form of the fragment at a place.
     pub fn form(&self, place: usize) -> Form {
         self.forms.get(place).copied().unwrap_or_default()

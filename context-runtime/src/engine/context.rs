@@ -14,6 +14,10 @@ pub(super) struct ContextFragments {
     next: u64,
     /// Counts up with every change.
     edition: u64,
+    /// How many of them are lazy.
+    lazy: usize,
+    /// What was removed since the newest prompt and stood in it.
+    gone: Vec<Gone>,
 }
 
 /// A fragment in its place.
@@ -24,7 +28,7 @@ pub(super) struct Slot {
     pub(super) version: u64,
     fragment: Fragment,
     /// The fragment with its data loaded, if something of it is lazy.
-    loaded: Option<Fragment>,
+    loaded: Option<Box<Fragment>>,
     is_lazy: bool,
     /// The version the store has.
     stored: Option<u64>,
@@ -32,6 +36,16 @@ pub(super) struct Slot {
     is_in_store: bool,
     /// The rendered piece, in which form and of which version.
     pub(super) piece: Option<(u64, Form, Arc<str>)>,
+    /// Where the piece stands in the newest prompt; nothing if it was rendered since.
+    pub(super) in_text: Option<(usize, usize)>,
+    /// The version that stands in the newest prompt.
+    pub(super) in_prompt: Option<u64>,
+}
+
+/// A fragment that stood in a prompt and is gone.
+pub(super) struct Gone {
+    pub(super) name: Arc<str>,
+    pub(super) id: Option<FragmentId>,
 }
 
 impl Slot {
@@ -47,7 +61,7 @@ impl Slot {
 
     /// As codecs and renderers see it; nothing while it is not loaded.
     fn shown(&self) -> Option<&Fragment> {
-        if self.is_lazy { self.loaded.as_ref() } else { Some(&self.fragment) }
+        if self.is_lazy { self.loaded.as_deref() } else { Some(&self.fragment) }
     }
 
     /// What a renderer is given; nothing for what cannot be rendered.
@@ -82,6 +96,7 @@ impl ContextFragments {
     fn slot(&mut self, fragment: Fragment) -> Slot {
         self.next += 1;
         let is_lazy = fragment.data().is_some_and(context_core::FragmentData::has_lazy);
+        self.lazy += usize::from(is_lazy);
         let (place, version) = (self.next, self.next);
         Slot {
             place,
@@ -92,6 +107,8 @@ impl ContextFragments {
             stored: None,
             is_in_store: false,
             piece: None,
+            in_text: None,
+            in_prompt: None,
         }
     }
 
@@ -105,6 +122,16 @@ impl ContextFragments {
 
     pub(super) fn slots_mut(&mut self) -> &mut [Slot] {
         &mut self.slots
+    }
+
+    /// Whether any of them is lazy.
+    pub(super) fn are_lazy(&self) -> bool {
+        self.lazy > 0
+    }
+
+    /// What was removed since this was asked last, and had stood in a prompt.
+    pub(super) fn take_gone(&mut self) -> Vec<Gone> {
+        std::mem::take(&mut self.gone)
     }
 
     /// Counts up with every change of what is shown.
@@ -125,8 +152,9 @@ impl ContextFragments {
             Some(present) if self.slots[present].fragment == fragment => {}
             Some(present) if fragment.id().is_none() => self.slots[present].fragment = fragment.persisted(),
             Some(present) => {
-                let Slot { place, is_in_store, .. } = self.slots[present];
-                self.slots[present] = Slot { place, is_in_store, ..self.slot(fragment) };
+                let Slot { place, is_in_store, in_prompt, is_lazy, .. } = self.slots[present];
+                self.lazy -= usize::from(is_lazy);
+                self.slots[present] = Slot { place, is_in_store, in_prompt, ..self.slot(fragment) };
                 self.edition += 1;
             }
             None => {
@@ -140,11 +168,11 @@ impl ContextFragments {
     /// Puts loaded data in its place.
     pub(super) fn set_loaded(&mut self, place: usize, loaded: Fragment) {
         let slot = &mut self.slots[place];
-        if slot.loaded.as_ref() != Some(&loaded) {
+        if slot.loaded.as_deref() != Some(&loaded) {
             self.next += 1;
             self.edition += 1;
             slot.version = self.next;
-            slot.loaded = Some(loaded);
+            slot.loaded = Some(Box::new(loaded));
         }
     }
 
@@ -153,11 +181,16 @@ impl ContextFragments {
     }
 
     pub(super) fn remove(&mut self, id: &FragmentId) -> bool {
-        let before = self.slots.len();
-        self.slots.retain(|slot| slot.fragment.id() != Some(id));
-        let removed = self.slots.len() < before;
-        self.edition += u64::from(removed);
-        removed
+        let Some(place) = self.slots.iter().position(|slot| slot.fragment.id() == Some(id)) else {
+            return false;
+        };
+        let slot = self.slots.remove(place);
+        self.lazy -= usize::from(slot.is_lazy);
+        self.edition += 1;
+        if slot.in_prompt.is_some() {
+            self.gone.push(Gone { name: slot.fragment.name().into(), id: slot.fragment.id().cloned() });
+        }
+        true
     }
 
     /// What is to be persisted and is not yet, with the versions to say so later. What is still to be loaded waits.

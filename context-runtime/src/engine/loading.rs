@@ -63,7 +63,7 @@ impl ContextEngine {
         cancel: &CancelSignal,
     ) -> Result<Vec<Diagnostic>> {
         let due = |slot: &Slot| slot.is_lazy() && (purpose == Purpose::Show || slot.is_to_store());
-        if !self.fragments.slots().iter().any(due) {
+        if !self.fragments.are_lazy() || !self.fragments.slots().iter().any(due) {
             return Ok(Vec::new());
         }
         let places: Vec<_> = (0..).zip(self.fragments.slots()).filter(|(_, slot)| due(slot)).collect();

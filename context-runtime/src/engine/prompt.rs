@@ -119,17 +119,10 @@ impl PromptChanges {
 #[derive(Default)]
 pub(super) struct Prompt {
     text: SystemPrompt,
-    /// The places and versions of what was shown.
-    shown: Vec<Shown>,
     /// Of which edition of the fragments it is, if it was rendered by the engine's own renderer.
     edition: Option<u64>,
-}
-
-struct Shown {
-    place: u64,
-    version: u64,
-    name: Arc<str>,
-    id: Option<FragmentId>,
+    /// What stood in front of its pieces and between them.
+    frame: (String, String),
 }
 
 impl Prompt {
@@ -145,10 +138,9 @@ impl Prompt {
             return Ok((self.text.clone(), changes));
         }
         let arrangement = render_changed(fragments, renderer)?;
-        let pieces = fragments.slots().iter().filter(|slot| slot.rendered().is_some());
-        let pieces = pieces.filter_map(|slot| slot.piece.as_ref().map(|(.., piece)| &**piece));
-        let text = arrangement.join(pieces);
+        let text = self.assemble(fragments, &arrangement);
         let changes = self.replace(fragments, text);
+        self.frame = (arrangement.head().to_owned(), arrangement.separator().to_owned());
         self.edition = Some(edition);
         Ok((self.text.clone(), changes))
     }
@@ -156,10 +148,10 @@ impl Prompt {
     /// The prompt as another renderer makes it, of which nothing is kept.
     pub(super) fn render(
         &mut self,
-        fragments: &ContextFragments,
+        fragments: &mut ContextFragments,
         renderer: &dyn Renderer,
     ) -> Result<(SystemPrompt, PromptChanges), RenderError> {
-        let rendered: Vec<&Fragment> = fragments.slots().iter().filter_map(|slot| slot.rendered()).collect();
+        let rendered: Vec<&Fragment> = fragments.slots().iter().filter_map(Slot::rendered).collect();
         let arrangement = renderer.arrange(&rendered);
         let mut out = Pieces::default();
         renderer.render_pieces(&arrangement.pieces(&rendered), &mut out)?;
@@ -168,45 +160,63 @@ impl Prompt {
         Ok((self.text.clone(), changes))
     }
 
-    fn replace(&mut self, fragments: &ContextFragments, text: String) -> PromptChanges {
+    /// Puts the pieces together. What stands behind each other in the prompt before, and still does, is taken from
+    /// there in one go.
+    fn assemble(&self, fragments: &mut ContextFragments, arrangement: &Arrangement) -> String {
+        let (head, separator) = (arrangement.head(), arrangement.separator());
+        let is_like_before = self.edition.is_some() && (head, separator) == (&*self.frame.0, &*self.frame.1);
+        let mut out = String::with_capacity(self.text.len() + 1024);
+        out.push_str(head);
+        // What is to be taken from the prompt before.
+        let mut run = 0..0;
+        for slot in fragments.slots_mut() {
+            let Some((.., piece)) = slot.piece.as_ref().filter(|_| slot.rendered().is_some()) else {
+                continue;
+            };
+            if piece.is_empty() {
+                slot.in_text = None;
+                continue;
+            }
+            let length = out.len() + run.len();
+            let gap = if length == 0 { "" } else { separator };
+            match slot.in_text.filter(|_| is_like_before) {
+                Some((start, end)) if !run.is_empty() && start == run.end + gap.len() => run.end = end,
+                known => {
+                    out.push_str(&self.text[run]);
+                    out.push_str(gap);
+                    run = match known {
+                        Some((start, end)) => start..end,
+                        None => {
+                            out.push_str(piece);
+                            0..0
+                        }
+                    };
+                }
+            }
+            let start = length + gap.len();
+            slot.in_text = Some((start, start + piece.len()));
+        }
+        out.push_str(&self.text[run]);
+        out
+    }
+
+    fn replace(&mut self, fragments: &mut ContextFragments, text: String) -> PromptChanges {
         let unchanged_prefix = common_prefix(&self.text, &text);
         self.text = SystemPrompt(Arc::new(text));
-        let (mut removed, mut present) = (Vec::new(), Vec::new());
-        let mut shown = Vec::with_capacity(self.shown.len());
-        // Both are in the order of their places: what is replaced keeps its place, what is new comes last.
-        let mut before = std::mem::take(&mut self.shown).into_iter().peekable();
-        for slot in fragments.slots().iter().filter(|slot| slot.rendered().is_some()) {
-            while let Some(gone) = before.next_if(|shown| shown.place < slot.place) {
-                removed.push(gone.change(ChangeKind::Removed));
+        let gone = fragments.take_gone().into_iter();
+        let mut changes: Vec<_> = gone
+            .map(|gone| FragmentChange { name: gone.name, id: gone.id, kind: ChangeKind::Removed })
+            .collect();
+        for slot in fragments.slots_mut() {
+            if slot.in_prompt == Some(slot.version) || slot.rendered().is_none() {
+                continue;
             }
-            let kind = match before.next_if(|shown| shown.place == slot.place) {
-                Some(same) if same.version == slot.version => {
-                    shown.push(same);
-                    continue;
-                }
-                Some(_) => ChangeKind::Changed,
-                None => ChangeKind::Added,
-            };
-            let new = Shown::of(slot);
-            present.push(new.change(kind));
-            shown.push(new);
+            let kind = if slot.in_prompt.is_some() { ChangeKind::Changed } else { ChangeKind::Added };
+            slot.in_prompt = Some(slot.version);
+            let fragment = slot.fragment();
+            changes.push(FragmentChange { name: fragment.name().into(), id: fragment.id().cloned(), kind });
         }
-        removed.extend(before.map(|gone| gone.change(ChangeKind::Removed)));
-        self.shown = shown;
-        removed.append(&mut present);
-        PromptChanges { fragments: removed, unchanged_prefix }
-    }
-}
-
-impl Shown {
-    fn of(slot: &Slot) -> Self {
-        let fragment = slot.fragment();
-        let (name, id) = (fragment.name().into(), fragment.id().cloned());
-        Self { place: slot.place, version: slot.version, name, id }
-    }
-
-    fn change(&self, kind: ChangeKind) -> FragmentChange {
-        FragmentChange { name: Arc::clone(&self.name), id: self.id.clone(), kind }
+        PromptChanges { fragments: changes, unchanged_prefix }
     }
 }
 
@@ -233,16 +243,19 @@ fn render_changed(
     for ((place, form), piece) in places.into_iter().zip(out.iter()) {
         let slot = &mut fragments.slots_mut()[place];
         slot.piece = Some((slot.version, form, piece.into()));
+        slot.in_text = None;
     }
     Ok(arrangement)
 }
 
 /// How many bytes both begin with, whole characters only.
 fn common_prefix(a: &str, b: &str) -> usize {
-    const STEP: usize = 256;
     let (x, y) = (a.as_bytes(), b.as_bytes());
-    let steps = x.chunks(STEP).zip(y.chunks(STEP)).take_while(|(x, y)| x == y).count();
-    let whole = (steps * STEP).min(x.len()).min(y.len());
-    let rest = x[whole..].iter().zip(&y[whole..]).take_while(|(x, y)| x == y).count();
-    a.floor_char_boundary(whole + rest)
+    // Large steps are compared by the fastest means there is, the last of them in smaller ones.
+    let mut same = 0;
+    for step in [4096, 64, 1] {
+        let steps = x[same..].chunks_exact(step).zip(y[same..].chunks_exact(step));
+        same += step * steps.take_while(|(x, y)| x == y).count();
+    }
+    a.floor_char_boundary(same)
 }

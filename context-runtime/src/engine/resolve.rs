@@ -73,7 +73,7 @@ impl ContextEngine {
     pub async fn resolve_with(&mut self, options: ResolveOptions<'_>) -> Result<Resolved> {
         let loaded = self.load_fragments(Purpose::Show, &options.cancel).await?;
         let (system_prompt, changes) = match (options.renderer, self.parts.renderer.clone()) {
-            (Some(renderer), _) => self.prompt.render(&self.fragments, renderer)?,
+            (Some(renderer), _) => self.prompt.render(&mut self.fragments, renderer)?,
             (None, Some(renderer)) => self.prompt.update(&mut self.fragments, &*renderer)?,
             (None, None) => {
                 let hint = "turn on the feature xml, or give the builder a renderer";
