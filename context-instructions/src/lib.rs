@@ -1,9 +1,16 @@
 //! What tells a model how to work, beside the prompt itself: reminders, skills and instruction files.
 //!
 //! * [`reminder`]: short texts folded into messages when a predicate over the conversation says so.
-//! * [`skills`]: folders with a `SKILL.md`, offered to the model by name and description.
+//! * Skills: folders with a `SKILL.md`, offered to the model by name and description ([`discover_skills`],
+//!   [`available_skills`]).
 //! * [`instruction_files`]: `AGENTS.md` and its kind, from the root of a project to the working folder.
 
+mod files;
 pub mod instruction_files;
 pub mod reminder;
-pub mod skills;
+mod skills;
+
+pub use skills::{
+    MAX_DESCRIPTION_CHARS, MAX_SKILL_BYTES, MAX_SKILL_ENTRIES, Skill, SkillError, SkillFolders, SkillScan,
+    available_skills, discover_skills,
+};

@@ -1,0 +1,3 @@
+//! Tests of the public API over real folders.
+
+mod skills;
