@@ -14,7 +14,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-pub use builtin::{HintBody, RoleBody};
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -229,12 +228,11 @@ impl<T: FragmentBody> FragmentCodec for BodyCodec<T> {
 pub struct CodecRegistry(BTreeMap<String, Arc<dyn FragmentCodec>>);
 
 impl Default for CodecRegistry {
-    /// The codecs of this crate's builders and of free fragments.
+    /// The codecs of this crate's [kinds](crate::kinds) and of free fragments.
     fn default() -> Self {
         let mut registry = Self(BTreeMap::new());
         registry.register(builtin::FreeCodec);
-        registry.register(BodyCodec::<RoleBody>::default());
-        registry.register(BodyCodec::<HintBody>::default());
+        crate::kinds::register_all(&mut registry);
         registry
     }
 }
@@ -250,13 +248,15 @@ impl CodecRegistry {
         self.0.get(kind).map(|codec| &**codec)
     }
 
-    /// Writes a context fragment: by the codec it names, else as a free fragment. What was read without
-    /// being understood is written as it was.
+    /// Writes a context fragment: by the codec it names, else as a free fragment, which an
+    /// [untrusted](Fragment::untrusted) one always is. What was read without being understood is written as it
+    /// was.
     pub fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError> {
         if let FragmentContent::Unknown(encoded) = fragment.content() {
             return Ok(encoded.clone());
         }
-        let kind = fragment.codec().unwrap_or(builtin::FreeCodec::KIND);
+        // A kind's own form has no place for the mark, and the mark must not get lost.
+        let kind = fragment.codec().filter(|_| !fragment.is_untrusted()).unwrap_or(builtin::FreeCodec::KIND);
         let codec = self.get(kind).ok_or_else(|| CodecError::NoCodec { kind: kind.to_owned() })?;
         codec.encode(fragment)
     }

@@ -10,6 +10,7 @@
 mod build;
 mod data;
 mod json;
+mod lazy;
 mod number;
 
 use std::sync::Arc;
@@ -17,6 +18,10 @@ use std::sync::Arc;
 pub use build::{assistant, fragment, hint, last_assistant_message, role, user};
 pub use data::{FragmentData, FragmentList, FragmentMap};
 pub use json::MAX_JSON_DEPTH;
+pub use lazy::{
+    DEFAULT_LOAD_TIMEOUT, LazyData, Loader, MAX_STREAM_ITEMS, OnFailure, Reuse, lazy, lazy_future,
+    lazy_stream,
+};
 pub use number::Number;
 
 use crate::{Encoded, FragmentId, Message, Metadata};
@@ -86,6 +91,7 @@ pub struct Fragment {
     kind: FragmentKind,
     content: FragmentContent,
     persist: bool,
+    untrusted: bool,
     id: Option<FragmentId>,
     codec: Option<Arc<str>>,
     metadata: Metadata,
@@ -105,6 +111,7 @@ impl Fragment {
             kind,
             content,
             persist,
+            untrusted: false,
             id: None,
             codec: None,
             metadata: Metadata::default(),
@@ -123,6 +130,26 @@ impl Fragment {
     #[must_use]
     pub fn persisted(mut self) -> Self {
         self.persist = true;
+        self
+    }
+
+    /// Marks what it holds as data that somebody else wrote: a web page, a file, the answer of a tool. Every
+    /// renderer shows the mark, and none lets such data end its place or look like structure of the prompt. It
+    /// holds for everything inside.
+    ///
+    /// A mark is no protection by itself: it tells the model, and keeps the data where it belongs.
+    #[must_use]
+    pub fn untrusted(mut self) -> Self {
+        self.untrusted = true;
+        self
+    }
+
+    /// The same fragment with other data; a message fragment and one of an unknown kind stay as they are.
+    #[must_use]
+    pub fn with_data(mut self, data: impl Into<FragmentData>) -> Self {
+        if matches!(self.content, FragmentContent::Data(_)) {
+            self.content = FragmentContent::Data(data.into());
+        }
         self
     }
 
@@ -200,6 +227,11 @@ impl Fragment {
         self.persist
     }
 
+    /// Whether what it holds is data that somebody else wrote.
+    pub fn is_untrusted(&self) -> bool {
+        self.untrusted
+    }
+
     /// Whether its place is only decided when it is resolved or saved.
     pub fn is_lazy(&self) -> bool {
         matches!(self.content, FragmentContent::Lazy(_))
@@ -208,7 +240,20 @@ impl Fragment {
     /// Whether both say the same under the same name: what makes a persisted fragment without an id be kept
     /// once.
     pub fn same_content(&self, other: &Self) -> bool {
-        self.name == other.name && self.kind == other.kind && self.content == other.content
+        self.name == other.name
+            && self.kind == other.kind
+            && self.untrusted == other.untrusted
+            && self.content == other.content
+    }
+
+    fn same_but_for_data(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.id == other.id
+            && self.kind == other.kind
+            && self.persist == other.persist
+            && self.untrusted == other.untrusted
+            && self.codec == other.codec
+            && self.metadata == other.metadata
     }
 }
 

@@ -42,6 +42,7 @@ mod fragment;
 pub mod graph;
 mod id;
 mod json;
+pub mod kinds;
 pub mod limits;
 mod message;
 mod node;
@@ -54,15 +55,14 @@ pub mod wire;
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use chain::{Chain, PackedRun};
 pub use chat_state::ChatState;
-pub use codec::{
-    BodyCodec, CodecError, CodecRegistry, Encoded, FragmentBody, FragmentCodec, HintBody, RoleBody,
-};
+pub use codec::{BodyCodec, CodecError, CodecRegistry, Encoded, FragmentBody, FragmentCodec};
 pub use diagnostic::{Diagnostic, DiagnosticCode, Severity};
 pub use environment::{Clock, IdGenerator, Timestamp};
 pub use error::{BoxError, Error, ErrorKind, Result, Retry};
 pub use fragment::{
-    Fragment, FragmentContent, FragmentData, FragmentError, FragmentKind, FragmentList, FragmentMap,
-    LazyMessage, MAX_JSON_DEPTH, Number, assistant, fragment, hint, last_assistant_message, role, user,
+    DEFAULT_LOAD_TIMEOUT, Fragment, FragmentContent, FragmentData, FragmentError, FragmentKind, FragmentList,
+    FragmentMap, LazyData, LazyMessage, Loader, MAX_JSON_DEPTH, MAX_STREAM_ITEMS, Number, OnFailure, Reuse,
+    assistant, fragment, hint, last_assistant_message, lazy, lazy_future, lazy_stream, role, user,
 };
 pub use id::{BranchName, ChatId, ChatRef, CheckpointName, CommitKey, FragmentId, MessageId, UserId};
 pub use json::{Json, JsonMap, JsonPatch, Metadata};
@@ -71,7 +71,7 @@ pub use message::{
     ToolResult,
 };
 pub use node::{Node, NodeKind, Placed};
-pub use render::{RenderError, Renderer};
+pub use render::{Arrangement, Form, Piece, Pieces, RenderError, Renderer};
 pub use store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, CheckReport,
     Checkpoint, Commit, CommitOutcome, Committed, Created, Cursor, Durability, Erasure, Finding, ForkName,

@@ -1,21 +1,46 @@
 //! The seam between fragments and prompt text.
+//!
+//! A prompt is put together from pieces, one for each fragment, so that whoever calls can keep them: a piece
+//! has to be rendered again only when its fragment changes, or the form in which it stands among the others.
+//! Renderers keep nothing themselves.
+
+mod pieces;
 
 use std::fmt;
+
+pub use pieces::{Arrangement, Form, Piece, Pieces};
 
 use crate::{Error, ErrorKind, Fragment};
 
 /// Turns fragments into prompt text.
 ///
 /// Implementors: be pure, synchronous and iterative. The same fragments give the same bytes, whatever else
-/// happened; a tree of any depth needs no stack. The output is well-formed for every input, keeps the order
-/// and drops nothing that has content. Fragments that hold a message or an unknown kind are not yours: refuse
-/// them. Callers: hand over context fragments only.
+/// happened; a tree of any depth needs no stack. The output is well-formed for every input, keeps the order,
+/// shows which fragments are [untrusted](Fragment::untrusted) and drops nothing that has content. Fragments that
+/// hold a message, an unknown kind or data that is still to be loaded are not yours: refuse them. Callers: hand
+/// over context fragments only.
 pub trait Renderer: fmt::Debug + Send + Sync + 'static {
     /// The format's name, such as `xml`.
     fn name(&self) -> &str;
 
+    /// How the pieces of these fragments stand together. Called before every rendering, so look at names and
+    /// shapes, not at texts. By default each stands for itself, on lines of its own.
+    fn arrange(&self, fragments: &[&Fragment]) -> Arrangement {
+        let _ = fragments;
+        Arrangement::separated_by("\n")
+    }
+
+    /// Renders pieces, each for itself and in its form; a fragment without content gives an empty one.
+    fn render_pieces(&self, pieces: &[Piece<'_>], out: &mut Pieces) -> Result<(), RenderError>;
+
     /// The prompt text of the fragments, without a line break at the end; empty if nothing has content.
-    fn render(&self, fragments: &[Fragment]) -> Result<String, RenderError>;
+    fn render(&self, fragments: &[Fragment]) -> Result<String, RenderError> {
+        let fragments: Vec<_> = fragments.iter().collect();
+        let arrangement = self.arrange(&fragments);
+        let mut out = Pieces::default();
+        self.render_pieces(&arrangement.pieces(&fragments), &mut out)?;
+        Ok(arrangement.join(out.iter()))
+    }
 }
 
 /// Why fragments could not be rendered.
@@ -26,6 +51,12 @@ pub enum RenderError {
     #[error("fragment {name:?} holds no data that can be rendered")]
     NotData {
         /// The fragment's name.
+        name: String,
+    },
+    /// Something in the fragment is still to be loaded.
+    #[error("data of {name:?} is still to be loaded; an engine loads it when it resolves")]
+    NotLoaded {
+        /// The name under which it stands.
         name: String,
     },
 }

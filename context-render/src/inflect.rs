@@ -74,11 +74,13 @@ fn remember<'a>(memory: &mut Memory, name: &Name<'a>, inflect: fn(&str) -> Cow<'
     made.map_or_else(|| name.clone(), Name::Made)
 }
 
-fn singular(name: &str) -> Cow<'_, str> {
+/// What an item of a list called `name` is called: the singular, or `item` if that is no word.
+pub fn singular(name: &str) -> Cow<'_, str> {
     if name.len() > MAX_WORD_BYTES { Cow::Borrowed(ITEM) } else { inflected(name, 1) }
 }
 
-fn plural(name: &str) -> Cow<'_, str> {
+/// What a group of fragments called `name` is called: the plural.
+pub fn plural(name: &str) -> Cow<'_, str> {
     if name.len() > MAX_WORD_BYTES { Cow::Borrowed(name) } else { inflected(name, 2) }
 }
 

@@ -32,12 +32,13 @@
 //! # Ok::<_, context_core::RenderError>(())
 //! ```
 
-#[cfg(feature = "xml")]
 mod inflect;
-#[cfg(feature = "xml")]
+mod options;
 mod walk;
 #[cfg(feature = "xml")]
 mod xml;
 
+pub use inflect::{plural, singular};
+pub use options::{FORMATS, RenderOptions, by_name};
 #[cfg(feature = "xml")]
 pub use xml::XmlRenderer;

@@ -1,22 +1,20 @@
-//! The walk every renderer shares: it decides what is rendered, in which order and under which name.
+//! The walk every renderer shares: it decides what is rendered and in which order.
 //!
-//! * A fragment and a map entry are named by themselves; an item of a list is named after the list, in the
-//!   singular.
-//! * What holds nothing (null, a container of nothing) is left out, and so is everything that holds only that.
 //! * An entry whose value is a fragment holds that fragment, unless both have the same name: then they are one.
+//! * Null is left out. A container of nothing is left out as well, and so is everything that holds only such,
+//!   unless the format asks for [empties](Rules::empties).
 //! * Asked to group, it gathers the fragments of a list that is a fragment's data by name, each group where the
-//!   first of its members stood. Lists inside maps and lists stay as they are.
+//!   first of its members stood. Lists inside maps and lists stay as they are, and so does the top level.
 //!
-//! It knows nothing of formats: how a node looks is up to the [`Visitor`]. It keeps its own stack, so the depth
-//! of the tree is limited by memory only. A value that stands in several places is visited in each of them.
+//! It knows nothing of formats: how a node looks, and what it is called, is up to the [`Visitor`]. It keeps its
+//! own stack, so the depth of the tree is limited by memory only. A value that stands in several places is
+//! visited in each of them.
 
 use std::collections::HashMap;
 use std::slice;
 use std::vec;
 
 use context_core::{Fragment, FragmentData, FragmentMap, Number, RenderError};
-
-use crate::inflect::{Inflector, Name};
 
 /// A value without children.
 #[derive(Clone, Copy, Debug)]
@@ -26,56 +24,80 @@ pub(crate) enum Scalar<'a> {
     Text(&'a str),
 }
 
-/// What a format does with the nodes of the tree. Depth 0 is the top level.
-pub(crate) trait Visitor {
-    /// A container begins; something is in it.
-    fn enter(&mut self, name: &str, depth: usize);
+/// As what a value stands in its container.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Label<'a> {
+    /// A fragment of this name.
+    Fragment {
+        name: &'a str,
+        /// Marked as data that somebody else wrote.
+        untrusted: bool,
+    },
+    /// The value of a key.
+    Key(&'a str),
+    /// An item of a list.
+    Item,
+    /// The fragments of this name, gathered.
+    Group(&'a str),
+}
 
-    /// A named value.
-    fn leaf(&mut self, name: &str, value: Scalar<'_>, depth: usize);
+/// What a container holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Items and fragments in order.
+    List,
+    /// Values by key.
+    Map,
+    /// One fragment: a value that is a fragment, under a name of its own.
+    Single,
+    /// Fragments of one name.
+    Group,
+}
+
+/// What a format does with the nodes of the tree. Depth 0 is the top level.
+pub(crate) trait Visitor<'a> {
+    /// A container begins.
+    fn enter(&mut self, label: Label<'a>, shape: Shape, depth: usize);
+
+    /// A value.
+    fn leaf(&mut self, label: Label<'a>, value: Scalar<'a>, depth: usize);
 
     /// The container entered last ends.
-    fn leave(&mut self, name: &str, depth: usize);
+    fn leave(&mut self, depth: usize);
 }
 
-/// Walks through `fragments`, as children of a fragment named `wrapper` if there is one.
-pub(crate) fn walk(
-    wrapper: Option<&str>,
-    fragments: &[Fragment],
-    group: bool,
-    visitor: &mut impl Visitor,
-) -> Result<(), RenderError> {
-    let mut walk = Walk { stack: Vec::new(), entered: 0, group, inflector: Inflector::default(), visitor };
-    match wrapper {
-        Some(name) => {
-            let children = match group {
-                true => Children::Grouped(group_fragments(fragments.iter().map(Entry::Fragment))),
-                false => Children::Fragments(fragments.iter()),
-            };
-            walk.push(Name::Given(name), children);
-            walk.run()
-        }
-        None => fragments.iter().try_for_each(|fragment| {
-            walk.fragment(fragment)?;
-            walk.run()
-        }),
-    }
+/// How far fragments are gathered by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Grouping {
+    #[default]
+    Off,
+    /// Among the children of a fragment that stands at the top level.
+    #[allow(dead_code, reason = "for Markdown")]
+    Top,
+    /// Among the children of every fragment.
+    Everywhere,
 }
 
-struct Walk<'a, 'v, V> {
+/// What a format wants to be shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rules {
+    pub(crate) grouping: Grouping,
+    /// Show containers of nothing.
+    pub(crate) empties: bool,
+}
+
+/// Walks through fragments. One walker may walk any number of times.
+pub(crate) struct Walker<'a> {
+    rules: Rules,
     stack: Vec<Frame<'a>>,
     /// How many frames of the stack the visitor has entered. The others wait for something to hold.
     entered: usize,
-    group: bool,
-    inflector: Inflector,
-    visitor: &'v mut V,
 }
 
 /// A container whose children are being visited.
 struct Frame<'a> {
-    name: Name<'a>,
-    /// What the items are called, once one needs it.
-    item: Option<Name<'a>>,
+    label: Label<'a>,
+    shape: Shape,
     children: Children<'a>,
 }
 
@@ -123,21 +145,47 @@ impl<'a> From<&'a FragmentData> for Entry<'a> {
     }
 }
 
-impl<'a, V: Visitor> Walk<'a, '_, V> {
-    fn run(&mut self) -> Result<(), RenderError> {
+impl<'a> Walker<'a> {
+    pub(crate) fn new(rules: Rules) -> Self {
+        Self { rules, stack: Vec::new(), entered: 0 }
+    }
+
+    /// Walks through one fragment at the top level.
+    pub(crate) fn fragment(
+        &mut self,
+        fragment: &'a Fragment,
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<(), RenderError> {
+        self.visit_fragment(fragment, visitor)?;
+        self.run(visitor)
+    }
+
+    /// Walks through `fragments` as children of a fragment called `name`.
+    pub(crate) fn wrapped(
+        &mut self,
+        name: &'a str,
+        fragments: &'a [Fragment],
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<(), RenderError> {
+        let children = match self.groups(0) {
+            true => Children::Grouped(group_fragments(fragments.iter().map(Entry::Fragment))),
+            false => Children::Fragments(fragments.iter()),
+        };
+        self.push(Label::Fragment { name, untrusted: false }, Shape::List, children, visitor);
+        self.run(visitor)
+    }
+
+    fn run(&mut self, visitor: &mut impl Visitor<'a>) -> Result<(), RenderError> {
         while let Some(frame) = self.stack.last_mut() {
             match frame.children.next() {
-                None => self.pop(),
-                Some((Some(key), Entry::Item(value))) => self.entry(key, value)?,
-                Some((_, Entry::Item(value))) => {
-                    let name = frame.item.get_or_insert_with(|| self.inflector.item(&frame.name)).clone();
-                    self.value(name, value, false)?;
-                }
-                Some((_, Entry::Fragment(fragment))) => self.fragment(fragment)?,
+                None => self.pop(visitor),
+                Some((Some(key), Entry::Item(value))) => self.visit_entry(key, value, visitor)?,
+                Some((_, Entry::Item(value))) => self.visit(Label::Item, value, false, visitor)?,
+                Some((_, Entry::Fragment(fragment))) => self.visit_fragment(fragment, visitor)?,
                 Some((_, Entry::Group(members))) => {
                     if let Some(first) = members.first() {
-                        let name = self.inflector.group(&Name::Given(first.name()));
-                        self.push(name, Children::Members(members.into_iter()));
+                        let label = Label::Group(first.name());
+                        self.push(label, Shape::Group, Children::Members(members.into_iter()), visitor);
                     }
                 }
             }
@@ -145,57 +193,116 @@ impl<'a, V: Visitor> Walk<'a, '_, V> {
         Ok(())
     }
 
-    fn entry(&mut self, key: &'a str, value: &'a FragmentData) -> Result<(), RenderError> {
+    fn visit_entry(
+        &mut self,
+        key: &'a str,
+        value: &'a FragmentData,
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<(), RenderError> {
         match value {
-            FragmentData::Fragment(fragment) if fragment.name() == key => self.fragment(fragment),
-            _ => self.value(Name::Given(key), value, false),
+            FragmentData::Fragment(fragment) if fragment.name() == key => {
+                self.visit_fragment(fragment, visitor)
+            }
+            _ => self.visit(Label::Key(key), value, false, visitor),
         }
     }
 
-    fn fragment(&mut self, fragment: &'a Fragment) -> Result<(), RenderError> {
+    fn visit_fragment(
+        &mut self,
+        fragment: &'a Fragment,
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<(), RenderError> {
         let data =
             fragment.data().ok_or_else(|| RenderError::NotData { name: fragment.name().to_owned() })?;
-        self.value(Name::Given(fragment.name()), data, self.group)
+        let label = Label::Fragment { name: fragment.name(), untrusted: fragment.is_untrusted() };
+        self.visit(label, data, self.groups(self.stack.len()), visitor)
     }
 
-    fn value(&mut self, name: Name<'a>, data: &'a FragmentData, group: bool) -> Result<(), RenderError> {
+    fn visit(
+        &mut self,
+        label: Label<'a>,
+        data: &'a FragmentData,
+        group: bool,
+        visitor: &mut impl Visitor<'a>,
+    ) -> Result<(), RenderError> {
         match data {
             FragmentData::Null => {}
-            FragmentData::Bool(value) => self.leaf(&name, Scalar::Bool(*value)),
-            FragmentData::Number(number) => self.leaf(&name, Scalar::Number(*number)),
-            FragmentData::Text(text) => self.leaf(&name, Scalar::Text(text)),
-            FragmentData::Fragment(fragment) => self.push(name, Children::One(Some(fragment))),
-            FragmentData::List(list) if group && list.iter().any(FragmentData::is_fragment) => {
-                self.push(name, Children::Grouped(group_fragments(list.iter().map(Entry::from))));
+            FragmentData::Bool(value) => self.leaf(label, Scalar::Bool(*value), visitor),
+            FragmentData::Number(number) => self.leaf(label, Scalar::Number(*number), visitor),
+            FragmentData::Text(text) => self.leaf(label, Scalar::Text(text), visitor),
+            FragmentData::Fragment(fragment) => {
+                self.push(label, Shape::Single, Children::One(Some(fragment)), visitor);
             }
-            FragmentData::List(list) => self.push(name, Children::Items(list.iter())),
-            FragmentData::Map(map) => self.push(name, Children::Entries(map.iter())),
+            FragmentData::List(list) if group && list.iter().any(FragmentData::is_fragment) => {
+                let children = Children::Grouped(group_fragments(list.iter().map(Entry::from)));
+                self.push(label, Shape::List, children, visitor);
+            }
+            FragmentData::List(list) => {
+                self.push(label, Shape::List, Children::Items(list.iter()), visitor);
+            }
+            FragmentData::Map(map) => {
+                self.push(label, Shape::Map, Children::Entries(map.iter()), visitor);
+            }
+            FragmentData::Lazy(_) => return Err(RenderError::NotLoaded { name: self.name_of(label) }),
             // A kind of data younger than this walk: better refused than lost.
-            _ => return Err(RenderError::NotData { name: name.to_string() }),
+            _ => return Err(RenderError::NotData { name: self.name_of(label) }),
         }
         Ok(())
     }
 
-    fn push(&mut self, name: Name<'a>, children: Children<'a>) {
-        self.stack.push(Frame { name, item: None, children });
+    fn groups(&self, depth: usize) -> bool {
+        match self.rules.grouping {
+            Grouping::Off => false,
+            Grouping::Top => depth == 0,
+            Grouping::Everywhere => true,
+        }
     }
 
-    fn pop(&mut self) {
-        let Some(frame) = self.stack.pop() else { return };
+    /// The nearest name around a value.
+    fn name_of(&self, label: Label<'a>) -> String {
+        let labels = std::iter::once(label).chain(self.stack.iter().rev().map(|frame| frame.label));
+        let mut names = labels.filter_map(|label| match label {
+            Label::Fragment { name, .. } | Label::Key(name) | Label::Group(name) => Some(name),
+            Label::Item => None,
+        });
+        names.next().unwrap_or_default().to_owned()
+    }
+
+    fn push(
+        &mut self,
+        label: Label<'a>,
+        shape: Shape,
+        children: Children<'a>,
+        visitor: &mut impl Visitor<'a>,
+    ) {
+        self.stack.push(Frame { label, shape, children });
+        if self.rules.empties {
+            self.enter(visitor);
+        }
+    }
+
+    fn pop(&mut self, visitor: &mut impl Visitor<'a>) {
+        self.stack.pop();
         let depth = self.stack.len();
         if self.entered > depth {
             self.entered = depth;
-            self.visitor.leave(&frame.name, depth);
+            visitor.leave(depth);
         }
     }
 
-    fn leaf(&mut self, name: &str, value: Scalar<'_>) {
+    fn leaf(&mut self, label: Label<'a>, value: Scalar<'a>, visitor: &mut impl Visitor<'a>) {
+        self.enter(visitor);
+        visitor.leaf(label, value, self.stack.len());
+    }
+
+    /// Lets the visitor into everything around what is visited now.
+    fn enter(&mut self, visitor: &mut impl Visitor<'a>) {
         let depth = self.stack.len();
         for waiting in self.entered..depth {
-            self.visitor.enter(&self.stack[waiting].name, waiting);
+            let Frame { label, shape, .. } = &self.stack[waiting];
+            visitor.enter(*label, *shape, waiting);
         }
         self.entered = depth;
-        self.visitor.leaf(name, value, depth);
     }
 }
 

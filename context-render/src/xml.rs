@@ -10,11 +10,13 @@ mod name;
 use std::fmt::Write;
 use std::ops::Range;
 
-use context_core::{Fragment, RenderError, Renderer};
+use context_core::{Fragment, Piece, Pieces, RenderError, Renderer};
 
 use self::escape::{push_attribute, push_line, push_text};
 use self::name::push_name;
-use crate::walk::{Scalar, Visitor, walk};
+use crate::RenderOptions;
+use crate::inflect::{Inflector, Name};
+use crate::walk::{Grouping, Label, Rules, Scalar, Shape, Visitor, Walker};
 
 /// How many levels are indented, by two spaces each. What is deeper stands as far to the right as the last of
 /// them, or the indentation of a deep tree would grow with the square of its depth.
@@ -88,6 +90,7 @@ const NEW_LINE: &str = {
 pub struct XmlRenderer {
     group: bool,
     indent_text: bool,
+    untrusted: bool,
 }
 
 impl XmlRenderer {
@@ -117,6 +120,14 @@ impl XmlRenderer {
         self
     }
 
+    /// Whether everything is taken for data that somebody else wrote: each fragment of the top level says so, not
+    /// only those that are [marked](Fragment::untrusted).
+    #[must_use]
+    pub fn untrusted(mut self, on: bool) -> Self {
+        self.untrusted = on;
+        self
+    }
+
     /// Renders the fragments inside one element, as a fragment of that name and these children would be.
     ///
     /// Empty if no fragment has content.
@@ -134,13 +145,21 @@ impl XmlRenderer {
     /// # Ok::<_, context_core::RenderError>(())
     /// ```
     pub fn render_wrapped(&self, tag: &str, fragments: &[Fragment]) -> Result<String, RenderError> {
-        self.write(Some(tag), fragments)
+        let mut out = Pieces::default();
+        let mut writer = Writer::new(&mut out, self);
+        self.walker().wrapped(tag, fragments, &mut writer)?;
+        Ok(std::mem::take(out.text()))
     }
 
-    fn write(&self, wrapper: Option<&str>, fragments: &[Fragment]) -> Result<String, RenderError> {
-        let mut writer = Writer { out: String::new(), indent_text: self.indent_text };
-        walk(wrapper, fragments, self.group, &mut writer)?;
-        Ok(writer.out)
+    fn walker<'a>(&self) -> Walker<'a> {
+        let grouping = if self.group { Grouping::Everywhere } else { Grouping::Off };
+        Walker::new(Rules { grouping, empties: false })
+    }
+}
+
+impl From<RenderOptions> for XmlRenderer {
+    fn from(options: RenderOptions) -> Self {
+        Self { group: options.group, indent_text: options.indent_text, untrusted: options.untrusted }
     }
 }
 
@@ -149,72 +168,132 @@ impl Renderer for XmlRenderer {
         "xml"
     }
 
-    fn render(&self, fragments: &[Fragment]) -> Result<String, RenderError> {
-        self.write(None, fragments)
+    fn render_pieces(&self, pieces: &[Piece<'_>], out: &mut Pieces) -> Result<(), RenderError> {
+        let mut walker = self.walker();
+        let mut writer = Writer::new(out, self);
+        for piece in pieces {
+            walker.fragment(piece.fragment, &mut writer)?;
+            writer.out.end_piece();
+            writer.start = writer.out.start();
+        }
+        Ok(())
     }
 }
 
-struct Writer {
-    out: String,
+struct Writer<'a, 'o> {
+    out: &'o mut Pieces,
+    /// Where the piece begins that is being written.
+    start: usize,
     indent_text: bool,
+    untrusted: bool,
+    inflector: Inflector,
+    open: Vec<Open<'a>>,
 }
 
-impl Visitor for Writer {
-    fn enter(&mut self, name: &str, depth: usize) {
+/// An element that has not ended.
+struct Open<'a> {
+    name: Name<'a>,
+    /// What its items are called, once one needs it.
+    item: Option<Name<'a>>,
+}
+
+impl<'a> Visitor<'a> for Writer<'a, '_> {
+    fn enter(&mut self, label: Label<'a>, _shape: Shape, depth: usize) {
+        let name = self.name(label);
         self.new_line(depth);
-        self.open(name);
+        self.open_tag(&name, self.is_marked(label));
+        self.open.push(Open { name, item: None });
     }
 
-    fn leaf(&mut self, name: &str, value: Scalar<'_>, depth: usize) {
+    fn leaf(&mut self, label: Label<'a>, value: Scalar<'a>, depth: usize) {
+        let name = self.name(label);
         self.new_line(depth);
-        let tag = self.open(name);
+        let tag = self.open_tag(&name, self.is_marked(label));
         match value {
             Scalar::Text(text) if self.indent_text && text.contains('\n') => {
                 let blank = text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
                 let text = if blank { "" } else { text };
                 for line in text.split('\n') {
                     self.new_line(depth + 1);
-                    push_line(&mut self.out, line);
+                    push_line(self.out.text(), line);
                 }
                 self.new_line(depth);
             }
-            Scalar::Text(text) => push_text(&mut self.out, text),
-            Scalar::Bool(value) => self.out.push_str(if value { "true" } else { "false" }),
+            Scalar::Text(text) => push_text(self.out.text(), text),
+            Scalar::Bool(value) => self.out.text().push_str(if value { "true" } else { "false" }),
             // Writing to a string cannot fail.
-            Scalar::Number(number) => _ = write!(self.out, "{number}"),
+            Scalar::Number(number) => _ = write!(self.out.text(), "{number}"),
         }
-        self.out.push_str("</");
-        self.out.extend_from_within(tag);
-        self.out.push('>');
+        let out = self.out.text();
+        out.push_str("</");
+        out.extend_from_within(tag);
+        out.push('>');
     }
 
-    fn leave(&mut self, name: &str, depth: usize) {
+    fn leave(&mut self, depth: usize) {
+        let Some(open) = self.open.pop() else { return };
         self.new_line(depth);
-        self.out.push_str("</");
-        let _ = push_name(&mut self.out, name);
-        self.out.push('>');
+        let out = self.out.text();
+        out.push_str("</");
+        let _ = push_name(out, &open.name);
+        out.push('>');
     }
 }
 
-impl Writer {
+impl<'a, 'o> Writer<'a, 'o> {
+    fn new(out: &'o mut Pieces, renderer: &XmlRenderer) -> Self {
+        Self {
+            start: out.start(),
+            out,
+            indent_text: renderer.indent_text,
+            untrusted: renderer.untrusted,
+            inflector: Inflector::default(),
+            open: Vec::new(),
+        }
+    }
+
+    fn name(&mut self, label: Label<'a>) -> Name<'a> {
+        match (label, self.open.last_mut()) {
+            (Label::Fragment { name, .. } | Label::Key(name), _) => Name::Given(name),
+            (Label::Group(name), _) => self.inflector.group(&Name::Given(name)),
+            (Label::Item, Some(list)) => {
+                list.item.get_or_insert_with(|| self.inflector.item(&list.name)).clone()
+            }
+            (Label::Item, None) => Name::Given(""),
+        }
+    }
+
+    /// Whether an element says that somebody else wrote what is in it. Asked to take everything for such, the
+    /// top level says it.
+    fn is_marked(&self, label: Label<'a>) -> bool {
+        match label {
+            Label::Fragment { untrusted, .. } => untrusted || (self.untrusted && self.open.is_empty()),
+            _ => false,
+        }
+    }
+
     #[inline]
     fn new_line(&mut self, depth: usize) {
-        let start = usize::from(self.out.is_empty());
-        self.out.push_str(&NEW_LINE[start..1 + 2 * depth.min(MAX_INDENTED_LEVELS)]);
+        let start = usize::from(self.out.text().len() == self.start);
+        self.out.text().push_str(&NEW_LINE[start..1 + 2 * depth.min(MAX_INDENTED_LEVELS)]);
     }
 
     /// Gives where the name stands in the output, so that the end tag need not be made anew.
-    fn open(&mut self, name: &str) -> Range<usize> {
-        self.out.push('<');
-        let start = self.out.len();
-        let written = push_name(&mut self.out, name);
-        let tag = start..self.out.len();
+    fn open_tag(&mut self, name: &str, untrusted: bool) -> Range<usize> {
+        let out = self.out.text();
+        out.push('<');
+        let start = out.len();
+        let written = push_name(out, name);
+        let tag = start..out.len();
         if written.is_changed() {
-            self.out.push_str(" name=\"");
-            push_attribute(&mut self.out, name);
-            self.out.push('"');
+            out.push_str(" name=\"");
+            push_attribute(out, name);
+            out.push('"');
         }
-        self.out.push('>');
+        if untrusted {
+            out.push_str(" untrusted=\"true\"");
+        }
+        out.push('>');
         tag
     }
 }

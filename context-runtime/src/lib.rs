@@ -56,22 +56,25 @@ pub mod transfer;
 pub use context_codec_anthropic as anthropic;
 #[cfg(feature = "openai")]
 pub use context_codec_openai as openai;
-pub use context_core::wire;
 pub use context_core::{
-    Branch, BranchDeletion, BranchName, CancelSignal, CancelSource, Chain, ChainEnd, Chat, ChatId, ChatPatch,
-    ChatQuery, ChatRef, ChatSize, ChatState, ChatSummary, CheckReport, Checkpoint, CheckpointName, Clock,
-    CodecError, CodecRegistry, Commit, CommitKey, CommitOutcome, Committed, Created, Cursor, Data,
-    Diagnostic, DiagnosticCode, Durability, Encoded, Erasure, Error, ErrorKind, Finding, ForkName, Fragment,
-    FragmentBody, FragmentCodec, FragmentContent, FragmentData, FragmentError, FragmentId, FragmentKind,
-    FragmentStore, HistoryStore, IdGenerator, Json, JsonMap, JsonPatch, Maintenance, Media, MediaSource,
-    Message, MessageId, Metadata, NewChat, Node, NodeKind, Number, OpaqueBlock, Page, Part, Placed,
-    Reasoning, RenderError, Renderer, Result, Retry, Revision, Role, SearchHit, SearchQuery, SearchScope,
+    Arrangement, Branch, BranchDeletion, BranchName, CancelSignal, CancelSource, Chain, ChainEnd, Chat,
+    ChatId, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatState, ChatSummary, CheckReport, Checkpoint,
+    CheckpointName, Clock, CodecError, CodecRegistry, Commit, CommitKey, CommitOutcome, Committed, Created,
+    Cursor, DEFAULT_LOAD_TIMEOUT, Data, Diagnostic, DiagnosticCode, Durability, Encoded, Erasure, Error,
+    ErrorKind, Finding, ForkName, Form, Fragment, FragmentBody, FragmentCodec, FragmentContent, FragmentData,
+    FragmentError, FragmentId, FragmentKind, FragmentStore, HistoryStore, IdGenerator, Json, JsonMap,
+    JsonPatch, LazyData, Loader, Maintenance, Media, MediaSource, Message, MessageId, Metadata, NewChat,
+    Node, NodeKind, Number, OnFailure, OpaqueBlock, Page, Part, Piece, Pieces, Placed, Reasoning,
+    RenderError, Renderer, Result, Retry, Reuse, Revision, Role, SearchHit, SearchQuery, SearchScope,
     SearchStore, Severity, Store, StoreInfo, StoredFragment, Target, Text, Timestamp, ToolCall, ToolInput,
-    ToolResult, UserId, Vacuumed, Window, assistant, fragment, graph, hint, last_assistant_message, limits,
-    role, search, user,
+    ToolResult, UserId, Vacuumed, Window, assistant, fragment, graph, hint, last_assistant_message, lazy,
+    lazy_future, lazy_stream, limits, role, search, user,
 };
+pub use context_core::{kinds, wire};
 #[cfg(feature = "xml")]
 pub use context_render::XmlRenderer;
+#[cfg(any(feature = "xml", feature = "markdown", feature = "toml", feature = "toon"))]
+pub use context_render::{FORMATS, RenderOptions, by_name as renderer};
 #[cfg(feature = "cache")]
 pub use engine::ChainCache;
 pub use engine::{

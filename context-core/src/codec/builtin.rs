@@ -1,59 +1,13 @@
-//! The codecs of this crate's own builders.
+//! The codec of free fragments.
 
 use serde::{Deserialize, Serialize};
 
-use super::{CodecError, Encoded, FragmentBody, FragmentCodec};
+use super::{CodecError, Encoded, FragmentCodec};
 use crate::{Fragment, FragmentData};
 
-/// The stored form of [`role`](crate::role), kind `role`, version 1: `{"content": …}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RoleBody {
-    /// What the model is.
-    pub content: FragmentData,
-}
-
-/// The stored form of [`hint`](crate::hint), kind `hint`, version 1: `{"text": …}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HintBody {
-    /// The guideline.
-    pub text: FragmentData,
-}
-
-/// The data of a fragment of this name, or why it has none.
-fn data_of(fragment: &Fragment, name: &str) -> Result<FragmentData, String> {
-    if fragment.name() != name {
-        return Err(format!("it is named otherwise than {name:?}"));
-    }
-    fragment.data().filter(|_| !fragment.is_message()).cloned().ok_or_else(|| "it holds no data".to_owned())
-}
-
-impl FragmentBody for RoleBody {
-    const KIND: &'static str = "role";
-    const VERSION: u16 = 1;
-
-    fn into_fragment(self) -> Fragment {
-        crate::role(self.content)
-    }
-
-    fn from_fragment(fragment: &Fragment) -> Result<Self, String> {
-        data_of(fragment, Self::KIND).map(|content| Self { content })
-    }
-}
-
-impl FragmentBody for HintBody {
-    const KIND: &'static str = "hint";
-    const VERSION: u16 = 1;
-
-    fn into_fragment(self) -> Fragment {
-        crate::hint(self.text)
-    }
-
-    fn from_fragment(fragment: &Fragment) -> Result<Self, String> {
-        data_of(fragment, Self::KIND).map(|text| Self { text })
-    }
-}
-
-/// Fragments that name no codec: kind `fragment`, version 1, `{"name": …, "data": …}`.
+/// Fragments that name no codec, and untrusted ones: kind `fragment`, version 2, `{"name": …, "data": …,
+/// "untrusted": true, "codec": …}`. Version 1 knew no mark: a program that reads no newer one must not take the
+/// data for trusted.
 pub(super) struct FreeCodec;
 
 #[derive(Serialize, Deserialize)]
@@ -61,11 +15,15 @@ struct FreeForm {
     name: String,
     #[serde(default)]
     data: FragmentData,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    untrusted: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    codec: Option<String>,
 }
 
 impl FreeCodec {
     pub(super) const KIND: &'static str = "fragment";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = 2;
 }
 
 impl FragmentCodec for FreeCodec {
@@ -83,8 +41,13 @@ impl FragmentCodec for FreeCodec {
             kind: Self::KIND.to_owned(),
             reason,
         };
-        let data = data_of(fragment, fragment.name()).map_err(unsuitable)?;
-        let form = FreeForm { name: fragment.name().to_owned(), data };
+        let data = fragment.data().filter(|_| !fragment.is_message());
+        let form = FreeForm {
+            name: fragment.name().to_owned(),
+            data: data.cloned().ok_or_else(|| unsuitable("it holds no data".to_owned()))?,
+            untrusted: fragment.is_untrusted(),
+            codec: fragment.codec().map(str::to_owned),
+        };
         let bytes = serde_json::to_vec(&form).map_err(|error| unsuitable(error.to_string()))?;
         Ok(Encoded::new(Self::KIND, Self::VERSION, bytes))
     }
@@ -93,7 +56,14 @@ impl FragmentCodec for FreeCodec {
         encoded.expect_kind(Self::KIND, Self::VERSION)?;
         let form: FreeForm =
             serde_json::from_slice(encoded.bytes()).map_err(|error| CodecError::malformed(encoded, error))?;
-        Ok(Fragment::new(form.name, form.data))
+        let mut fragment = Fragment::new(form.name, form.data);
+        if form.untrusted {
+            fragment = fragment.untrusted();
+        }
+        Ok(match form.codec {
+            Some(codec) => fragment.with_codec(codec),
+            None => fragment,
+        })
     }
 }
 

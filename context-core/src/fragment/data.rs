@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Fragment, FragmentContent, Number};
+use super::{Fragment, FragmentContent, LazyData, Number};
 
 /// The data of a fragment: what a renderer walks.
 ///
@@ -31,6 +31,8 @@ pub enum FragmentData {
     List(FragmentList),
     /// Keys and values in order.
     Map(FragmentMap),
+    /// Something that is loaded when a prompt is made.
+    Lazy(LazyData),
 }
 
 /// Items in order; shared, never changed.
@@ -65,7 +67,7 @@ impl FragmentData {
                     Some(data) => stack.push(data),
                     None => return false,
                 },
-                Self::Bool(_) | Self::Number(_) | Self::Text(_) => return false,
+                Self::Bool(_) | Self::Number(_) | Self::Text(_) | Self::Lazy(_) => return false,
             }
         }
         true
@@ -125,6 +127,11 @@ impl FragmentMap {
         self.0.get(key)
     }
 
+    /// The entry at a place.
+    pub fn at(&self, place: usize) -> Option<(&str, &FragmentData)> {
+        self.0.get_index(place).map(|(key, value)| (key.as_str(), value))
+    }
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -163,6 +170,7 @@ impl PartialEq for FragmentData {
                 (Self::Bool(a), Self::Bool(b)) => a == b,
                 (Self::Number(a), Self::Number(b)) => a == b,
                 (Self::Text(a), Self::Text(b)) => a == b,
+                (Self::Lazy(a), Self::Lazy(b)) => a.is_same(b),
                 (Self::List(a), Self::List(b)) => {
                     stack.extend(a.iter().zip(b));
                     a.0.len() == b.0.len()
@@ -174,7 +182,7 @@ impl PartialEq for FragmentData {
                 (Self::Fragment(a), Self::Fragment(b)) => match (a.data(), b.data()) {
                     (Some(x), Some(y)) => {
                         stack.push((x, y));
-                        a.name == b.name && a.id == b.id && a.kind == b.kind && a.persist == b.persist
+                        a.same_but_for_data(b)
                     }
                     _ => a == b,
                 },

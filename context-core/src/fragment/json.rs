@@ -1,6 +1,7 @@
 //! The JSON form of fragments, version 1.
 //!
-//! A fragment is `{"name": …, "data": …}` with optional `id`, `persist` and `metadata`; inside data it is
+//! A fragment is `{"name": …, "data": …}` with optional `id`, `persist`, `untrusted`,
+//! `codec` and `metadata`; inside data it is
 //! wrapped, `{"$fragment": {…}}`, because a plain object may have those keys as well. Null, booleans, numbers,
 //! strings, arrays and objects are themselves, in order. What JSON cannot say is written
 //! `{"$number": "NaN" | "Infinity" | "-Infinity"}`, and an object with a key that begins with `$` is wrapped,
@@ -65,6 +66,9 @@ impl Serialize for At<'_, FragmentData> {
                 single(serializer, MAP, &Entries(map, depth + 1))
             }
             FragmentData::Map(map) => Entries(map, depth).serialize(serializer),
+            FragmentData::Lazy(_) => {
+                Err(S::Error::custom("data that is still to be loaded has no JSON form"))
+            }
         }
     }
 }
@@ -95,6 +99,9 @@ impl Serialize for At<'_, Fragment> {
         if fragment.is_persisted() {
             out.serialize_entry("persist", &true)?;
         }
+        if fragment.is_untrusted() {
+            out.serialize_entry("untrusted", &true)?;
+        }
         if let Some(codec) = fragment.codec() {
             out.serialize_entry("codec", codec)?;
         }
@@ -120,6 +127,8 @@ struct FragmentForm {
     data: FragmentData,
     #[serde(default)]
     persist: bool,
+    #[serde(default)]
+    untrusted: bool,
     codec: Option<Arc<str>>,
     #[serde(default)]
     metadata: Metadata,
@@ -148,6 +157,7 @@ impl From<FragmentForm> for Fragment {
         let mut fragment = Fragment::new(form.name, form.data).with_metadata(form.metadata);
         fragment.id = form.id;
         fragment.persist = form.persist;
+        fragment.untrusted = form.untrusted;
         fragment.codec = form.codec;
         fragment
     }

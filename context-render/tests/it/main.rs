@@ -5,3 +5,4 @@ mod properties;
 mod reader;
 mod rules;
 mod scale;
+mod trees;

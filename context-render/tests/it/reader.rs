@@ -1,5 +1,6 @@
 //! Reads rendered XML back with an independent parser, inside a root of its own.
 
+use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
@@ -82,15 +83,23 @@ fn original_name(tag: &BytesStart<'_>) -> String {
     let attributes: Vec<_> = tag.attributes().map(|attribute| attribute.expect("well-formed")).collect();
     match attributes.as_slice() {
         [] => written,
-        [name] if name.key.into_inner() == "name" => {
-            let original =
-                name.normalized_value(XmlVersion::Implicit1_0).expect("valid references").into_owned();
-            original.chars().for_each(assert_allowed);
-            assert_ne!(original, written, "an attribute for a name that did not change");
-            original
-        }
+        [mark] if is_mark(mark) => written,
+        [name, mark] if is_mark(mark) && name.key.into_inner() == "name" => original(name, &written),
+        [name] if name.key.into_inner() == "name" => original(name, &written),
         other => panic!("unexpected attributes {other:?}"),
     }
+}
+
+/// What says that somebody else wrote it.
+fn is_mark(attribute: &Attribute<'_>) -> bool {
+    attribute.key.into_inner() == "untrusted" && &*attribute.value == "true"
+}
+
+fn original(name: &Attribute<'_>, written: &str) -> String {
+    let original = name.normalized_value(XmlVersion::Implicit1_0).expect("valid references").into_owned();
+    original.chars().for_each(assert_allowed);
+    assert_ne!(original, written, "an attribute for a name that did not change");
+    original
 }
 
 /// `Char` of XML 1.0.

@@ -1,0 +1,379 @@
+//! Data that is loaded when a prompt is made.
+//!
+//! A [`LazyData`] stands in a fragment where its data will be. Core only says what it is and finds it in a tree;
+//! who runs the loaders, how many at once and what is kept for how long is the engine's business. A renderer
+//! never sees one: it refuses a tree in which something is still to be loaded.
+
+mod once;
+mod replace;
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_core::Stream;
+
+use self::once::OnceLoader;
+use super::FragmentData;
+use crate::{BoxError, CancelSignal};
+
+/// The most items a stream may give. More is an error: a prompt has no room for them anyway.
+pub const MAX_STREAM_ITEMS: usize = 10_000;
+
+/// How long a loader may take unless it says otherwise.
+pub const DEFAULT_LOAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Loads the data of a fragment.
+///
+/// Implementors: may be called again after a failure, and by several engines at once. Being dropped in the middle
+/// must do no harm: that is how a timeout and a cancelled caller end a load. Closures, futures and streams
+/// need no implementation of their own, see [`lazy`], [`lazy_future`] and [`lazy_stream`].
+#[async_trait]
+pub trait Loader: Send + Sync + 'static {
+    /// Loads the data. `cancel` says when nobody waits for it any more.
+    async fn load(&self, cancel: &CancelSignal) -> Result<FragmentData, BoxError>;
+}
+
+/// What becomes of a prompt when a loader fails or takes too long.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum OnFailure {
+    /// There is no prompt: the error names the fragment's path.
+    #[default]
+    Error,
+    /// This stands in its place, with a diagnostic.
+    Placeholder(FragmentData),
+    /// Nothing stands in its place, with a diagnostic.
+    Drop,
+}
+
+/// How long loaded data is used. A failure is never kept: the next resolve tries again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reuse {
+    /// For as long as the engine has the fragment.
+    #[default]
+    Once,
+    /// For one resolve; the next loads again.
+    PerResolve,
+    /// For this long, by the engine's clock.
+    For(Duration),
+}
+
+/// Data that is loaded when a prompt is made; a clone is the same data, loaded once for all of them.
+#[derive(Clone)]
+pub struct LazyData(Arc<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    loader: Arc<dyn Loader>,
+    timeout: Duration,
+    on_failure: OnFailure,
+    reuse: Reuse,
+}
+
+/// Data from an asynchronous closure, called once for each load.
+///
+/// ```
+/// use std::time::Duration;
+/// use context_core::{OnFailure, Reuse, fragment, lazy};
+///
+/// # async fn fetch_weather() -> Result<String, std::io::Error> { Ok("sunny".into()) }
+/// let weather = lazy(|| async { fetch_weather().await })
+///     .timeout(Duration::from_secs(2))
+///     .on_failure(OnFailure::Placeholder("unknown".into()))
+///     .reuse(Reuse::For(Duration::from_secs(600)));
+/// let today = fragment("today", [weather]);
+/// # let _ = today;
+/// ```
+pub fn lazy<F, Fut, T, E>(load: F) -> LazyData
+where
+    F: Fn() -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<T, E>> + Send + 'static,
+    T: Into<FragmentData>,
+    E: Into<BoxError>,
+{
+    LazyData::new(Closure(move || {
+        let loading = load();
+        async move { loading.await.map(Into::into).map_err(Into::into) }
+    }))
+}
+
+/// Data from one future. It runs once, whatever [`Reuse`] says, and not before the first load; a load that ends
+/// early leaves it where it is, and the next goes on with it.
+pub fn lazy_future<Fut, T, E>(future: Fut) -> LazyData
+where
+    Fut: Future<Output = Result<T, E>> + Send + 'static,
+    T: Into<FragmentData>,
+    E: Into<BoxError>,
+{
+    LazyData::new(OnceLoader::new(async move { future.await.map(Into::into).map_err(Into::into) }))
+}
+
+/// A list of everything a stream gives, a new stream for each load; an error after [`MAX_STREAM_ITEMS`].
+pub fn lazy_stream<F, S, T, E>(open: F) -> LazyData
+where
+    F: Fn() -> S + Send + Sync + 'static,
+    S: Stream<Item = Result<T, E>> + Send + 'static,
+    T: Into<FragmentData>,
+    E: Into<BoxError>,
+{
+    LazyData::new(Closure(move || collect(open())))
+}
+
+async fn collect<S, T, E>(stream: S) -> Result<FragmentData, BoxError>
+where
+    S: Stream<Item = Result<T, E>> + Send,
+    T: Into<FragmentData>,
+    E: Into<BoxError>,
+{
+    let mut stream = pin!(stream);
+    let mut items: Vec<FragmentData> = Vec::new();
+    while let Some(item) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
+        if items.len() == MAX_STREAM_ITEMS {
+            return Err(TooManyItems.into());
+        }
+        items.push(item.map_err(Into::into)?.into());
+    }
+    Ok(FragmentData::list(items))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the stream gave more than {MAX_STREAM_ITEMS} items")]
+struct TooManyItems;
+
+struct Closure<F>(F);
+
+#[async_trait]
+impl<F, Fut> Loader for Closure<F>
+where
+    F: Fn() -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<FragmentData, BoxError>> + Send,
+{
+    async fn load(&self, _cancel: &CancelSignal) -> Result<FragmentData, BoxError> {
+        (self.0)().await
+    }
+}
+
+impl LazyData {
+    /// Data from a loader.
+    pub fn new(loader: impl Loader) -> Self {
+        Self(Arc::new(Inner {
+            loader: Arc::new(loader),
+            timeout: DEFAULT_LOAD_TIMEOUT,
+            on_failure: OnFailure::default(),
+            reuse: Reuse::default(),
+        }))
+    }
+
+    /// How long a load may take. Default: [`DEFAULT_LOAD_TIMEOUT`].
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.with(|inner| inner.timeout = timeout)
+    }
+
+    /// What becomes of the prompt when a load fails. Default: an error.
+    #[must_use]
+    pub fn on_failure(self, policy: OnFailure) -> Self {
+        self.with(|inner| inner.on_failure = policy)
+    }
+
+    /// How long loaded data is used. Default: for as long as the engine has the fragment.
+    #[must_use]
+    pub fn reuse(self, reuse: Reuse) -> Self {
+        self.with(|inner| inner.reuse = reuse)
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Inner)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
+    /// What loads it.
+    pub fn loader(&self) -> &dyn Loader {
+        &*self.0.loader
+    }
+
+    /// How long a load may take.
+    pub fn load_timeout(&self) -> Duration {
+        self.0.timeout
+    }
+
+    /// What becomes of the prompt when a load fails.
+    pub fn failure_policy(&self) -> &OnFailure {
+        &self.0.on_failure
+    }
+
+    /// How long loaded data is used.
+    pub fn reuse_policy(&self) -> Reuse {
+        self.0.reuse
+    }
+
+    /// Whether both are the same data, so that loading one is loading the other.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Tells this data from every other one for as long as a clone of it is kept.
+    pub fn key(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+}
+
+impl fmt::Debug for LazyData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyData")
+            .field("timeout", &self.0.timeout)
+            .field("on_failure", &self.0.on_failure)
+            .field("reuse", &self.0.reuse)
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<LazyData> for FragmentData {
+    fn from(lazy: LazyData) -> Self {
+        Self::Lazy(lazy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Poll, Wake, Waker};
+
+    use super::*;
+    use crate::{Fragment, fragment, hint};
+
+    fn never(_: &str, _: &LazyData) -> FragmentData {
+        panic!("nothing is lazy here")
+    }
+
+    fn text(text: &'static str) -> LazyData {
+        lazy(move || async move { Ok::<_, Infallible>(text) })
+    }
+
+    #[test]
+    fn lazy_places_are_found_by_path_and_replaced_in_order() {
+        let tree = FragmentData::list([
+            FragmentData::from("plain"),
+            FragmentData::map([
+                ("a", FragmentData::list([FragmentData::from(1), text("x").into()])),
+                ("b", fragment("rules", [FragmentData::from(text("y")), hint(text("z")).into()]).into()),
+            ]),
+            text("end").into(),
+        ]);
+        assert!(tree.has_lazy());
+        let mut paths = Vec::new();
+        let replaced = tree.replace_lazy("root", |path, _| {
+            paths.push(path.to_owned());
+            paths.len().into()
+        });
+        assert_eq!(paths, ["root[1].a[1]", "root[1].b.rules[0]", "root[1].b.rules[1].hint", "root[2]"]);
+        assert!(!replaced.has_lazy());
+        let expected = FragmentData::list([
+            FragmentData::from("plain"),
+            FragmentData::map([
+                ("a", FragmentData::list([1, 1])),
+                ("b", fragment("rules", [FragmentData::from(2), hint(3).into()]).into()),
+            ]),
+            4.into(),
+        ]);
+        assert_eq!(replaced, expected);
+        assert_eq!(replaced.replace_lazy("root", never), expected);
+    }
+
+    #[test]
+    fn deep_trees_are_searched_without_recursion() {
+        let deep = |bottom: FragmentData| {
+            (0..100_000).fold(bottom, |inner, level| match level % 3 {
+                0 => FragmentData::list([inner]),
+                1 => FragmentData::map([("k", inner)]),
+                _ => Fragment::new("f", inner).into(),
+            })
+        };
+        let replaced = deep(text("x").into()).replace_lazy("root", |_, _| "x".into());
+        assert!(replaced == deep("x".into()));
+    }
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Gives its value when it is polled a second time, waking in between only when told to.
+    struct Slow(Arc<std::sync::Mutex<(usize, Option<Waker>)>>);
+
+    impl Future for Slow {
+        type Output = Result<&'static str, Infallible>;
+
+        fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+            let mut state = self.0.lock().unwrap();
+            state.0 += 1;
+            state.1 = Some(context.waker().clone());
+            if state.0 > 2 { Poll::Ready(Ok("done")) } else { Poll::Pending }
+        }
+    }
+
+    #[test]
+    fn a_future_goes_on_when_the_first_to_wait_for_it_goes_away() {
+        let state = Arc::default();
+        let data = lazy_future(Slow(Arc::clone(&state)));
+        let other = data.clone();
+        let cancel = CancelSignal::never();
+        let (gone, stays) = (Arc::new(Count::default()), Arc::new(Count::default()));
+        let mut second = other.loader().load(&cancel);
+        {
+            let mut first = data.loader().load(&cancel);
+            let waker = Waker::from(Arc::clone(&stays));
+            assert!(second.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            let waker = Waker::from(Arc::clone(&gone));
+            assert!(first.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        let waker = state.lock().unwrap().1.take().unwrap();
+        waker.wake();
+        assert_eq!(stays.0.load(Ordering::SeqCst), 1, "who still waits is woken");
+        let Poll::Ready(loaded) = second.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("the third poll completes it")
+        };
+        assert_eq!(loaded.unwrap(), "done".into());
+        let mut again = data.loader().load(&cancel);
+        assert!(again.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    }
+
+    struct Counting(usize);
+
+    impl Stream for Counting {
+        type Item = Result<usize, Infallible>;
+
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            self.0 = self.0.saturating_sub(1);
+            Poll::Ready((self.0 > 0).then_some(Ok(self.0)))
+        }
+    }
+
+    #[test]
+    fn a_stream_is_a_list_and_an_endless_one_an_error() {
+        let load = |data: LazyData| {
+            let cancel = CancelSignal::never();
+            let mut loading = data.loader().load(&cancel);
+            match loading.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(loaded) => loaded,
+                Poll::Pending => panic!("it never waits"),
+            }
+        };
+        let three = lazy_stream(|| Counting(4));
+        assert_eq!(load(three.clone()).unwrap(), FragmentData::list([3, 2, 1]));
+        assert_eq!(load(three).unwrap(), FragmentData::list([3, 2, 1]), "each load opens it anew");
+        assert!(load(lazy_stream(|| Counting(MAX_STREAM_ITEMS + 1))).is_ok());
+        assert!(load(lazy_stream(|| Counting(usize::MAX))).is_err());
+    }
+}

@@ -1,0 +1,102 @@
+//! A loader around one future, which any number of loads may wait for.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use async_trait::async_trait;
+
+use super::Loader;
+use crate::{BoxError, CancelSignal, FragmentData};
+
+type Loading = Pin<Box<dyn Future<Output = Result<FragmentData, BoxError>> + Send>>;
+
+/// Runs a future on behalf of whoever polls it, so that it goes on when one of them goes away.
+pub(super) struct OnceLoader {
+    state: Mutex<State>,
+    waiting: Arc<Waiting>,
+}
+
+enum State {
+    Loading(Loading),
+    Loaded(FragmentData),
+    Failed(SharedError),
+}
+
+/// Everyone who waits is woken: the one who polled last may be gone by then.
+#[derive(Default)]
+struct Waiting(Mutex<Vec<Waker>>);
+
+impl Waiting {
+    fn wakers(&self) -> MutexGuard<'_, Vec<Waker>> {
+        // A list of wakers is sound in any state.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for Waiting {
+    fn wake(self: Arc<Self>) {
+        let wakers = std::mem::take(&mut *self.wakers());
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// A failure that several are told of.
+#[derive(Clone, Debug)]
+struct SharedError(Arc<BoxError>);
+
+impl fmt::Display for SharedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for SharedError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+impl OnceLoader {
+    pub(super) fn new(future: impl Future<Output = Result<FragmentData, BoxError>> + Send + 'static) -> Self {
+        Self { state: Mutex::new(State::Loading(Box::pin(future))), waiting: Arc::default() }
+    }
+
+    fn poll(&self, context: &Context<'_>) -> Poll<Result<FragmentData, BoxError>> {
+        // A future that panicked is not polled again: the lock stays poisoned and says so.
+        let Ok(mut state) = self.state.lock() else { return Poll::Ready(Err(Panicked.into())) };
+        if let State::Loading(loading) = &mut *state {
+            {
+                let mut wakers = self.waiting.wakers();
+                if !wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+                    wakers.push(context.waker().clone());
+                }
+            }
+            let waker = Waker::from(Arc::clone(&self.waiting));
+            match loading.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(data)) => *state = State::Loaded(data),
+                Poll::Ready(Err(error)) => *state = State::Failed(SharedError(Arc::new(error))),
+            }
+            self.waiting.wakers().drain(..).for_each(Waker::wake);
+        }
+        Poll::Ready(match &*state {
+            State::Loaded(data) => Ok(data.clone()),
+            State::Failed(error) => Err(error.clone().into()),
+            State::Loading(_) => return Poll::Pending,
+        })
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the future panicked")]
+struct Panicked;
+
+#[async_trait]
+impl Loader for OnceLoader {
+    async fn load(&self, _cancel: &CancelSignal) -> Result<FragmentData, BoxError> {
+        poll_fn(|context| self.poll(context)).await
+    }
+}

@@ -1,0 +1,53 @@
+//! Random trees, ordinary and hostile.
+
+use context_core::{Fragment, FragmentData};
+use proptest::prelude::*;
+
+/// Ordinary and hostile names and texts.
+pub(crate) fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{1,8}",
+        "[a-zA-Z0-9 _.:-]{0,12}",
+        "[<>&\"'/=\\]\\[!?;# \t\r\n\u{0}\u{7}\u{1b}a-c]{0,12}",
+        "[\u{7f}\u{85}\u{b7}\u{301}\u{d7}\u{2028}\u{feff}\u{fffd}\u{fffe}\u{ffff}\u{1fffe}é漢🎻]{0,6}",
+        any::<String>(),
+        Just("</root>".to_owned()),
+        Just("]]><!-- --><![CDATA[ &#0; &bad;".to_owned()),
+    ]
+}
+
+pub(crate) fn name() -> impl Strategy<Value = String> {
+    // Few different ones, so that they meet in lists and maps.
+    prop_oneof![text(), "(hint|policies|s|ss|news|_)"]
+}
+
+pub(crate) fn data() -> impl Strategy<Value = FragmentData> {
+    let leaf = prop_oneof![
+        Just(FragmentData::Null),
+        any::<bool>().prop_map(FragmentData::from),
+        any::<i64>().prop_map(FragmentData::from),
+        any::<f64>().prop_map(FragmentData::from),
+        text().prop_map(FragmentData::from),
+    ];
+    leaf.prop_recursive(6, 64, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(FragmentData::list),
+            prop::collection::vec((name(), inner.clone()), 0..5).prop_map(FragmentData::map),
+            (name(), inner, prop::bool::weighted(0.1)).prop_map(|(name, data, untrusted)| marked(
+                Fragment::new(name, data),
+                untrusted
+            )
+            .into()),
+        ]
+    })
+}
+
+pub(crate) fn fragments() -> impl Strategy<Value = Vec<Fragment>> {
+    let fragment = (name(), data(), prop::bool::weighted(0.1))
+        .prop_map(|(name, data, untrusted)| marked(Fragment::new(name, data), untrusted));
+    prop::collection::vec(fragment, 0..4)
+}
+
+fn marked(fragment: Fragment, untrusted: bool) -> Fragment {
+    if untrusted { fragment.untrusted() } else { fragment }
+}
