@@ -156,3 +156,8 @@ fn regular(path: &Path) -> io::Result<Metadata> {
     }
     Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
 }
+
+/// Whether there is no such file: nothing of this name, or a part of the path is no folder.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

@@ -3,13 +3,15 @@
 //! * [`reminder`]: short texts folded into messages when a predicate over the conversation says so.
 //! * Skills: folders with a `SKILL.md`, offered to the model by name and description ([`discover_skills`],
 //!   [`available_skills`]).
-//! * [`instruction_files`]: `AGENTS.md` and its kind, from the root of a project to the working folder.
+//! * Instruction files: `AGENTS.md` and its kind, from the root of a project to the working folder
+//!   ([`InstructionFiles`]).
 
 mod files;
-pub mod instruction_files;
+mod instruction_files;
 pub mod reminder;
 mod skills;
 
+pub use instruction_files::{InstructionFile, InstructionFiles, InstructionOptions, InstructionScan};
 pub use skills::{
     MAX_DESCRIPTION_CHARS, MAX_SKILL_BYTES, MAX_SKILL_ENTRIES, Skill, SkillError, SkillFolders, SkillScan,
     available_skills, discover_skills,

@@ -9,9 +9,9 @@
 //! hides no other: it becomes a [`Diagnostic`](context_core::Diagnostic).
 //!
 //! What a skill says is *trusted*: somebody installed it in a folder the application was told of, and the model
-//! is meant to follow it. So nothing here filters or marks the text; renderers escape it as they escape
-//! everything, so it cannot pretend to be another part of the prompt. Whoever works in folders of strangers
-//! asks the user before they become roots.
+//! is meant to follow it. Renderers escape it as they escape everything, so it cannot look like another part
+//! of the prompt. Whoever works in folders of strangers asks the user before they become roots, or marks the
+//! fragment ([`untrusted`](context_core::Fragment::untrusted)).
 //!
 //! Not here: running what a skill brings along, and enforcing keys such as `allowed-tools`. Names need not be
 //! those of their folders, nor of any special form.

@@ -9,7 +9,7 @@ use context_core::{Diagnostic, DiagnosticCode, Severity, Timestamp};
 
 use super::skill::Found;
 use super::{MAX_SKILL_BYTES, Skill};
-use crate::files::FileCache;
+use crate::files::{FileCache, is_absent};
 
 /// How many entries of one root are looked at.
 pub const MAX_SKILL_ENTRIES: usize = 10_000;
@@ -143,11 +143,6 @@ fn candidates(root: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
     }
     paths.sort();
     paths
-}
-
-/// Whether there is no such file: nothing there, or an entry of the root that is no folder.
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn broken(path: &Path, error: super::SkillError) -> Diagnostic {

@@ -1,3 +1,6 @@
-//! Tests of the public API over real folders.
+//! The public API over real folders.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod instruction_files;
 mod skills;
