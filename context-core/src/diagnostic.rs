@@ -42,6 +42,8 @@ pub enum DiagnosticCode {
     DuplicateName,
     /// A part was cut or left out because of a limit.
     OverLimit,
+    /// Lazy data could not be loaded; the prompt was made without it.
+    NotLoaded,
 }
 
 impl DiagnosticCode {
@@ -57,6 +59,7 @@ impl DiagnosticCode {
             Self::Misplaced => "misplaced",
             Self::DuplicateName => "duplicate_name",
             Self::OverLimit => "over_limit",
+            Self::NotLoaded => "not_loaded",
         }
     }
 }

@@ -8,7 +8,9 @@ mod builder;
 mod chat;
 mod context;
 mod curate;
+mod loading;
 mod pending;
+mod prompt;
 mod resolve;
 mod save;
 #[cfg(feature = "cache")]
@@ -26,14 +28,17 @@ use context_core::{
     HistoryStore, IdGenerator, MessageId, Renderer, Result, Store,
 };
 pub use curate::{BranchDiff, CherryPicked};
-pub use resolve::Resolved;
+pub use prompt::{ChangeKind, FragmentChange, PromptChanges};
+pub use resolve::{ResolveOptions, Resolved};
 pub use save::{Edits, SaveOutcome, Saved};
 #[cfg(feature = "cache")]
 pub use shared::ChainCache;
 pub use travel::Moved;
 
 use self::context::ContextFragments;
+use self::loading::Loads;
 use self::pending::PendingMessages;
+use self::prompt::Prompt;
 use self::save::InFlight;
 use self::view::View;
 
@@ -59,6 +64,8 @@ pub struct ContextEngine {
     chat: ChatRef,
     branch: BranchName,
     fragments: ContextFragments,
+    loads: Loads,
+    prompt: Prompt,
     pending: PendingMessages,
     /// The chain of the branch as far as it was read; nothing before the first use and after a move.
     view: Option<View>,
@@ -77,6 +84,7 @@ struct Parts {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
     conflict: ConflictPolicy,
+    load_concurrency: usize,
     #[cfg(feature = "cache")]
     cache: Option<ChainCache>,
 }

@@ -78,8 +78,8 @@ pub use context_render::{FORMATS, RenderOptions, by_name as renderer};
 #[cfg(feature = "cache")]
 pub use engine::ChainCache;
 pub use engine::{
-    BranchDiff, CherryPicked, ConflictPolicy, ContextEngine, ContextEngineBuilder, Edits, MessageGraph,
-    Moved, Resolved, SaveOutcome, Saved,
+    BranchDiff, ChangeKind, CherryPicked, ConflictPolicy, ContextEngine, ContextEngineBuilder, Edits,
+    FragmentChange, MessageGraph, Moved, PromptChanges, ResolveOptions, Resolved, SaveOutcome, Saved,
 };
 pub use registry::{StoreFactory, StoreRegistry, open};
 pub use retention::{Removal, RemovalReason, Retention};

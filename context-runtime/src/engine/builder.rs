@@ -8,7 +8,9 @@ use context_core::{
 };
 
 use super::context::ContextFragments;
+use super::loading::{DEFAULT_CONCURRENCY, Loads};
 use super::pending::PendingMessages;
+use super::prompt::Prompt;
 use super::{ConflictPolicy, ContextEngine, Parts};
 use crate::{SystemClock, Uuid7Ids};
 
@@ -33,6 +35,7 @@ impl ContextEngineBuilder {
             clock: Arc::new(SystemClock),
             ids: Arc::new(Uuid7Ids),
             conflict: ConflictPolicy::default(),
+            load_concurrency: DEFAULT_CONCURRENCY,
             #[cfg(feature = "cache")]
             cache: None,
         };
@@ -70,8 +73,13 @@ impl ContextEngineBuilder {
     }
 
     /// What [`ContextEngine::resolve`] renders with. Default: XML.
-    pub fn renderer(mut self, renderer: impl Renderer) -> Self {
-        self.parts.renderer = Some(Arc::new(renderer));
+    pub fn renderer(self, renderer: impl Renderer) -> Self {
+        self.shared_renderer(Arc::new(renderer))
+    }
+
+    /// The same with a renderer that others use as well, such as one chosen [by name](crate::renderer).
+    pub fn shared_renderer(mut self, renderer: Arc<dyn Renderer>) -> Self {
+        self.parts.renderer = Some(renderer);
         self
     }
 
@@ -96,6 +104,12 @@ impl ContextEngineBuilder {
     /// What a save does when somebody else moved the branch. Default: graft.
     pub fn on_conflict(mut self, policy: ConflictPolicy) -> Self {
         self.parts.conflict = policy;
+        self
+    }
+
+    /// How many loaders of lazy data run beside each other. Default: 8; at least one.
+    pub fn load_concurrency(mut self, loaders: usize) -> Self {
+        self.parts.load_concurrency = loaders;
         self
     }
 
@@ -164,6 +178,8 @@ impl ContextEngineBuilder {
             chat,
             branch,
             fragments: ContextFragments::loaded(persisted),
+            loads: Loads::default(),
+            prompt: Prompt::default(),
             pending: PendingMessages::default(),
             view: None,
             in_flight: None,

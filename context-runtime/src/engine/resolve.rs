@@ -2,47 +2,89 @@
 
 use std::sync::Arc;
 
-use context_core::{Chain, Diagnostic, Error, Fragment, FragmentContent, FragmentError, Renderer, Result};
+use context_core::{CancelSignal, Chain, Diagnostic, Error, FragmentError, Renderer, Result};
 
 use super::ContextEngine;
+use super::loading::Purpose;
 use super::pending::Settled;
+use super::prompt::PromptChanges;
 use super::view::View;
 
 /// The prompt and the messages of a model call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Resolved {
-    /// The context fragments, rendered; empty if there are none.
-    pub system_prompt: String,
+    /// The context fragments, rendered; empty if there are none. Shared with the engine as long as it does not
+    /// change.
+    pub system_prompt: Arc<str>,
     /// The stored messages of the branch and the pending ones behind them, without placeholders. Shares its
     /// nodes with the engine: cloning and keeping it is cheap.
     pub messages: Chain,
+    /// What is different from the system prompt this engine resolved before.
+    pub changes: PromptChanges,
     /// What was left out and why.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What a resolve does otherwise.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ResolveOptions<'a> {
+    /// Renders with this one instead of the engine's own. Every fragment is rendered anew then.
+    pub renderer: Option<&'a dyn Renderer>,
+    /// Ends the loading of lazy data.
+    pub cancel: CancelSignal,
+}
+
+impl<'a> ResolveOptions<'a> {
+    /// As the engine does it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Renders with this one.
+    #[must_use]
+    pub fn renderer(mut self, renderer: &'a dyn Renderer) -> Self {
+        self.renderer = Some(renderer);
+        self
+    }
+
+    /// Can be cancelled by this signal.
+    #[must_use]
+    pub fn cancel(mut self, signal: CancelSignal) -> Self {
+        self.cancel = signal;
+        self
+    }
 }
 
 impl ContextEngine {
     /// Resolves what is set and stored into a prompt and messages. Writes nothing.
     ///
     /// A pending message with the id of a stored one is shown in its place; a
-    /// [`last_assistant_message`](crate::last_assistant_message) is shown where a save would put it.
+    /// [`last_assistant_message`](crate::last_assistant_message) is shown where a save would put it. Lazy data is
+    /// loaded first, which needs a Tokio runtime with its timer; dropping the future ends the loaders.
+    ///
+    /// Fragments that did not change are not rendered again.
     pub async fn resolve(&mut self) -> Result<Resolved> {
-        let Some(renderer) = self.parts.renderer.clone() else {
-            let hint = "turn on the feature xml, or give the builder a renderer";
-            return Err(Error::invalid("resolve", "the engine has no renderer").with("hint", hint));
-        };
-        self.resolve_with(&*renderer).await
+        self.resolve_with(ResolveOptions::default()).await
     }
 
-    /// The same with another renderer.
-    pub async fn resolve_with(&mut self, renderer: &dyn Renderer) -> Result<Resolved> {
-        let known = |fragment: &&Fragment| !matches!(fragment.content(), FragmentContent::Unknown(_));
-        let fragments: Vec<Fragment> = self.fragments.iter().filter(known).cloned().collect();
-        let system_prompt = renderer.render(&fragments)?;
+    /// The same, with another renderer or a way to cancel it.
+    pub async fn resolve_with(&mut self, options: ResolveOptions<'_>) -> Result<Resolved> {
+        let loaded = self.load_fragments(Purpose::Show, &options.cancel).await?;
+        let (system_prompt, changes) = match (options.renderer, self.parts.renderer.clone()) {
+            (Some(renderer), _) => self.prompt.render(&self.fragments, renderer)?,
+            (None, Some(renderer)) => self.prompt.update(&mut self.fragments, &*renderer)?,
+            (None, None) => {
+                let hint = "turn on the feature xml, or give the builder a renderer";
+                return Err(Error::invalid("resolve", "the engine has no renderer").with("hint", hint));
+            }
+        };
         let mut diagnostics = self.opened_with.clone();
+        diagnostics.extend(loaded);
         let messages = self.shown_messages().await?;
         diagnostics.extend(self.view.iter().flat_map(View::unreadable));
-        Ok(Resolved { system_prompt, messages, diagnostics })
+        Ok(Resolved { system_prompt, messages, changes, diagnostics })
     }
 
     /// Stored and pending messages as a model is shown them.

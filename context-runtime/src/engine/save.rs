@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, Commit, CommitOutcome, Committed, Error, ErrorKind, ForkName, MessageId, Node, Result, Retry,
-    Target,
+    BranchName, CancelSignal, Commit, CommitOutcome, Committed, Error, ErrorKind, ForkName, MessageId, Node,
+    Result, Retry, Target,
 };
 
+use super::loading::Purpose;
 use super::pending::Settled;
 use super::resolve::refuse;
 use super::view::View;
@@ -100,6 +101,7 @@ impl ContextEngine {
                 _ => {}
             }
         }
+        self.load_fragments(Purpose::Store, &CancelSignal::never()).await?;
         self.seen().await?;
         let view = self.view.as_ref().expect("just read");
         let Settled { nodes, replacement } = self.pending.settle(view).map_err(refuse)?;

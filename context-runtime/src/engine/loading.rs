@@ -1,0 +1,263 @@
+//! Running the loaders of lazy data, and keeping what they gave.
+//!
+//! Loaders run beside each other up to a limit, each with its own time limit. What one gives is kept under the data
+//! it was given for, so data that stands in several fragments is loaded once. What it gives may be lazy again, up
+//! to a depth.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use context_core::{
+    CancelSignal, Diagnostic, DiagnosticCode, Error, ErrorKind, Fragment, FragmentData, LazyData, OnFailure,
+    Result, Reuse, Severity, Timestamp,
+};
+use futures_util::future::{Either, select};
+use futures_util::stream::{self, StreamExt};
+
+use super::ContextEngine;
+use super::context::Slot;
+
+/// How many loaders run beside each other unless the builder says otherwise.
+pub(super) const DEFAULT_CONCURRENCY: usize = 8;
+
+/// How often what a loader gives may be lazy again. A loader that gives itself would never end.
+const MAX_HOPS: usize = 10;
+
+const OPERATION: &str = "load_fragment";
+
+/// What loaders gave.
+#[derive(Default)]
+pub(super) struct Loads {
+    kept: HashMap<usize, Kept>,
+    /// Counts resolves: what is kept for one resolve only is told by it.
+    round: u64,
+}
+
+struct Kept {
+    /// Keeps the key from being given to other data.
+    _lazy: LazyData,
+    data: FragmentData,
+    at: Timestamp,
+    round: u64,
+    /// It stands in for what could not be loaded, so it is good for this resolve only.
+    is_substitute: bool,
+}
+
+/// A place that is still to be filled: its path and what loads it.
+type Wanted = (String, LazyData);
+
+/// For what data is loaded.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Purpose {
+    /// To be shown: as fresh as the data asks for.
+    Show,
+    /// To be stored: as it was shown last, and never what merely stands in for it.
+    Store,
+}
+
+impl ContextEngine {
+    /// Loads what is lazy in the context fragments, so that codecs and renderers see the data.
+    pub(super) async fn load_fragments(
+        &mut self,
+        purpose: Purpose,
+        cancel: &CancelSignal,
+    ) -> Result<Vec<Diagnostic>> {
+        let due = |slot: &Slot| slot.is_lazy() && (purpose == Purpose::Show || slot.is_to_store());
+        if !self.fragments.slots().iter().any(due) {
+            return Ok(Vec::new());
+        }
+        let places: Vec<_> = (0..).zip(self.fragments.slots()).filter(|(_, slot)| due(slot)).collect();
+        let mut wanted = Vec::new();
+        for (_, slot) in &places {
+            find_lazy(slot.fragment(), &mut wanted);
+        }
+        let at = self.parts.clock.now();
+        let mut diagnostics = Vec::new();
+        self.loads.begin(purpose);
+        self.loads.fill(wanted, purpose, at, self.parts.load_concurrency, cancel, &mut diagnostics).await?;
+        let filled: Vec<(usize, Fragment)> = places
+            .into_iter()
+            .filter_map(|(place, slot)| Some((place, self.loads.filled(slot.fragment(), purpose)?)))
+            .collect();
+        for (place, fragment) in filled {
+            self.fragments.set_loaded(place, fragment);
+        }
+        let lazy = self.fragments.slots().iter().filter(|slot| slot.is_lazy());
+        self.loads.forget_unused(lazy.map(Slot::fragment));
+        Ok(diagnostics)
+    }
+}
+
+impl Loads {
+    fn begin(&mut self, purpose: Purpose) {
+        if purpose == Purpose::Show {
+            self.round += 1;
+        }
+    }
+
+    async fn fill(
+        &mut self,
+        mut wanted: Vec<Wanted>,
+        purpose: Purpose,
+        at: Timestamp,
+        limit: usize,
+        cancel: &CancelSignal,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Result<()> {
+        for _ in 0..=MAX_HOPS {
+            let mut due: Vec<Wanted> = Vec::new();
+            for (path, lazy) in &wanted {
+                let known =
+                    self.kept.get(&lazy.key()).is_some_and(|kept| self.is_fresh(kept, lazy, purpose, at));
+                if !known && !due.iter().any(|(_, other)| other.is_same(lazy)) {
+                    due.push((path.clone(), lazy.clone()));
+                }
+            }
+            // Whatever one of them gives is kept although another fails: nothing is loaded twice for that.
+            let mut loading = stream::iter(due)
+                .map(|(path, lazy)| async move {
+                    let loaded = load(&path, &lazy, cancel).await;
+                    (path, lazy, loaded)
+                })
+                .buffer_unordered(limit.max(1));
+            while let Some((path, lazy, loaded)) = loading.next().await {
+                self.keep(path, lazy, loaded, at, diagnostics)?;
+            }
+            drop(loading);
+            let mut nested = Vec::new();
+            for (path, lazy) in &wanted {
+                if let Some(kept) = self.kept.get(&lazy.key()) {
+                    find_lazy_in(path, &kept.data, &mut nested);
+                }
+            }
+            if nested.is_empty() {
+                return Ok(());
+            }
+            wanted = nested;
+        }
+        let path = wanted.into_iter().next().map(|(path, _)| path).unwrap_or_default();
+        Err(Error::invalid(OPERATION, "what loaders give is lazy again, too often")
+            .with("fragment", path)
+            .with("limit", MAX_HOPS))
+    }
+
+    fn is_fresh(&self, kept: &Kept, lazy: &LazyData, purpose: Purpose, at: Timestamp) -> bool {
+        if kept.is_substitute {
+            return purpose == Purpose::Show && kept.round == self.round;
+        }
+        purpose == Purpose::Store
+            || kept.round == self.round
+            || match lazy.reuse_policy() {
+                Reuse::Once => true,
+                Reuse::For(time) => age(kept.at, at) < time,
+                _ => false,
+            }
+    }
+
+    fn keep(
+        &mut self,
+        path: String,
+        lazy: LazyData,
+        loaded: Result<FragmentData>,
+        at: Timestamp,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Result<()> {
+        let (data, is_substitute) = match (loaded, lazy.failure_policy()) {
+            (Ok(data), _) => (data, false),
+            (Err(error), OnFailure::Placeholder(data)) if error.kind() != ErrorKind::Cancelled => {
+                diagnostics.push(told(path, &error, "a placeholder stands in its place"));
+                (data.clone(), true)
+            }
+            (Err(error), OnFailure::Drop) if error.kind() != ErrorKind::Cancelled => {
+                diagnostics.push(told(path, &error, "it is left out"));
+                (FragmentData::Null, true)
+            }
+            (Err(error), _) => return Err(error),
+        };
+        let kept = Kept { _lazy: lazy.clone(), data, at, round: self.round, is_substitute };
+        self.kept.insert(lazy.key(), kept);
+        Ok(())
+    }
+
+    /// The fragment with everything in its place; nothing if something must not be stored as it is.
+    fn filled(&self, fragment: &Fragment, purpose: Purpose) -> Option<Fragment> {
+        let mut data = fragment.data()?.clone();
+        let mut complete = true;
+        for _ in 0..=MAX_HOPS {
+            if !data.has_lazy() {
+                break;
+            }
+            data = data.replace_lazy("", |_, lazy| match self.kept.get(&lazy.key()) {
+                Some(kept) => {
+                    complete &= purpose == Purpose::Show || !kept.is_substitute;
+                    kept.data.clone()
+                }
+                None => FragmentData::Null,
+            });
+        }
+        complete.then(|| fragment.clone().with_data(data))
+    }
+
+    /// Forgets what no fragment holds any more, and what belongs to an earlier resolve.
+    fn forget_unused<'a>(&mut self, fragments: impl Iterator<Item = &'a Fragment>) {
+        let mut used = Vec::new();
+        fragments.for_each(|fragment| find_lazy(fragment, &mut used));
+        let mut reached: Vec<usize> = Vec::new();
+        while let Some((path, lazy)) = used.pop() {
+            if reached.contains(&lazy.key()) {
+                continue;
+            }
+            reached.push(lazy.key());
+            if let Some(kept) = self.kept.get(&lazy.key()) {
+                find_lazy_in(&path, &kept.data, &mut used);
+            }
+        }
+        self.kept.retain(|key, _| reached.contains(key));
+    }
+}
+
+fn find_lazy(fragment: &Fragment, found: &mut Vec<Wanted>) {
+    if let Some(data) = fragment.data() {
+        find_lazy_in(fragment.name(), data, found);
+    }
+}
+
+fn find_lazy_in(root: &str, data: &FragmentData, found: &mut Vec<Wanted>) {
+    if data.has_lazy() {
+        let _ = data.replace_lazy(root, |path, lazy| {
+            found.push((path.to_owned(), lazy.clone()));
+            FragmentData::Null
+        });
+    }
+}
+
+/// Runs one loader within its time, unless the caller gives up.
+async fn load(path: &str, lazy: &LazyData, cancel: &CancelSignal) -> Result<FragmentData> {
+    cancel.check(OPERATION).map_err(|error| error.with("fragment", path))?;
+    let limit = lazy.load_timeout();
+    let loading = tokio::time::timeout(limit, lazy.loader().load(cancel));
+    match select(Box::pin(loading), cancel.cancelled()).await {
+        Either::Left((Ok(Ok(data)), _)) => Ok(data),
+        Either::Left((Ok(Err(cause)), _)) => {
+            let error = Error::new(ErrorKind::Unavailable, OPERATION, format!("the loader failed: {cause}"));
+            Err(error.with("fragment", path).with_source(cause))
+        }
+        Either::Left((Err(_), _)) => {
+            let error = Error::new(ErrorKind::Timeout, OPERATION, "the loader took too long");
+            Err(error.with("fragment", path).with("limit", format_args!("{limit:?}")))
+        }
+        Either::Right(_) => Err(cancel.check(OPERATION).map_or_else(
+            |error| error.with("fragment", path),
+            |()| Error::new(ErrorKind::Cancelled, OPERATION, "cancelled by the caller"),
+        )),
+    }
+}
+
+fn told(path: String, error: &Error, what: &str) -> Diagnostic {
+    Diagnostic::new(DiagnosticCode::NotLoaded, Severity::Warning, path, format!("{error}; {what}"))
+}
+
+fn age(then: Timestamp, now: Timestamp) -> Duration {
+    let micros = now.as_micros().saturating_sub(then.as_micros());
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
