@@ -80,6 +80,7 @@ pub use engine::ChainCache;
 pub use engine::{
     BranchDiff, ChangeKind, CherryPicked, ConflictPolicy, ContextEngine, ContextEngineBuilder, Edits,
     FragmentChange, MessageGraph, Moved, PromptChanges, ResolveOptions, Resolved, SaveOutcome, Saved,
+    SystemPrompt,
 };
 pub use registry::{StoreFactory, StoreRegistry, open};
 pub use retention::{Removal, RemovalReason, Retention};

@@ -136,6 +136,7 @@ macro_rules! kind {
             const KIND: &'static str = $name;
             const VERSION: u16 = 1;
 
+            #[allow(clippy::vec_init_then_push, reason = "some kinds have nothing optional")]
             fn into_fragment(self) -> crate::Fragment {
                 use super::body::Part as _;
                 let mut entries: Vec<(&str, crate::FragmentData)> = Vec::new();

@@ -10,6 +10,7 @@
 
 mod append;
 mod bench;
+#[path = "../shared/board.rs"]
 mod board;
 mod chats;
 mod data;
@@ -105,7 +106,7 @@ fn main() {
         std::process::exit(2);
     });
     let folder = tempfile::tempdir().unwrap();
-    let (board, folder_path) = (Board::new(options.json), folder.path().to_owned());
+    let (board, folder_path) = (Board::new("history", options.json), folder.path().to_owned());
     let mut bench = Bench { board, folder: folder_path, rounds: options.rounds, max: options.max };
     for part in PARTS {
         if options.only.is_empty() || options.only.iter().any(|only| only == part) {

@@ -3,11 +3,75 @@
 //! A piece is rendered again only when its fragment, or the form in which it stands among the others, has changed.
 //! Renderers keep nothing; what is kept is here, with the fragments.
 
+use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use context_core::{Arrangement, Fragment, FragmentId, Piece, Pieces, RenderError, Renderer};
+use serde::{Serialize, Serializer};
 
-use super::context::ContextFragments;
+use super::context::{ContextFragments, Slot};
+
+/// The text of a system prompt. A clone shares it.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct SystemPrompt(Arc<String>);
+
+impl Deref for SystemPrompt {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for SystemPrompt {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<str> for SystemPrompt {
+    fn eq(&self, other: &str) -> bool {
+        **self == *other
+    }
+}
+
+impl PartialEq<&str> for SystemPrompt {
+    fn eq(&self, other: &&str) -> bool {
+        **self == **other
+    }
+}
+
+impl PartialEq<String> for SystemPrompt {
+    fn eq(&self, other: &String) -> bool {
+        **self == **other
+    }
+}
+
+impl From<SystemPrompt> for String {
+    /// Copies the text if it is shared.
+    fn from(prompt: SystemPrompt) -> Self {
+        Arc::unwrap_or_clone(prompt.0)
+    }
+}
+
+impl fmt::Display for SystemPrompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl fmt::Debug for SystemPrompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl Serialize for SystemPrompt {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
+}
 
 /// What has become of a fragment between two prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,7 +118,7 @@ impl PromptChanges {
 /// The prompt that was resolved last.
 #[derive(Default)]
 pub(super) struct Prompt {
-    text: Arc<str>,
+    text: SystemPrompt,
     /// The places and versions of what was shown.
     shown: Vec<Shown>,
     /// Of which edition of the fragments it is, if it was rendered by the engine's own renderer.
@@ -74,19 +138,19 @@ impl Prompt {
         &mut self,
         fragments: &mut ContextFragments,
         renderer: &dyn Renderer,
-    ) -> Result<(Arc<str>, PromptChanges), RenderError> {
+    ) -> Result<(SystemPrompt, PromptChanges), RenderError> {
         let edition = fragments.edition();
         if self.edition == Some(edition) {
             let changes = PromptChanges { unchanged_prefix: self.text.len(), ..PromptChanges::default() };
-            return Ok((Arc::clone(&self.text), changes));
+            return Ok((self.text.clone(), changes));
         }
         let arrangement = render_changed(fragments, renderer)?;
         let pieces = fragments.slots().iter().filter(|slot| slot.rendered().is_some());
         let pieces = pieces.filter_map(|slot| slot.piece.as_ref().map(|(.., piece)| &**piece));
         let text = arrangement.join(pieces);
-        let changes = self.replace(fragments, text.into());
+        let changes = self.replace(fragments, text);
         self.edition = Some(edition);
-        Ok((Arc::clone(&self.text), changes))
+        Ok((self.text.clone(), changes))
     }
 
     /// The prompt as another renderer makes it, of which nothing is kept.
@@ -94,56 +158,53 @@ impl Prompt {
         &mut self,
         fragments: &ContextFragments,
         renderer: &dyn Renderer,
-    ) -> Result<(Arc<str>, PromptChanges), RenderError> {
+    ) -> Result<(SystemPrompt, PromptChanges), RenderError> {
         let rendered: Vec<&Fragment> = fragments.slots().iter().filter_map(|slot| slot.rendered()).collect();
         let arrangement = renderer.arrange(&rendered);
         let mut out = Pieces::default();
         renderer.render_pieces(&arrangement.pieces(&rendered), &mut out)?;
-        let changes = self.replace(fragments, arrangement.join(out.iter()).into());
+        let changes = self.replace(fragments, arrangement.join(out.iter()));
         self.edition = None;
-        Ok((Arc::clone(&self.text), changes))
+        Ok((self.text.clone(), changes))
     }
 
-    fn replace(&mut self, fragments: &ContextFragments, text: Arc<str>) -> PromptChanges {
-        let slots = || fragments.slots().iter().filter(|slot| slot.rendered().is_some());
-        let mut changes =
-            PromptChanges { fragments: Vec::new(), unchanged_prefix: common_prefix(&self.text, &text) };
+    fn replace(&mut self, fragments: &ContextFragments, text: String) -> PromptChanges {
+        let unchanged_prefix = common_prefix(&self.text, &text);
+        self.text = SystemPrompt(Arc::new(text));
+        let (mut removed, mut present) = (Vec::new(), Vec::new());
+        let mut shown = Vec::with_capacity(self.shown.len());
         // Both are in the order of their places: what is replaced keeps its place, what is new comes last.
-        let mut before = self.shown.iter().peekable();
-        let mut present = Vec::new();
-        for slot in slots() {
+        let mut before = std::mem::take(&mut self.shown).into_iter().peekable();
+        for slot in fragments.slots().iter().filter(|slot| slot.rendered().is_some()) {
             while let Some(gone) = before.next_if(|shown| shown.place < slot.place) {
-                changes.fragments.push(gone.change(ChangeKind::Removed));
+                removed.push(gone.change(ChangeKind::Removed));
             }
             let kind = match before.next_if(|shown| shown.place == slot.place) {
-                Some(shown) if shown.version == slot.version => continue,
+                Some(same) if same.version == slot.version => {
+                    shown.push(same);
+                    continue;
+                }
                 Some(_) => ChangeKind::Changed,
                 None => ChangeKind::Added,
             };
-            present.push((slot, kind));
+            let new = Shown::of(slot);
+            present.push(new.change(kind));
+            shown.push(new);
         }
-        changes.fragments.extend(before.map(|gone| gone.change(ChangeKind::Removed)));
-        changes.fragments.extend(present.into_iter().map(|(slot, kind)| FragmentChange {
-            name: slot.fragment().name().into(),
-            id: slot.fragment().id().cloned(),
-            kind,
-        }));
-        if !changes.is_empty() {
-            self.shown = slots()
-                .map(|slot| Shown {
-                    place: slot.place,
-                    version: slot.version,
-                    name: slot.fragment().name().into(),
-                    id: slot.fragment().id().cloned(),
-                })
-                .collect();
-        }
-        self.text = text;
-        changes
+        removed.extend(before.map(|gone| gone.change(ChangeKind::Removed)));
+        self.shown = shown;
+        removed.append(&mut present);
+        PromptChanges { fragments: removed, unchanged_prefix }
     }
 }
 
 impl Shown {
+    fn of(slot: &Slot) -> Self {
+        let fragment = slot.fragment();
+        let (name, id) = (fragment.name().into(), fragment.id().cloned());
+        Self { place: slot.place, version: slot.version, name, id }
+    }
+
     fn change(&self, kind: ChangeKind) -> FragmentChange {
         FragmentChange { name: Arc::clone(&self.name), id: self.id.clone(), kind }
     }

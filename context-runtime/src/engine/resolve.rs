@@ -7,7 +7,7 @@ use context_core::{CancelSignal, Chain, Diagnostic, Error, FragmentError, Render
 use super::ContextEngine;
 use super::loading::Purpose;
 use super::pending::Settled;
-use super::prompt::PromptChanges;
+use super::prompt::{PromptChanges, SystemPrompt};
 use super::view::View;
 
 /// The prompt and the messages of a model call.
@@ -16,7 +16,7 @@ use super::view::View;
 pub struct Resolved {
     /// The context fragments, rendered; empty if there are none. Shared with the engine as long as it does not
     /// change.
-    pub system_prompt: Arc<str>,
+    pub system_prompt: SystemPrompt,
     /// The stored messages of the branch and the pending ones behind them, without placeholders. Shares its
     /// nodes with the engine: cloning and keeping it is cheap.
     pub messages: Chain,

@@ -22,7 +22,7 @@ async fn persisted_fragments_come_first_in_the_next_session() {
     assert_eq!(prompt(&store).await, "<role>kept</role>");
     let mut next = engine(&store).await;
     next.set([hint("new")]);
-    assert_eq!(&*next.resolve().await.unwrap().system_prompt, "<role>kept</role>\n<hint>new</hint>");
+    assert_eq!(next.resolve().await.unwrap().system_prompt, "<role>kept</role>\n<hint>new</hint>");
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn an_unknown_kind_is_kept_and_reported_but_not_rendered() {
 
     let mut next = engine(&store).await;
     let turn = next.resolve().await.unwrap();
-    assert_eq!(&*turn.system_prompt, "<hint>x</hint>");
+    assert_eq!(turn.system_prompt, "<hint>x</hint>");
     assert_eq!(turn.diagnostics[0].code, DiagnosticCode::UnknownFragmentKind);
     assert_eq!(store.fragments().fragments(next.chat_ref()).await.unwrap()[0], stored);
 }

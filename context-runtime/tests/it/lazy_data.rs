@@ -78,7 +78,7 @@ async fn closures_futures_and_streams_become_data_wherever_they_stand() {
 <nested>
   <inner>deep</inner>
 </nested>";
-    assert_eq!(&*turn.system_prompt, expected);
+    assert_eq!(turn.system_prompt, expected);
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ async fn a_failure_names_the_path_and_what_did_not_fail_is_not_loaded_again() {
         assert!(text.contains("policy.policies[1]") && text.contains("disk gone"), "{text}");
     }
     assert!(chat.unset(&"p".into()).await.unwrap());
-    assert_eq!(&*chat.resolve().await.unwrap().system_prompt, "<hint>load 1</hint>");
+    assert_eq!(chat.resolve().await.unwrap().system_prompt, "<hint>load 1</hint>");
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn a_placeholder_or_nothing_can_stand_in_for_what_failed() {
         Fragment::new("gone", failing().on_failure(OnFailure::Drop)),
     ]);
     let turn = chat.resolve().await.unwrap();
-    assert_eq!(&*turn.system_prompt, "<hint>(not known)</hint>");
+    assert_eq!(turn.system_prompt, "<hint>(not known)</hint>");
     let told: Vec<_> = turn.diagnostics.iter().map(|told| (told.code, told.path.as_str())).collect();
     assert_eq!(told, [(DiagnosticCode::NotLoaded, "hint"), (DiagnosticCode::NotLoaded, "gone")]);
 }
@@ -155,11 +155,11 @@ async fn what_could_not_be_loaded_is_tried_again_and_never_stored() {
     });
     let mut chat = engine(&store).await;
     chat.set([hint(data.on_failure(OnFailure::Placeholder("?".into()))).persisted(), say("u1", "hi")]);
-    assert_eq!(&*chat.resolve().await.unwrap().system_prompt, "<hint>?</hint>");
+    assert_eq!(chat.resolve().await.unwrap().system_prompt, "<hint>?</hint>");
     let _saved = chat.save().await.unwrap();
     let mut next = engine(&store).await;
-    assert_eq!(&*next.resolve().await.unwrap().system_prompt, "<hint>weather</hint>");
-    assert_eq!(&*chat.resolve().await.unwrap().system_prompt, "<hint>weather</hint>");
+    assert_eq!(next.resolve().await.unwrap().system_prompt, "<hint>weather</hint>");
+    assert_eq!(chat.resolve().await.unwrap().system_prompt, "<hint>weather</hint>");
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn a_persisted_fragment_with_an_id_is_stored_again_when_it_is_loaded_anew(
         let _turn = chat.resolve().await.unwrap();
         let _saved = chat.save().await.unwrap();
         let mut next = engine(&store).await;
-        assert_eq!(&*next.resolve().await.unwrap().system_prompt, format!("<hint>{load}</hint>"));
+        assert_eq!(next.resolve().await.unwrap().system_prompt, format!("<hint>{load}</hint>"));
     }
 }
 

@@ -56,14 +56,14 @@ async fn only_what_changed_is_rendered_again_and_the_engine_says_what_did() {
 
     let same = resolve(&mut chat).await;
     assert_eq!(counting.take(), 0);
-    assert!(same.changes.is_empty() && Arc::ptr_eq(&same.system_prompt, &first.system_prompt));
+    assert!(same.changes.is_empty() && same.system_prompt.as_ptr() == first.system_prompt.as_ptr());
     assert_eq!(same.changes.unchanged_prefix, first.system_prompt.len());
 
     chat.set([hint("One").with_id("h"), fragment("new", ["x"])]);
     let changed = resolve(&mut chat).await;
     assert_eq!(counting.take(), 2);
     assert_eq!(
-        &*changed.system_prompt,
+        changed.system_prompt,
         "<role>R</role>\n<hint>One</hint>\n<hint>two</hint>\n<new>\n  <new>x</new>\n</new>"
     );
     assert_eq!(
@@ -131,7 +131,7 @@ proptest! {
                 if resolve {
                     let before = chat.fragments().cloned().collect::<Vec<Fragment>>();
                     let turn = chat.resolve().await.unwrap();
-                    prop_assert_eq!(&*turn.system_prompt, renderer.render(&before).unwrap());
+                    prop_assert_eq!(turn.system_prompt, renderer.render(&before).unwrap());
                 }
             }
             Ok(())

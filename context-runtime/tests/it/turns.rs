@@ -10,7 +10,7 @@ async fn resolve_shows_pending_messages_and_writes_nothing() {
     let mut chat = with_messages(&store, &["u1", "a1"]).await;
     chat.set([role("Guide"), say("u2", "next")]);
     let turn = chat.resolve().await.unwrap();
-    assert_eq!(&*turn.system_prompt, "<role>Guide</role>");
+    assert_eq!(turn.system_prompt, "<role>Guide</role>");
     assert_eq!(turn.messages.len(), 3);
     assert_eq!(stored(&store, "main").await, ["u1: text u1", "a1: text a1"]);
 }

@@ -6,6 +6,7 @@
 mod builders;
 mod codecs;
 mod guards;
+mod ranges;
 mod words;
 
 use context_runtime::FragmentData;
@@ -17,11 +18,12 @@ use crate::judge::{BoxError, Judged, Outcome};
 /// How a row is judged.
 type Rule = fn(&FragmentData) -> Outcome;
 
-const SECTIONS: [(&str, Rule); 5] = [
+const SECTIONS: [(&str, Rule); 6] = [
     ("words", words::judge_word),
     ("builders", builders::judge),
     ("codecErrors", codecs::judge),
     ("guards", guards::judge),
+    ("stripTextByRanges", ranges::judge),
     ("errorRecovery", |_| outside("guardrails over what a provider's error says")),
 ];
 

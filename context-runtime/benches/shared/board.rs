@@ -1,4 +1,7 @@
-//! Paired rounds and how they are printed.
+//! Paired rounds and how they are printed: what every measuring program shares.
+//!
+//! Rounds are paired: each does ours and the floor one after the other, the ratio is taken within the round, and the
+//! median over all rounds is printed, so a machine that slows down half-way does not matter.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,6 +11,7 @@ use serde::Serialize;
 
 /// The rows of a run.
 pub(crate) struct Board {
+    area: &'static str,
     json: bool,
     missed: Vec<String>,
 }
@@ -44,24 +48,24 @@ struct Line<'a> {
 }
 
 impl Board {
-    pub(crate) fn new(json: bool) -> Self {
+    pub(crate) fn new(area: &'static str, json: bool) -> Self {
         if !json {
             println!(
                 "{:<44} {:>9} {:>14} {:>14} {:>7} {:>7} {:>7}",
                 "case (CPU time)", "n", "ours", "floor", "ratio", "target", "wall"
             );
         }
-        Self { json, missed: Vec::new() }
+        Self { area, json, missed: Vec::new() }
     }
 
     pub(crate) fn add(&mut self, row: Row) {
         let ratio = row.median(|ours, floor| ours.cpu / floor.cpu);
         let line = Line {
-            area: "history",
+            area: self.area,
             case: row.case,
             n: row.n,
-            ours: round(row.median(|ours, _| ours.cpu)),
-            floor: round(row.median(|_, floor| floor.cpu)),
+            ours: round(row.median(|ours, _| ours.cpu) * row.scale()),
+            floor: round(row.median(|_, floor| floor.cpu) * row.scale()),
             unit: row.unit,
             ratio: round(ratio),
             target: row.target,
@@ -90,6 +94,7 @@ impl Board {
     }
 
     /// Says why rows are missing.
+    #[allow(dead_code, reason = "not every program leaves rows out")]
     pub(crate) fn note(&self, text: &str) {
         if !self.json {
             println!("{text}");
@@ -111,17 +116,20 @@ impl Row {
     }
 
     /// Rounds that only warm caches up.
+    #[allow(dead_code, reason = "not every program needs it")]
     pub(crate) fn skip_first(mut self, rounds: usize) -> Self {
         self.warm_up = rounds;
         self
     }
 
     /// A row of sizes instead of times.
+    #[allow(dead_code, reason = "not every program needs it")]
     pub(crate) fn sizes(case: &'static str, n: usize, ours: u64, floor: u64) -> Self {
         let cost = |bytes: u64| Cost { cpu: bytes as f64 / n as f64, wall: bytes as f64 / n as f64 };
         Self { ours: vec![cost(ours)], floor: vec![cost(floor)], ..Self::new(case, n, "B ", None) }
     }
 
+    #[allow(dead_code, reason = "not every program needs it")]
     pub(crate) fn with_target(mut self, target: f64) -> Self {
         self.target = Some(target);
         self
@@ -136,8 +144,14 @@ impl Row {
     }
 
     /// What the newest round of another row took.
+    #[allow(dead_code, reason = "not every program needs it")]
     pub(crate) fn ours_again(&mut self, other: &Self) {
         self.ours.extend(other.ours.last());
+    }
+
+    /// Costs are kept in microseconds.
+    fn scale(&self) -> f64 {
+        if self.unit == "ns" { 1e3 } else { 1.0 }
     }
 
     fn median(&self, of: impl Fn(Cost, Cost) -> f64) -> f64 {

@@ -1,0 +1,232 @@
+//! Putting reminders into messages that are about to be saved.
+
+use std::sync::Arc;
+
+use context_core::{Json, Message, MessageId, Node, Part, Role, Text, Timestamp};
+
+use super::element::{Mark, REMINDERS, SOURCE, SYNTHETIC, Synthetic};
+use super::{ConversationSummary, Reminder, ReminderTarget, Situation, is_synthetic};
+
+/// What a fold did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+#[must_use]
+pub struct Folded {
+    /// How many reminders spoke.
+    pub fired: usize,
+    /// The ids of `once` that were used up, in the order in which they were.
+    pub once: Vec<String>,
+    /// The pending messages that say more now, in their order.
+    pub changed: Vec<MessageId>,
+    /// The synthetic message that is pending now, if one was put in.
+    pub steer: Option<MessageId>,
+}
+
+/// Asks every reminder, in the order given, and folds those that speak into the messages that are `pending`.
+///
+/// `summary` is of the chain that `pending` follows, without `pending`. `usage` is the total of tokens used, where
+/// the caller keeps one; else what the messages say counts. `make_id` is called once if a message is put in.
+///
+/// * Target user: the last pending message of the user, if no answer of the model is pending behind it.
+/// * Target tool-output: the last result of the last pending tool message, under the same condition.
+/// * Target steer: one synthetic message of the user behind the last pending message, if that is a tool message
+///   and all calls of its step are answered.
+///
+/// A message that carries reminders gets no more, so that folding again, after a save that failed, changes
+/// nothing. Placeholders are no answers: they stay behind what is folded. A message that is folded into keeps its
+/// id, its time and its revision; its token count goes, as it no longer fits.
+///
+/// # Metadata
+///
+/// * `reminders` of a message that something was folded into: a list of
+///   `{"part": 0, "output": 0, "start": 1, "end": 53, "once": ["id"]}`. `output` is there for tool results alone
+///   and counts the parts of the result; `start` and `end` count Unicode scalar values; `once` is left out
+///   when empty.
+/// * `synthetic` of a message that nobody wrote: `{"source": "reminder", "once": ["id"]}`. Such a message is no
+///   turn, whatever its source.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{Message, MessageId, Node, Timestamp};
+/// use context_instructions::{ConversationSummary, fold_reminders, reminder, strip_reminders};
+///
+/// let now = Timestamp::from_micros(0);
+/// let mut summary = ConversationSummary::new();
+/// let mut pending = vec![Arc::new(Node::new("m1", Message::from("Why?"), now))];
+/// let cite = [reminder("Cite sources.").build()?];
+/// let folded = fold_reminders(&cite, &summary, &mut pending, now, None, || MessageId::from("m2"));
+/// assert_eq!(folded.fired, 1);
+///
+/// let message = pending[0].message()?;
+/// assert_eq!(message.plain_text(), "Why?<system-reminder>Cite sources.</system-reminder>");
+/// assert_eq!(strip_reminders(message), Message::from("Why?"));
+/// // Saved: the chain is what the summary is of.
+/// pending.iter().for_each(|node| summary.push(node));
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+pub fn fold_reminders(
+    reminders: &[Reminder],
+    summary: &ConversationSummary,
+    pending: &mut Vec<Arc<Node>>,
+    now: Timestamp,
+    usage: Option<u64>,
+    make_id: impl FnOnce() -> MessageId,
+) -> Folded {
+    let mut folded = Folded::default();
+    if reminders.is_empty() || pending.is_empty() {
+        return folded;
+    }
+    let mut summary = summary.clone();
+    pending.iter().for_each(|node| summary.push(node));
+    let places = Places::find(pending, &summary);
+    let [mut to_user, mut to_tool, mut to_steer] = [const { Vec::new() }; 3];
+    for reminder in reminders {
+        let (place, spoken) = match reminder.target() {
+            ReminderTarget::User => (places.user, &mut to_user),
+            ReminderTarget::ToolOutput => (places.tool, &mut to_tool),
+            ReminderTarget::Steer => (places.steer, &mut to_steer),
+        };
+        if place.is_none() {
+            continue;
+        }
+        let situation = Situation::new(&summary, reminder.target(), now, usage);
+        let Some((element, once)) = reminder.speak(&situation) else { continue };
+        once.iter().for_each(|id| summary.use_once(id));
+        folded.fired += 1;
+        folded.once.extend_from_slice(&once);
+        spoken.push(Spoken { element, as_part: reminder.as_part(), once });
+    }
+    for (place, spoken) in [(places.user, to_user), (places.tool, to_tool)] {
+        if let Some(node) = place.filter(|_| !spoken.is_empty()).and_then(|at| pending.get_mut(at))
+            && let Ok(message) = node.message()
+        {
+            *node = Arc::new(with_message(node, fold_into(Message::clone(message), spoken)));
+            folded.changed.push(node.id.clone());
+        }
+    }
+    folded.changed.sort_by_key(|id| pending.iter().position(|node| node.id == *id));
+    if let Some(last) = places.steer.filter(|_| !to_steer.is_empty()) {
+        let node = Node::new(make_id(), steer(to_steer), now);
+        folded.steer = Some(node.id.clone());
+        pending.insert(last + 1, Arc::new(node));
+    }
+    folded
+}
+
+/// A reminder that speaks.
+struct Spoken {
+    element: String,
+    as_part: bool,
+    once: Vec<String>,
+}
+
+/// Which of the pending messages reminders go to.
+#[derive(Default)]
+struct Places {
+    user: Option<usize>,
+    tool: Option<usize>,
+    /// The message behind which the steer message goes.
+    steer: Option<usize>,
+}
+
+impl Places {
+    fn find(pending: &[Arc<Node>], summary: &ConversationSummary) -> Self {
+        let mut places = Self::default();
+        let (mut user_seen, mut tool_seen, mut is_last) = (false, false, true);
+        for (at, node) in pending.iter().enumerate().rev().filter(|(_, node)| !node.is_placeholder()) {
+            // A boundary, or a message that cannot be read, is nothing to reach across.
+            let Ok(message) = node.message() else { break };
+            let free = message.metadata.get(REMINDERS).is_none();
+            match message.role {
+                Role::Assistant => break,
+                Role::User if is_synthetic(message) || user_seen => {}
+                Role::User => {
+                    user_seen = true;
+                    places.user = free.then_some(at);
+                }
+                Role::Tool => {
+                    let has_result = message.parts.iter().any(|part| matches!(part, Part::ToolResult(_)));
+                    if !tool_seen {
+                        places.tool = (free && has_result).then_some(at);
+                    }
+                    if is_last && summary.calls_are_answered() {
+                        places.steer = Some(at);
+                    }
+                    tool_seen = true;
+                }
+                Role::System => {}
+            }
+            is_last = false;
+        }
+        places
+    }
+}
+
+/// The same node with another message of the same role.
+fn with_message(node: &Node, message: Message) -> Node {
+    let mut changed = Node::new(&node.id, message, node.created_at);
+    changed.revision = node.revision;
+    changed
+}
+
+fn fold_into(mut message: Message, spoken: Vec<Spoken>) -> Message {
+    let results = |part: &Part| matches!(part, Part::ToolResult(_));
+    let result = (message.role == Role::Tool).then(|| message.parts.iter().rposition(results)).flatten();
+    let marks: Vec<Mark> = match result.and_then(|at| Some((at, message.parts.get_mut(at)?))) {
+        Some((part, Part::ToolResult(result))) => append(&mut result.output, spoken)
+            .into_iter()
+            .map(|mark| Mark { output: Some(mark.part), part, ..mark })
+            .collect(),
+        _ => append(&mut message.parts, spoken),
+    };
+    mark(&mut message, &marks);
+    message
+}
+
+fn steer(spoken: Vec<Spoken>) -> Message {
+    let once = spoken.iter().flat_map(|spoken| spoken.once.iter().cloned()).collect();
+    let mut message = Message::new(Role::User, []);
+    let marks = append(&mut message.parts, spoken);
+    if let Ok(json) = Json::from_serialize(&Synthetic { source: SOURCE.to_owned(), once }) {
+        message.metadata.insert(SYNTHETIC, json);
+    }
+    mark(&mut message, &marks);
+    message
+}
+
+fn mark(message: &mut Message, marks: &[Mark]) {
+    if let Ok(json) = Json::from_serialize(marks) {
+        message.metadata.insert(REMINDERS, json);
+    }
+}
+
+/// Appends what is spoken to the last text there was before, or as parts of their own. An empty text is none:
+/// a part that holds nothing but reminders is one that was not there.
+fn append(parts: &mut Vec<Part>, spoken: Vec<Spoken>) -> Vec<Mark> {
+    let last = parts.iter().rposition(|part| matches!(part, Part::Text(_)));
+    let last = last.filter(|at| matches!(parts.get(*at), Some(Part::Text(text)) if !text.text.is_empty()));
+    let mut marks = Vec::with_capacity(spoken.len());
+    let mut end = None;
+    for Spoken { element, as_part, once } in spoken {
+        let length = element.chars().count();
+        let inline = last.filter(|_| !as_part).and_then(|at| match parts.get_mut(at) {
+            Some(Part::Text(text)) => Some((at, text)),
+            _ => None,
+        });
+        let (part, start) = match inline {
+            Some((part, Text { text, .. })) => {
+                let start = end.unwrap_or_else(|| text.chars().count());
+                text.push_str(&element);
+                end = Some(start + length);
+                (part, start)
+            }
+            None => {
+                parts.push(Part::text(element));
+                (parts.len() - 1, 0)
+            }
+        };
+        marks.push(Mark { part, output: None, start, end: start + length, once });
+    }
+    marks
+}

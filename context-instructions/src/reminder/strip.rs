@@ -1,0 +1,97 @@
+//! Taking reminders out again.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use context_core::{Message, Part};
+
+use super::element::{Mark, REMINDERS, is_element, marks};
+
+/// The text without these ranges, which count Unicode scalar values. Ranges may overlap and come in any order;
+/// what lies behind the end is ignored, and so is a range that ends before it starts. If something was removed,
+/// white space at the end goes too.
+pub fn strip_ranges(text: &str, ranges: &[Range<usize>]) -> String {
+    let mut kept = without(text, in_bytes(text, ranges));
+    if kept.len() < text.len() {
+        kept.truncate(kept.trim_end().len());
+    }
+    kept
+}
+
+/// The message as it was before reminders were folded into it, white space included.
+///
+/// Parts that held nothing but reminders are gone, and so is the metadata that said where they stood. A synthetic
+/// message of reminders comes back without parts and stays marked as synthetic. Where no reminder stands in its
+/// place any more, because the text was changed since, nothing is cut.
+#[must_use]
+pub fn strip_reminders(message: &Message) -> Message {
+    let mut message = message.clone();
+    let Some(marks) = marks(&message) else { return message };
+    message.metadata.remove(REMINDERS);
+    let mut parts: BTreeMap<usize, BTreeMap<Option<usize>, Vec<Range<usize>>>> = BTreeMap::new();
+    for Mark { part, output, start, end, .. } in marks {
+        parts.entry(part).or_default().entry(output).or_default().push(start..end);
+    }
+    // From the end, so that a part that goes moves none that is still to come.
+    for (part, places) in parts.into_iter().rev() {
+        for (output, ranges) in places.into_iter().rev() {
+            match (output, message.parts.get_mut(part)) {
+                (None, Some(_)) => strip_part(&mut message.parts, part, &ranges),
+                (Some(output), Some(Part::ToolResult(result))) => {
+                    strip_part(&mut result.output, output, &ranges);
+                }
+                _ => {}
+            }
+        }
+    }
+    message
+}
+
+fn strip_part(parts: &mut Vec<Part>, index: usize, ranges: &[Range<usize>]) {
+    let Some(Part::Text(part)) = parts.get_mut(index) else { return };
+    let mut found = in_bytes(&part.text, ranges);
+    found.retain(|range| is_element(&part.text[range.clone()]));
+    let cut = without(&part.text, found);
+    if cut.is_empty() && !part.text.is_empty() {
+        parts.remove(index);
+    } else {
+        part.text = cut;
+    }
+}
+
+/// The ranges in bytes, in the order given, none behind the end and none inverted.
+fn in_bytes(text: &str, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut wanted: Vec<usize> = ranges.iter().flat_map(|range| [range.start, range.end]).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let mut bytes = text.char_indices().map(|(at, _)| at).enumerate().peekable();
+    let places: Vec<usize> = wanted
+        .iter()
+        .map(|wanted| {
+            while bytes.next_if(|(at, _)| at < wanted).is_some() {}
+            bytes.peek().map_or(text.len(), |(_, byte)| *byte)
+        })
+        .collect();
+    let place = |offset| wanted.binary_search(offset).map_or(text.len(), |at| places[at]);
+    ranges
+        .iter()
+        .map(|range| {
+            let start = place(&range.start);
+            start..place(&range.end).max(start)
+        })
+        .collect()
+}
+
+/// The text without these ranges of bytes.
+fn without(text: &str, mut ranges: Vec<Range<usize>>) -> String {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let (mut kept, mut at) = (String::with_capacity(text.len()), 0);
+    for range in ranges {
+        if range.start > at {
+            kept.push_str(&text[at..range.start]);
+        }
+        at = at.max(range.end);
+    }
+    kept.push_str(&text[at..]);
+    kept
+}

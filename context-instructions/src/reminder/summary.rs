@@ -1,0 +1,294 @@
+//! What predicates know of a conversation, kept up to date message by message.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use context_core::{Json, JsonMap, Message, Node, Part, Role, Timestamp, ToolResult};
+
+use super::element::{REMINDERS, SYNTHETIC, Synthetic, marks};
+use super::strip_reminders;
+
+/// Whether nobody wrote this message: it is marked as synthetic and is no turn of the user.
+pub fn is_synthetic(message: &Message) -> bool {
+    message.metadata.get(SYNTHETIC).is_some()
+}
+
+/// What tools did in some stretch of a conversation.
+#[derive(Clone, Debug, Default)]
+pub struct ToolActivity {
+    calls: u64,
+    failures: u64,
+    tools: BTreeMap<Arc<str>, (u64, u64)>,
+    results: Vec<Arc<Message>>,
+}
+
+impl ToolActivity {
+    /// How often any tool was called.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// How many results say that the call failed.
+    pub fn failures(&self) -> u64 {
+        self.failures
+    }
+
+    /// How often this tool was called.
+    pub fn calls_of(&self, tool: &str) -> u64 {
+        self.tools.get(tool).map_or(0, |(calls, _)| *calls)
+    }
+
+    /// How many results of this tool say that the call failed.
+    pub fn failures_of(&self, tool: &str) -> u64 {
+        self.tools.get(tool).map_or(0, |(_, failures)| *failures)
+    }
+
+    /// The messages with the results, in order, without reminders.
+    pub fn results(&self) -> &[Arc<Message>] {
+        &self.results
+    }
+
+    fn called(&mut self, tool: &Arc<str>) {
+        self.calls += 1;
+        self.tools.entry(Arc::clone(tool)).or_default().0 += 1;
+    }
+
+    fn failed(&mut self, tool: Option<&Arc<str>>) {
+        self.failures += 1;
+        if let Some(tool) = tool {
+            self.tools.entry(Arc::clone(tool)).or_default().1 += 1;
+        }
+    }
+}
+
+/// What predicates know of a conversation. Built by [`push`](Self::push) from the messages of a chain in their
+/// order; cheap to clone, so that what is pending can be added to a copy.
+///
+/// * A **turn** is a message of the user that is not [synthetic](is_synthetic).
+/// * A **reply** is what the model and its tools did since the last turn; until they have done anything, what
+///   they did before it. So a reminder for the user's next message can look at how the last turn went.
+/// * A **step** is one answer of the model and the tool results that follow it.
+///
+/// It keeps counts of everything, texts of the last turn, and tool results of one reply.
+///
+/// When a message changes what stands in the chain already, the summary has to be built again from there; filling
+/// a placeholder at the end changes nothing that was counted.
+#[derive(Clone, Debug, Default)]
+pub struct ConversationSummary {
+    messages: u64,
+    turns: u64,
+    tool_calls: u64,
+    usage: u64,
+    last_time: Option<Timestamp>,
+    before_turn: Option<Timestamp>,
+    last_user: Option<Arc<Message>>,
+    last_assistant: Option<Arc<Message>>,
+    last_role: Option<Role>,
+    reply: Arc<ToolActivity>,
+    step: Arc<ToolActivity>,
+    /// Whether nobody has answered the last turn.
+    turn_open: bool,
+    streak: u64,
+    /// The calls of the newest step that no result answers yet, by id, and their tools.
+    open_calls: Arc<BTreeMap<String, Arc<str>>>,
+    once: Arc<BTreeSet<String>>,
+}
+
+impl ConversationSummary {
+    /// Of a conversation in which nothing was said.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the next message. Boundaries, placeholders and what cannot be read say nothing and are skipped.
+    pub fn push(&mut self, node: &Node) {
+        if node.role().is_none() || node.is_placeholder() {
+            return;
+        }
+        let Ok(message) = node.message() else { return };
+        self.collect_once(message);
+        self.messages += 1;
+        match message.role {
+            Role::User if !is_synthetic(message) => {
+                self.turns += 1;
+                self.turn_open = true;
+                self.before_turn = self.last_time;
+                self.last_user = Some(readable(message));
+            }
+            Role::Assistant => self.push_assistant(message),
+            Role::Tool => self.push_results(message),
+            Role::User | Role::System => {}
+        }
+        if let Some(usage) = message.metadata.get("usage") {
+            self.usage = self.usage.saturating_add(total_tokens(usage));
+        }
+        self.last_role = Some(message.role);
+        self.last_time = Some(node.created_at);
+    }
+
+    /// How many messages there are, without placeholders.
+    pub fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// How many turns there are; the last one may still be without an answer.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// How often the model called a tool in the whole conversation.
+    pub fn tool_calls(&self) -> u64 {
+        self.tool_calls
+    }
+
+    /// How many tokens the messages say they used: under `usage` of their metadata, `total_tokens` or else input,
+    /// output and cache, in the spellings of the large providers.
+    pub fn usage_tokens(&self) -> u64 {
+        self.usage
+    }
+
+    /// What the user said last, without reminders.
+    pub fn last_user(&self) -> Option<&Arc<Message>> {
+        self.last_user.as_ref()
+    }
+
+    /// The last message in which the model said some text.
+    pub fn last_assistant(&self) -> Option<&Arc<Message>> {
+        self.last_assistant.as_ref()
+    }
+
+    /// When the last message before the current turn was said.
+    pub fn before_turn(&self) -> Option<Timestamp> {
+        self.before_turn
+    }
+
+    /// What tools did in the reply.
+    pub fn reply(&self) -> &ToolActivity {
+        &self.reply
+    }
+
+    /// What tools did in the newest step.
+    pub fn step(&self) -> &ToolActivity {
+        &self.step
+    }
+
+    /// How many of the reply's results, counted from the newest, failed without one between that did not.
+    pub fn failure_streak(&self) -> u64 {
+        self.streak
+    }
+
+    /// Whether the `once` of this id was used up.
+    pub fn once_used(&self, id: &str) -> bool {
+        self.once.contains(id)
+    }
+
+    /// Whether every call of the newest step has its result.
+    pub(super) fn calls_are_answered(&self) -> bool {
+        self.open_calls.is_empty()
+    }
+
+    /// Notes that the `once` of this id is used up.
+    pub(super) fn use_once(&mut self, id: &str) {
+        if !self.once.contains(id) {
+            Arc::make_mut(&mut self.once).insert(id.to_owned());
+        }
+    }
+
+    fn collect_once(&mut self, message: &Message) {
+        for id in marks(message).into_iter().flatten().flat_map(|mark| mark.once) {
+            self.use_once(&id);
+        }
+        let synthetic = message.metadata.get(SYNTHETIC).and_then(|json| json.parse::<Synthetic>().ok());
+        for id in synthetic.into_iter().flat_map(|synthetic| synthetic.once) {
+            self.use_once(&id);
+        }
+    }
+
+    fn begin_reply(&mut self) {
+        if std::mem::take(&mut self.turn_open) {
+            self.reply = Arc::default();
+            self.begin_step();
+            self.streak = 0;
+        }
+    }
+
+    fn begin_step(&mut self) {
+        self.step = Arc::default();
+        self.open_calls = Arc::default();
+    }
+
+    fn push_assistant(&mut self, message: &Arc<Message>) {
+        self.begin_reply();
+        if self.last_role != Some(Role::Assistant) {
+            self.begin_step();
+        }
+        if !message.plain_text().is_empty() {
+            self.last_assistant = Some(Arc::clone(message));
+        }
+        for part in &message.parts {
+            let Part::ToolCall(call) = part else { continue };
+            let tool: Arc<str> = call.name.as_str().into();
+            self.tool_calls += 1;
+            Arc::make_mut(&mut self.reply).called(&tool);
+            Arc::make_mut(&mut self.step).called(&tool);
+            Arc::make_mut(&mut self.open_calls).insert(call.id.clone(), tool);
+        }
+        // A provider's own tools answer in the same message.
+        self.push_part_results(message);
+    }
+
+    fn push_results(&mut self, message: &Arc<Message>) {
+        self.begin_reply();
+        let message = readable(message);
+        Arc::make_mut(&mut self.reply).results.push(Arc::clone(&message));
+        Arc::make_mut(&mut self.step).results.push(Arc::clone(&message));
+        self.push_part_results(&message);
+    }
+
+    fn push_part_results(&mut self, message: &Message) {
+        for part in &message.parts {
+            if let Part::ToolResult(result) = part {
+                self.push_result(result);
+            }
+        }
+    }
+
+    fn push_result(&mut self, result: &ToolResult) {
+        let called = match self.open_calls.contains_key(&result.call_id) {
+            true => Arc::make_mut(&mut self.open_calls).remove(&result.call_id),
+            false => None,
+        };
+        if !result.is_error {
+            self.streak = 0;
+            return;
+        }
+        self.streak += 1;
+        let tool = called.or_else(|| result.name.as_deref().map(Arc::from));
+        Arc::make_mut(&mut self.reply).failed(tool.as_ref());
+        Arc::make_mut(&mut self.step).failed(tool.as_ref());
+    }
+}
+
+/// The message without reminders; the same one if it has none.
+fn readable(message: &Arc<Message>) -> Arc<Message> {
+    match message.metadata.get(REMINDERS) {
+        Some(_) => Arc::new(strip_reminders(message)),
+        None => Arc::clone(message),
+    }
+}
+
+/// The tokens of a usage report as providers write it; 0 for anything else.
+fn total_tokens(usage: &Json) -> u64 {
+    const TOTAL: [&str; 2] = ["total_tokens", "totalTokens"];
+    const INPUT: [&str; 4] = ["input_tokens", "inputTokens", "prompt_tokens", "promptTokens"];
+    const OUTPUT: [&str; 4] = ["output_tokens", "outputTokens", "completion_tokens", "completionTokens"];
+    // Not part of the input where they are told at this level.
+    const CACHE: [&str; 2] = ["cache_read_input_tokens", "cache_creation_input_tokens"];
+    let Ok(usage) = usage.parse::<JsonMap>() else { return 0 };
+    let number = |key: &&str| usage.get(*key)?.parse::<u64>().ok();
+    let first = |keys: &[&str]| keys.iter().find_map(number);
+    first(&TOTAL).unwrap_or_else(|| {
+        let parts = [first(&INPUT), first(&OUTPUT)].into_iter().chain(CACHE.iter().map(number));
+        parts.flatten().fold(0, u64::saturating_add)
+    })
+}

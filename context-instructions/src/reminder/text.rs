@@ -1,0 +1,173 @@
+//! Reminders and how they are made.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::element::element;
+use super::{Predicate, ReminderError, Situation};
+
+/// Where a reminder is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReminderTarget {
+    /// In the message of the user that is about to be answered.
+    #[default]
+    User,
+    /// In the newest tool result.
+    ToolOutput,
+    /// Between two steps of the model: in a user message of its own behind the tool results.
+    Steer,
+}
+
+impl ReminderTarget {
+    /// The stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::ToolOutput => "tool-output",
+            Self::Steer => "steer",
+        }
+    }
+}
+
+impl fmt::Display for ReminderTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ReminderTarget {
+    type Err = ReminderError;
+
+    fn from_str(name: &str) -> Result<Self, ReminderError> {
+        [Self::User, Self::ToolOutput, Self::Steer]
+            .into_iter()
+            .find(|target| target.as_str() == name)
+            .ok_or_else(|| ReminderError::UnknownTarget(name.to_owned()))
+    }
+}
+
+type MakeText = dyn Fn(&Situation<'_>) -> Option<String> + Send + Sync;
+
+#[derive(Clone)]
+enum Text {
+    Fixed(Arc<str>),
+    Made(Arc<MakeText>),
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(text) => text.fmt(f),
+            Self::Made(_) => f.write_str("made"),
+        }
+    }
+}
+
+/// A text that is said when its predicate holds. Valid as it is; cheap to clone.
+///
+/// ```
+/// use context_instructions::{Predicate, reminder};
+///
+/// let cite = reminder("Cite sources.").when(Predicate::every_n_turns(5)).build()?;
+/// # Ok::<_, context_instructions::ReminderError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Reminder {
+    text: Text,
+    target: ReminderTarget,
+    when: Option<Predicate>,
+    as_part: bool,
+}
+
+impl Reminder {
+    /// Where it is said.
+    pub fn target(&self) -> ReminderTarget {
+        self.target
+    }
+
+    /// Whether it becomes a part of its own.
+    pub(super) fn as_part(&self) -> bool {
+        self.as_part
+    }
+
+    /// Its element, and the ids of `once` it used up, if it speaks in this situation.
+    pub(super) fn speak(&self, situation: &Situation<'_>) -> Option<(String, Vec<String>)> {
+        let once = match &self.when {
+            Some(when) => when.evidence(situation)?,
+            None => Vec::new(),
+        };
+        let text = match &self.text {
+            Text::Fixed(text) => element(text),
+            Text::Made(make) => element(&make(situation).filter(|text| !text.trim().is_empty())?),
+        };
+        Some((text, once))
+    }
+}
+
+/// A reminder that says `text`: by default at the end of every message of the user.
+pub fn reminder(text: impl Into<String>) -> ReminderBuilder {
+    ReminderBuilder::new(Text::Fixed(text.into().into()))
+}
+
+/// A reminder whose text is made from the situation once its predicate holds. Nothing, or only white space, is
+/// not said and uses up no `once`.
+pub fn reminder_with(
+    make: impl Fn(&Situation<'_>) -> Option<String> + Send + Sync + 'static,
+) -> ReminderBuilder {
+    ReminderBuilder::new(Text::Made(Arc::new(make)))
+}
+
+/// A [`Reminder`] in the making.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ReminderBuilder(Reminder);
+
+impl ReminderBuilder {
+    fn new(text: Text) -> Self {
+        Self(Reminder { text, target: ReminderTarget::default(), when: None, as_part: false })
+    }
+
+    /// Says it only when `predicate` holds. Without one it is always said; [`ReminderTarget::Steer`] needs one.
+    pub fn when(mut self, predicate: Predicate) -> Self {
+        self.0.when = Some(predicate);
+        self
+    }
+
+    /// Says it in a text part of its own instead of at the end of the last text.
+    pub fn as_part(mut self) -> Self {
+        self.0.as_part = true;
+        self
+    }
+
+    /// Says it there.
+    pub fn target(mut self, target: ReminderTarget) -> Self {
+        self.0.target = target;
+        self
+    }
+
+    /// The reminder, if it can work.
+    pub fn build(self) -> Result<Reminder, ReminderError> {
+        let Self(reminder) = self;
+        if matches!(&reminder.text, Text::Fixed(text) if text.trim().is_empty()) {
+            return Err(ReminderError::EmptyText);
+        }
+        match &reminder.when {
+            Some(when) => when.check()?,
+            None if reminder.target == ReminderTarget::Steer => {
+                return Err(ReminderError::SteerWithoutPredicate);
+            }
+            None => {}
+        }
+        Ok(reminder)
+    }
+}
+
+impl TryFrom<ReminderBuilder> for Reminder {
+    type Error = ReminderError;
+
+    fn try_from(builder: ReminderBuilder) -> Result<Self, ReminderError> {
+        builder.build()
+    }
+}

@@ -1,0 +1,306 @@
+//! Where reminders are said, and that they are said once.
+
+use std::sync::Arc;
+
+use context_core::{Json, Message, Metadata, Node, Part, Role, Timestamp};
+use context_instructions::{
+    ConversationSummary, Predicate, Reminder, ReminderError, ReminderTarget, is_synthetic, reminder,
+    reminder_with,
+};
+use serde_json::json;
+
+use super::{ALL_TARGETS, Talk, assistant, build, calls, failures, results};
+
+fn always() -> Predicate {
+    Predicate::all([])
+}
+
+/// One reminder for each target, always.
+fn everywhere() -> Vec<Reminder> {
+    ALL_TARGETS.map(|target| reminder(target.as_str()).when(always()).target(target).build().unwrap()).into()
+}
+
+#[test]
+fn what_cannot_work_is_refused_when_it_is_built() {
+    assert_eq!(reminder(" \n").build().unwrap_err(), ReminderError::EmptyText);
+    let steer = reminder("x").target(ReminderTarget::Steer);
+    assert_eq!(steer.clone().build().unwrap_err(), ReminderError::SteerWithoutPredicate);
+    assert!(steer.when(always()).build().is_ok());
+    let error = "nowhere".parse::<ReminderTarget>().unwrap_err();
+    assert_eq!(error, ReminderError::UnknownTarget("nowhere".into()));
+    for target in ALL_TARGETS {
+        assert_eq!(target.as_str().parse(), Ok(target));
+    }
+    for (predicate, expected) in [
+        (Predicate::once(" "), ReminderError::EmptyOnceId),
+        (Predicate::every_n_turns(0), ReminderError::ZeroCount("every_n_turns")),
+        (Predicate::first_turns(0), ReminderError::ZeroCount("first_turns")),
+        (Predicate::every_n_tool_calls(0), ReminderError::ZeroCount("every_n_tool_calls")),
+        (Predicate::tool_failure_streak(0), ReminderError::ZeroCount("tool_failure_streak")),
+        (always().and(!Predicate::once("")).or(always()), ReminderError::EmptyOnceId),
+    ] {
+        assert_eq!(reminder("x").when(predicate).build().unwrap_err(), expected);
+    }
+    let broken = reminder("x").when(Predicate::content_matches("(")).build().unwrap_err();
+    assert!(matches!(broken, ReminderError::Pattern(_)));
+}
+
+/// Found by thinking of a loop that adds a predicate at every turn, and of one that doubles a shared one: neither
+/// may end in an overflow of the stack or in a walk that has no end.
+#[test]
+fn predicates_have_a_largest_size() {
+    let mut long = always();
+    let mut wide = always();
+    for _ in 0..100_000 {
+        long = !long;
+        wide = Predicate::all([wide.clone(), wide]);
+    }
+    for predicate in [long, wide] {
+        let error = reminder("x").when(predicate).build().unwrap_err();
+        assert_eq!(error, ReminderError::PredicateTooLarge { limit: 1000 });
+    }
+    let mut largest = always();
+    for _ in 1..1000 {
+        largest = !largest;
+    }
+    assert!(!Talk::default().say("q").save(&build(reminder("x").when(largest))));
+}
+
+#[test]
+fn the_users_message_is_the_last_one_that_is_not_answered() {
+    let cite = build(reminder("cite sources"));
+    let said = "q<system-reminder>cite sources</system-reminder>";
+    let mut talk = Talk::default();
+    let folded = talk.say("q").fold(&cite);
+    assert_eq!(talk.texts(), [said]);
+    assert_eq!((folded.fired, folded.changed.len(), folded.steer), (1, 1, None));
+
+    // Two messages of the user: the last one. A placeholder waits behind it and is no answer.
+    let mut talk = Talk::default();
+    let _ = talk.say("p").say("q").say(Message::new(Role::Assistant, [])).fold(&cite);
+    assert_eq!(talk.texts(), ["p", said, ""]);
+
+    // What is answered stays.
+    let mut talk = Talk::default();
+    let folded = talk.say("q").say(assistant("a")).fold(&cite);
+    assert_eq!((talk.texts(), folded.fired), (vec!["q".to_owned(), "a".to_owned()], 0));
+
+    // Nothing of the user at all; a message without parts is nothing yet.
+    for message in [assistant("a"), Message::text(Role::System, "s"), Message::new(Role::User, [])] {
+        assert_eq!(Talk::default().say(message).fold(&cite).fired, 0);
+    }
+    assert_eq!(Talk::default().fold(&cite).fired, 0);
+}
+
+#[test]
+fn a_message_with_reminders_gets_no_more() {
+    let reminders = everywhere();
+    let mut talk = Talk::default();
+    let _ = talk.say(calls(&["look"])).say(results(&["look"], "seen")).fold(&reminders);
+    let once = talk.pending.clone();
+    assert_eq!(once.len(), 3);
+    assert_eq!(talk.fold(&reminders).fired, 0);
+    assert_eq!(talk.pending, once);
+
+    let mut talk = Talk::default();
+    let _ = talk.say("q").fold(&reminders);
+    let once = talk.pending.clone();
+    assert_eq!(talk.fold(&reminders).fired, 0);
+    assert_eq!(talk.pending, once);
+}
+
+#[test]
+fn a_text_goes_to_the_last_text_or_into_a_part_of_its_own() {
+    let image = || Part::Unknown(Json::from_text(r#"{"type":"hologram"}"#).unwrap());
+    let [inline, own] = [reminder("x"), reminder("x").as_part()].map(build);
+    let element = "<system-reminder>x</system-reminder>";
+    for (reminders, parts, expected) in [
+        (&inline, vec![Part::text("a"), image()], vec![Part::text(format!("a{element}")), image()]),
+        (&own, vec![Part::text("a"), image()], vec![Part::text("a"), image(), Part::text(element)]),
+        (&inline, vec![image()], vec![image(), Part::text(element)]),
+        (&inline, vec![Part::text("")], vec![Part::text(""), Part::text(element)]),
+    ] {
+        let mut talk = Talk::default();
+        let _ = talk.say(parts).fold(reminders);
+        assert_eq!(talk.pending[0].message().unwrap().parts, expected);
+    }
+}
+
+#[test]
+fn a_node_stays_the_same_node() {
+    let mut node = Node::new("m", Message::from("q"), Timestamp::from_micros(7)).with_tokens(1);
+    node.revision = 3;
+    let mut talk = Talk::default();
+    talk.pending.push(Arc::new(node));
+    let _ = talk.fold(&build(reminder("x")));
+    let node = &talk.pending[0];
+    assert_eq!((&node.id, node.created_at, node.revision), (&"m".into(), Timestamp::from_micros(7), 3));
+    assert_eq!(node.tokens, None);
+}
+
+#[test]
+fn tool_output_is_the_last_result_of_the_last_tool_message() {
+    let reminders = build(reminder("check it").target(ReminderTarget::ToolOutput));
+    let mut talk = Talk::default();
+    let _ = talk.say(calls(&["a", "b"])).say(results(&["a", "b"], "out")).fold(&reminders);
+    assert_eq!(talk.texts(), ["", "out\nout<system-reminder>check it</system-reminder>"]);
+    let message = talk.pending[1].message().unwrap();
+    insta::assert_snapshot!(message.metadata.get("reminders").unwrap(), @r#"[{"part":1,"output":0,"start":3,"end":46}]"#);
+    // Answered, or no result at all.
+    let mut talk = Talk::default();
+    assert_eq!(talk.say(results(&["a"], "out")).say(assistant("so")).fold(&reminders).fired, 0);
+    assert_eq!(Talk::default().say(Message::text(Role::Tool, "t")).fold(&reminders).fired, 0);
+}
+
+#[test]
+fn steering_is_one_synthetic_message_behind_the_results() {
+    let steer = |text: &str| reminder(text).when(always()).target(ReminderTarget::Steer).build().unwrap();
+    let reminders = [steer("one"), steer("two")];
+    let mut talk = Talk::default();
+    // A placeholder for the next step stays behind it.
+    let placeholder = Message::new(Role::Assistant, []);
+    let folded = talk.say(calls(&["a"])).say(results(&["a"], "out")).say(placeholder).fold(&reminders);
+    assert_eq!(folded.fired, 2);
+    assert_eq!(folded.steer.as_ref(), Some(&talk.pending[2].id));
+    assert!(talk.pending[3].is_placeholder());
+    let message = talk.pending[2].message().unwrap();
+    assert!(is_synthetic(message));
+    assert_eq!(message.role, Role::User);
+    assert_eq!(message.parts.len(), 2);
+    assert_eq!(talk.pending[2].created_at, talk.now());
+
+    // It is no turn: the next answer belongs to the same one.
+    let _ = talk.save(&[]);
+    assert_eq!(talk.summary.turns(), 0);
+
+    // Not between a user and the model, not behind an answer, not behind itself.
+    for messages in [vec![Message::from("q")], vec![results(&["a"], "out"), assistant("so")], vec![]] {
+        let mut talk = Talk::default();
+        for message in messages {
+            talk.say(message);
+        }
+        assert_eq!(talk.fold(&reminders).fired, 0);
+    }
+}
+
+/// Providers refuse a request in which something stands between the calls of a step and their results, and an
+/// application may save each result as it comes.
+#[test]
+fn steering_waits_until_all_calls_are_answered() {
+    let reminders = build(reminder("x").when(always()).target(ReminderTarget::Steer));
+    let mut talk = Talk::default();
+    assert!(!talk.say(calls(&["a", "b"])).save(&reminders));
+    let [first, second] = <[Part; 2]>::try_from(results(&["a", "b"], "out").parts).unwrap();
+    assert!(!talk.say(Message::new(Role::Tool, [first])).save(&reminders));
+    assert!(talk.say(Message::new(Role::Tool, [second])).save(&reminders));
+}
+
+#[test]
+fn a_text_cannot_end_its_element() {
+    for (text, said) in [
+        ("a</system-reminder>b", "a&lt;/system-reminder>b"),
+        ("< / SYSTEM-reminder >", "&lt; / SYSTEM-reminder >"),
+        ("<system-reminder>", "&lt;system-reminder>"),
+        ("1 < 2 & <b>", "1 < 2 & <b>"),
+    ] {
+        let mut talk = Talk::default();
+        let _ = talk.say("q").fold(&build(reminder(text)));
+        assert_eq!(talk.texts(), [format!("q<system-reminder>{said}</system-reminder>")]);
+    }
+}
+
+#[test]
+fn a_made_text_sees_the_situation_and_may_be_nothing() {
+    let turns = build(
+        reminder_with(|now| (now.turn() > 1).then(|| format!("turn {}", now.turn())))
+            .when(Predicate::once("a")),
+    );
+    let mut talk = Talk::default();
+    // Nothing was said, so `once` is not used up.
+    assert!(!talk.say("q").save(&turns));
+    assert!(talk.say("r").save(&turns));
+    assert!(!talk.say("s").save(&turns));
+    let blank = build(reminder_with(|_| Some(" ".into())));
+    assert!(!talk.say("t").save(&blank));
+}
+
+#[test]
+fn once_is_once_per_conversation_and_found_again_in_the_chain() {
+    for target in ALL_TARGETS {
+        let reminders = build(reminder("x").when(Predicate::once("a")).target(target));
+        let mut talk = Talk::default();
+        let turn = |talk: &mut Talk| {
+            let asked = talk.say("q").save(&reminders);
+            talk.say(calls(&["a"])).say(results(&["a"], "out")).save(&reminders) | asked
+        };
+        assert!(turn(&mut talk));
+        assert!(!turn(&mut talk));
+        assert!(talk.summary.once_used("a"));
+        // Another process reads the chain.
+        talk.summary = ConversationSummary::new();
+        talk.stored.iter().for_each(|node| talk.summary.push(node));
+        assert!(!turn(&mut talk), "{target}");
+    }
+}
+
+#[test]
+fn two_reminders_with_one_id_speak_once_together() {
+    let once = |text: &str| reminder(text).when(Predicate::once("a")).build().unwrap();
+    let mut talk = Talk::default();
+    let folded = talk.say("q").fold(&[once("first"), once("second")]);
+    assert_eq!((folded.fired, folded.once), (1, vec!["a".to_owned()]));
+    assert_eq!(talk.texts(), ["q<system-reminder>first</system-reminder>"]);
+}
+
+/// A save that failed leaves what was folded pending; the next one must neither fold again nor forget.
+#[test]
+fn once_is_used_up_by_what_is_pending() {
+    let reminders = build(reminder("x").when(Predicate::once("a")));
+    let mut talk = Talk::default();
+    let _ = talk.say("q").fold(&reminders);
+    assert_eq!(talk.say("r").fold(&reminders).fired, 0);
+}
+
+#[test]
+fn metadata_of_others_is_left_alone() {
+    let foreign = Metadata::default().with("reminders", Json::from("buy milk"));
+    let mut talk = Talk::default();
+    assert_eq!(talk.say(Message::from("q").with_metadata(foreign)).fold(&build(reminder("x"))).fired, 0);
+    // Somebody else's synthetic message is no turn either.
+    let synthetic = Metadata::default().with("synthetic", json!({"source": "guardrail"}));
+    talk.say(Message::from("retry").with_metadata(synthetic));
+    let _ = talk.save(&build(reminder("x")));
+    assert_eq!(talk.stored[1].message().unwrap().plain_text(), "retry");
+    assert_eq!((talk.summary.turns(), talk.summary.messages()), (1, 2));
+}
+
+#[test]
+fn a_folded_conversation() {
+    let when = |text: &str, predicate| reminder(text).when(predicate);
+    let reminders = [
+        reminder("Cite sources."),
+        when("Greet the user in 日本語.", Predicate::first_turns(1)).as_part(),
+        when("The tool failed: read its manual.", Predicate::tool_failed("search"))
+            .target(ReminderTarget::ToolOutput),
+        when("Two failures: ask the user.", Predicate::tool_failure_streak(2).and(Predicate::once("ask")))
+            .target(ReminderTarget::Steer),
+        when("Plan </system-reminder> again.", Predicate::every_n_tool_calls(2))
+            .target(ReminderTarget::Steer),
+        when("A tool failed in the last turn.", Predicate::any_tool_failed()),
+    ]
+    .map(|builder| builder.build().unwrap());
+    let mut talk = Talk::default();
+    let _ = talk.say("Wie heißt er? 🎻").save(&reminders);
+    for _ in 0..3 {
+        let _ = talk.say(calls(&["search"])).save(&reminders);
+        let _ = talk.say(failures(&["search"])).save(&reminders);
+    }
+    let _ = talk.say(assistant("I do not know.")).save(&reminders);
+    let _ = talk.say("Try again.").save(&reminders);
+    let mut out = String::new();
+    for node in &talk.stored {
+        let body = String::from_utf8(node.body().bytes().to_vec()).unwrap();
+        out.push_str(&format!("{} {body}\n", node.id));
+    }
+    insta::assert_snapshot!(out);
+}
