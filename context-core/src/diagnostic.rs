@@ -38,6 +38,10 @@ pub enum DiagnosticCode {
     Unpaired,
     /// Input says that something belongs where nothing is, or where something else is; it was kept elsewhere.
     Misplaced,
+    /// Two things have the same name; the first was taken.
+    DuplicateName,
+    /// A part was cut or left out because of a limit.
+    OverLimit,
     /// Lazy data could not be loaded; the prompt was made without it.
     NotLoaded,
 }
@@ -53,6 +57,8 @@ impl DiagnosticCode {
             Self::BrokenInput => "broken_input",
             Self::Unpaired => "unpaired",
             Self::Misplaced => "misplaced",
+            Self::DuplicateName => "duplicate_name",
+            Self::OverLimit => "over_limit",
             Self::NotLoaded => "not_loaded",
         }
     }

@@ -2,4 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod instruction_files;
 mod reminders;
+mod skills;

@@ -8,6 +8,8 @@ mod conflicts;
 mod curate;
 mod edits;
 mod fragments;
+#[cfg(feature = "instructions")]
+mod instructions;
 mod invariants;
 mod kit;
 mod large;

@@ -4,9 +4,12 @@
 //! fragment, `$b` the call of a builder, `$undef` nothing, `$num` a number JSON cannot say, and `$ref` the same
 //! value again. What this program cannot build is an [`Unknown`], never a guess.
 
-use context_core::FragmentMap;
-use context_runtime::{Fragment, FragmentData, fragment, hint, role};
+mod builders;
 
+use context_core::FragmentMap;
+use context_runtime::{Fragment, FragmentData};
+
+use self::builders::build;
 use crate::judge::BoxError;
 
 /// Something the encoding or the library does not have.
@@ -97,71 +100,4 @@ fn decode_map(data: &FragmentData, map: &FragmentMap, defs: Defs<'_>) -> Result<
     let entries: Vec<_> =
         map.iter().map(|(key, value)| Ok((key.clone(), decode(value, defs)?))).collect::<Result<_, _>>()?;
     Ok(FragmentData::map(entries))
-}
-
-/// Builders that take a record, with their fields in order. The required ones come first in each builder;
-/// an optional one that is empty is left out.
-const RECORDS: [(&str, &[&str], &[&str]); 12] = [
-    ("guardrail", &["rule"], &["reason", "action"]),
-    ("explain", &["concept", "explanation"], &["therefore"]),
-    ("example", &["question", "answer"], &["note"]),
-    ("clarification", &["when", "ask", "reason"], &[]),
-    ("workflow", &["task", "steps"], &["triggers", "notes"]),
-    ("quirk", &["issue", "workaround"], &[]),
-    ("styleGuide", &["prefer"], &["never", "always"]),
-    ("analogy", &["concepts", "relationship"], &["insight", "therefore", "pitfall"]),
-    ("principle", &["title", "description"], &["policies"]),
-    ("policy", &["rule"], &["before", "reason", "policies"]),
-    ("identity", &[], &["name", "role"]),
-    ("persona", &["name"], &["role", "objective", "tone"]),
-];
-
-/// Builders that take their fields as arguments.
-const POSITIONAL: [(&str, [&str; 2]); 4] = [
-    ("term", ["name", "definition"]),
-    ("alias", ["term", "meaning"]),
-    ("preference", ["aspect", "value"]),
-    ("correction", ["subject", "clarification"]),
-];
-
-/// Calls a builder. The library has a few of them; the others are fragments of their documented shape.
-fn build(builder: &str, args: &[FragmentData]) -> Result<Fragment, Unknown> {
-    if let Some((name, required, optional)) = RECORDS.iter().find(|(name, ..)| *name == builder) {
-        let record = args.first().unwrap_or(&FragmentData::Null);
-        let required = required.iter().filter_map(|key| Some((*key, entry(record, key)?.clone())));
-        let optional = optional.iter().filter_map(|key| {
-            let value = entry(record, key)?;
-            (!is_falsy(value)).then(|| (*key, value.clone()))
-        });
-        return Ok(Fragment::new(*name, FragmentData::map(required.chain(optional))));
-    }
-    if let Some((name, keys)) = POSITIONAL.iter().find(|(name, _)| *name == builder) {
-        let entries = keys.iter().zip(args).map(|(key, value)| (*key, value.clone()));
-        return Ok(Fragment::new(*name, FragmentData::map(entries)));
-    }
-    match (builder, args) {
-        ("role", [content]) => Ok(role(content.clone())),
-        ("hint", [content]) => Ok(hint(content.clone())),
-        ("fragment", [FragmentData::Text(name), children @ ..]) => {
-            Ok(fragment(name.clone(), children.iter().cloned()))
-        }
-        ("glossary", [FragmentData::Map(terms)]) => {
-            let entries = terms.iter().map(|(term, expression)| {
-                FragmentData::map([("term", term.as_str().into()), ("expression", expression.clone())])
-            });
-            Ok(Fragment::new("glossary", FragmentData::list(entries)))
-        }
-        _ => Err(Unknown(format!("builder {builder:?}"))),
-    }
-}
-
-/// What the recorded builders leave out: JavaScript's falsy values and, where they are optional, empty lists.
-fn is_falsy(value: &FragmentData) -> bool {
-    match value {
-        FragmentData::Null | FragmentData::Bool(false) => true,
-        FragmentData::Number(number) => matches!(number.to_string().as_str(), "0" | "NaN"),
-        FragmentData::Text(text) => text.is_empty(),
-        FragmentData::List(list) => list.as_slice().is_empty(),
-        _ => false,
-    }
 }

@@ -9,6 +9,7 @@ mod arguments;
 mod encoding;
 mod engine;
 mod judge;
+mod misc;
 mod peer;
 mod render;
 mod soundness;
@@ -29,9 +30,10 @@ struct Suite {
     judge: fn(&File<'_>) -> Result<Vec<Judged>, BoxError>,
 }
 
-const SUITES: [Suite; 2] = [
+const SUITES: [Suite; 3] = [
     Suite { name: "deepagents-render", judge: render::judge },
     Suite { name: "deepagents-engine", judge: engine::judge },
+    Suite { name: "deepagents-misc", judge: misc::judge },
 ];
 
 /// A file of recorded cases, and where it lies: suites look for companions beside it.

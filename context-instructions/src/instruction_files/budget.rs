@@ -1,0 +1,101 @@
+//! Who gets the room there is.
+
+use super::text::FileText;
+
+/// What of a text is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// Its first bytes.
+    pub(super) bytes: usize,
+    /// The limit that holds here.
+    pub(super) limit: usize,
+}
+
+/// What is kept of each text, in the order of the texts: the last gets its room first. When one had to be cut
+/// for the limit of all, those before it are left out.
+pub(super) fn allot<'a>(
+    texts: impl DoubleEndedIterator<Item = &'a FileText>,
+    max_bytes: usize,
+    max_file_bytes: usize,
+) -> Vec<Kept> {
+    let mut room = max_bytes;
+    let mut kept: Vec<_> = texts
+        .rev()
+        .map(|file| {
+            let size = usize::try_from(file.bytes()).unwrap_or(usize::MAX).min(max_file_bytes);
+            let bytes = cut(&file.text, size.min(room));
+            let limit = if size > room { max_bytes } else { max_file_bytes };
+            room = if size > room { 0 } else { room - bytes };
+            Kept { bytes, limit }
+        })
+        .collect();
+    kept.reverse();
+    kept
+}
+
+/// The largest end of a text within `limit` bytes: behind a line, unless that would waste more than half, then
+/// behind a character.
+fn cut(text: &str, limit: usize) -> usize {
+    if limit >= text.len() {
+        return text.len();
+    }
+    let end = text.floor_char_boundary(limit);
+    match text[..end].rfind('\n') {
+        Some(line) if line + 1 >= end / 2 => line + 1,
+        _ => end,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{FileText, cut};
+
+    fn file(text: &str) -> FileText {
+        FileText { text: text.to_owned(), unread: 0, lossy: false }
+    }
+
+    fn allot(files: &[FileText], max: usize, per_file: usize) -> Vec<usize> {
+        super::allot(files.iter(), max, per_file).into_iter().map(|kept| kept.bytes).collect()
+    }
+
+    #[test]
+    fn the_nearest_keeps_all_and_the_farthest_nothing() {
+        let files = [file("far\n"), file("one\ntwo\nthree\n"), file("near\n")];
+        assert_eq!(allot(&files, 100, 100), [4, 14, 5]);
+        // Ten bytes for the second: two lines and a piece. What that leaves is not for the first.
+        assert_eq!(allot(&files, 15, 100), [0, 8, 5]);
+        assert_eq!(allot(&files, 5, 100), [0, 0, 5]);
+        assert_eq!(allot(&files, 0, 100), [0, 0, 0]);
+        let limits = super::allot(files.iter(), 15, 13).into_iter().map(|kept| kept.limit);
+        assert_eq!(limits.collect::<Vec<_>>(), [15, 15, 13]);
+        // The limit of a file is no reason to leave out others.
+        assert_eq!(allot(&files, 100, 9), [4, 8, 5]);
+    }
+
+    #[test]
+    fn a_text_without_lines_is_cut_behind_a_character() {
+        assert_eq!(cut("ééé", 3), 2);
+        assert_eq!(cut("a\nbbbbbbbb", 8), 8);
+        assert_eq!(cut("aaaa\nbbbbb", 8), 5);
+        assert_eq!(cut("é", 1), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn limits_hold_and_texts_are_cut_between_characters(
+            texts in prop::collection::vec("[aé\n]{0,12}", 0..6), max in 0usize..40, per_file in 0usize..20,
+        ) {
+            let files: Vec<_> = texts.iter().map(|text| file(text)).collect();
+            let kept = allot(&files, max, per_file);
+            prop_assert!(kept.iter().sum::<usize>() <= max);
+            for (text, &kept) in texts.iter().zip(&kept) {
+                prop_assert!(kept <= per_file && text.is_char_boundary(kept));
+            }
+            if texts.iter().map(String::len).sum::<usize>() <= max && texts.iter().all(|t| t.len() <= per_file) {
+                prop_assert!(texts.iter().zip(&kept).all(|(text, kept)| text.len() == *kept));
+            }
+        }
+    }
+}

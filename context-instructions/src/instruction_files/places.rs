@@ -1,0 +1,76 @@
+//! Where instruction files may be.
+
+use std::path::{Path, PathBuf};
+
+use context_core::{Diagnostic, DiagnosticCode, Severity};
+
+use super::InstructionOptions;
+
+/// A place of the walk: one file named by path, or the names of one folder.
+pub(super) struct Place {
+    /// The files to try, in order.
+    pub(super) files: Vec<Candidate>,
+    /// Whether every file there is counts, or only the first.
+    pub(super) every: bool,
+}
+
+/// A file that may be there.
+pub(super) struct Candidate {
+    pub(super) path: PathBuf,
+    /// How the model is shown the path: from the project's root, with slashes.
+    pub(super) shown: String,
+}
+
+/// The places in order, farthest first.
+pub(super) fn places(
+    working: &Path,
+    options: &InstructionOptions,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Place> {
+    let extra = options.extra.iter().map(|path| Place {
+        files: vec![Candidate { path: path.clone(), shown: path.to_string_lossy().into_owned() }],
+        every: true,
+    });
+    let mut places: Vec<_> = extra.collect();
+    // Links resolved, so that going up from the folder is going up.
+    let folder = match working.canonicalize() {
+        Ok(folder) => folder,
+        Err(error) => {
+            let message = format!("the working folder cannot be read: {error}");
+            let path = working.to_string_lossy();
+            diagnostics.push(Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Error, path, message));
+            return places;
+        }
+    };
+    let root = root_of(&folder, options.root.as_deref(), diagnostics);
+    let mut folders: Vec<_> = folder.ancestors().take_while(|folder| folder.starts_with(&root)).collect();
+    folders.reverse();
+    places.extend(folders.into_iter().map(|folder| Place {
+        files: options.names.iter().map(|name| candidate(&root, folder.join(name))).collect(),
+        every: options.every_name,
+    }));
+    places
+}
+
+fn candidate(root: &Path, path: PathBuf) -> Candidate {
+    let relative = path.strip_prefix(root).unwrap_or(&path);
+    let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
+    let shown = parts.join("/");
+    Candidate { path, shown }
+}
+
+fn root_of(folder: &Path, given: Option<&Path>, diagnostics: &mut Vec<Diagnostic>) -> PathBuf {
+    let Some(given) = given else {
+        // A file `.git` is a worktree or a submodule.
+        let root = folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
+        return root.unwrap_or(folder).to_owned();
+    };
+    let message = match given.canonicalize() {
+        Ok(root) if folder.starts_with(&root) => return root,
+        Ok(_) => "the working folder is not in this root; only the working folder is looked at".to_owned(),
+        Err(error) => format!("the root cannot be read, only the working folder is looked at: {error}"),
+    };
+    let path = given.to_string_lossy();
+    diagnostics.push(Diagnostic::new(DiagnosticCode::Misplaced, Severity::Warning, path, message));
+    folder.to_owned()
+}

@@ -1,0 +1,193 @@
+//! Looking, and looking again.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use context_core::{Diagnostic, DiagnosticCode, Fragment, Severity, Timestamp};
+
+use super::InstructionOptions;
+use super::budget::allot;
+use super::fragment::{Shown, project_instructions};
+use super::places::{Candidate, places};
+use super::text::FileText;
+use crate::files::{FileCache, is_absent};
+
+/// A file that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InstructionFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// How the model is shown its path: from the project's root, or as it was given.
+    pub shown: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// How many of them the model is not shown.
+    pub left_out: u64,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct InstructionScan {
+    /// The fragment `project_instructions`, with a fragment `file` of `path` and `text` for each file. Without
+    /// files it holds nothing, and nothing is rendered.
+    pub fragment: Fragment,
+    /// The files, nearest last.
+    pub files: Vec<InstructionFile>,
+    /// What could not be read, was replaced, or is over a limit.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many files were read.
+    pub read: usize,
+    /// Whether the fragment says something else than that of the scan before; at first it does.
+    pub changed: bool,
+}
+
+/// The instruction files for one working folder, and what was in them.
+///
+/// ```no_run
+/// use context_core::Timestamp;
+/// use context_instructions::{InstructionFiles, InstructionOptions};
+///
+/// let mut files = InstructionFiles::new("project/src", InstructionOptions::default());
+/// let now = Timestamp::from_micros(1_700_000_000_000_000); // of the application's clock
+/// let scan = files.scan(now);
+/// println!("{} files, {} read", scan.files.len(), scan.read);
+/// assert_eq!(files.scan(now).fragment, scan.fragment);
+/// ```
+pub struct InstructionFiles {
+    working: PathBuf,
+    options: InstructionOptions,
+    cache: FileCache<FileText>,
+    last: Option<Last>,
+}
+
+/// The fragment of the last scan and what it was made of.
+struct Last {
+    found: Vec<Found>,
+    fragment: Fragment,
+    left_out: Vec<u64>,
+}
+
+/// A file and its text, shared with the cache: the same content is the same `Arc`.
+struct Found {
+    file: Candidate,
+    text: Arc<FileText>,
+}
+
+impl Found {
+    fn is(&self, other: &Self) -> bool {
+        self.file.shown == other.file.shown && Arc::ptr_eq(&self.text, &other.text)
+    }
+}
+
+impl InstructionFiles {
+    /// The files for work in this folder.
+    pub fn new(working_folder: impl Into<PathBuf>, options: InstructionOptions) -> Self {
+        Self { working: working_folder.into(), options, cache: FileCache::default(), last: None }
+    }
+
+    /// Looks for the files: new, changed and deleted ones are noticed, unchanged ones are not read.
+    ///
+    /// `now` is the time of the caller's clock. It only decides which files will be read again: those that
+    /// were modified within the two seconds before, since a later change might not show.
+    #[must_use]
+    pub fn scan(&mut self, now: Timestamp) -> InstructionScan {
+        let mut diagnostics = Vec::new();
+        let found = self.find(now, &mut diagnostics);
+        let read = self.cache.finish();
+        let last = self.last.take().filter(|last| {
+            last.found.len() == found.len() && last.found.iter().zip(&found).all(|(a, b)| a.is(b))
+        });
+        let changed = last.is_none();
+        let (fragment, left_out) = match last {
+            Some(last) => (last.fragment, last.left_out),
+            None => self.compose(&found),
+        };
+        let files = found.iter().zip(&left_out).map(|(found, &left_out)| InstructionFile {
+            path: found.file.path.clone(),
+            shown: found.file.shown.clone(),
+            bytes: found.text.bytes(),
+            left_out,
+        });
+        let files: Vec<_> = files.collect();
+        for (file, found) in files.iter().zip(&found) {
+            if found.text.lossy {
+                let message = "the file is not UTF-8; what is not was replaced";
+                diagnostics.push(about(file, DiagnosticCode::BrokenInput, message.to_owned()));
+            }
+            if file.left_out > 0 {
+                let message = format!("{} of {} bytes are left out", file.left_out, file.bytes);
+                diagnostics.push(about(file, DiagnosticCode::OverLimit, message));
+            }
+        }
+        self.last = Some(Last { found, fragment: fragment.clone(), left_out });
+        InstructionScan { fragment, files, diagnostics, read, changed }
+    }
+
+    /// What there is, nearest last, each file once.
+    fn find(&mut self, now: Timestamp, diagnostics: &mut Vec<Diagnostic>) -> Vec<Found> {
+        let limit = self.options.max_file_bytes.min(self.options.max_bytes) as u64;
+        let (mut found, mut seen) = (Vec::new(), HashSet::new());
+        // From the nearest, so that of two ways to one file the nearer counts.
+        for place in places(&self.working, &self.options, diagnostics).into_iter().rev() {
+            let mut here = Vec::new();
+            for file in place.files {
+                // One byte more than is wanted, to see whether a file is blank at limit zero.
+                let text = match self.cache.get(&file.path, now, limit.saturating_add(1), FileText::new) {
+                    Ok(text) if text.is_blank() => continue,
+                    Ok(text) => text,
+                    Err(error) if is_absent(&error) => continue,
+                    Err(error) => {
+                        diagnostics.push(unreadable(&file, &error));
+                        continue;
+                    }
+                };
+                let real = file.path.canonicalize().unwrap_or_else(|_| file.path.clone());
+                if seen.insert(real) {
+                    here.push(Found { file, text });
+                }
+                if !place.every {
+                    break;
+                }
+            }
+            found.extend(here.into_iter().rev());
+        }
+        found.reverse();
+        found
+    }
+
+    fn compose(&self, found: &[Found]) -> (Fragment, Vec<u64>) {
+        let InstructionOptions { max_bytes, max_file_bytes, .. } = self.options;
+        let kept = allot(found.iter().map(|found| &*found.text), max_bytes, max_file_bytes);
+        let left_out = found.iter().zip(&kept).map(|(found, &kept)| found.text.bytes() - kept.bytes as u64);
+        let left_out: Vec<_> = left_out.collect();
+        let shown = found.iter().zip(&kept).zip(&left_out).map(|((found, kept), &left_out)| Shown {
+            path: &found.file.shown,
+            text: &found.text.text[..kept.bytes],
+            missing: (left_out > 0).then_some((left_out, kept.limit)),
+        });
+        (project_instructions(shown), left_out)
+    }
+}
+
+impl fmt::Debug for InstructionFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InstructionFiles")
+            .field("working", &self.working)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+fn about(file: &InstructionFile, code: DiagnosticCode, message: String) -> Diagnostic {
+    Diagnostic::new(code, Severity::Warning, file.path.to_string_lossy(), message)
+}
+
+fn unreadable(file: &Candidate, error: &io::Error) -> Diagnostic {
+    let message = format!("the file cannot be read: {error}");
+    Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Error, file.path.to_string_lossy(), message)
+}

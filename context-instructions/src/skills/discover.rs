@@ -1,0 +1,162 @@
+//! Finding skills in folders.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use context_core::{Diagnostic, DiagnosticCode, Severity, Timestamp};
+
+use super::skill::Found;
+use super::{MAX_SKILL_BYTES, Skill};
+use crate::files::{FileCache, is_absent};
+
+/// How many entries of one root are looked at.
+pub const MAX_SKILL_ENTRIES: usize = 10_000;
+
+const FILE: &str = "SKILL.md";
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct SkillScan {
+    /// The skills, by name and then by path; no name twice.
+    pub skills: Vec<Skill>,
+    /// What is wrong with files that are no skills, and which names were there twice.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many files were read.
+    pub read: usize,
+}
+
+/// Folders of skills, and what was in them.
+///
+/// ```no_run
+/// use context_core::Timestamp;
+/// use context_instructions::{SkillFolders, available_skills};
+///
+/// let mut folders = SkillFolders::new(["project/.agents/skills", "/home/me/.agents/skills"]);
+/// let now = Timestamp::from_micros(1_700_000_000_000_000); // of the application's clock
+/// let scan = folders.scan(now);
+/// let fragment = available_skills(&scan.skills);
+/// ```
+pub struct SkillFolders {
+    roots: Vec<PathBuf>,
+    cache: FileCache<Result<Found, Diagnostic>>,
+}
+
+impl SkillFolders {
+    /// Roots in order of preference: of two skills with one name, that of the earlier root is taken. A root
+    /// holds skills in its folders, not deeper; one that has a `SKILL.md` of its own is that skill and nothing
+    /// else. Links are followed.
+    pub fn new<P: Into<PathBuf>>(roots: impl IntoIterator<Item = P>) -> Self {
+        Self { roots: roots.into_iter().map(Into::into).collect(), cache: FileCache::default() }
+    }
+
+    /// Looks for skills. A root that does not exist has none.
+    ///
+    /// `now` is the time of the caller's clock. It only decides which files will be read again: those that
+    /// were modified within the two seconds before, since a later change might not show.
+    #[must_use]
+    pub fn scan(&mut self, now: Timestamp) -> SkillScan {
+        let mut scan = SkillScan::default();
+        let (mut names, mut places) = (HashMap::<String, PathBuf>::new(), HashSet::new());
+        for root in &self.roots {
+            // Sorted, so that the same folders always give the same result.
+            for path in candidates(root, &mut scan.diagnostics) {
+                let place = path.canonicalize().unwrap_or_else(|_| path.clone());
+                if !places.insert(place) {
+                    continue;
+                }
+                let found = self.cache.get(&path, now, MAX_SKILL_BYTES, |head| {
+                    Found::in_file(&path, &head).map_err(|error| broken(&path, error))
+                });
+                let found = match found {
+                    Ok(found) => found,
+                    Err(error) if is_absent(&error) => continue,
+                    Err(error) => {
+                        scan.diagnostics.push(broken(&path, super::SkillError::from(error)));
+                        continue;
+                    }
+                };
+                match &*found {
+                    Err(diagnostic) => scan.diagnostics.push(diagnostic.clone()),
+                    Ok(Found { skill, diagnostics }) => {
+                        scan.diagnostics.extend_from_slice(diagnostics);
+                        match names.get(&skill.name) {
+                            Some(first) => scan.diagnostics.push(duplicate(skill, first)),
+                            None => {
+                                names.insert(skill.name.clone(), path);
+                                scan.skills.push(skill.clone());
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        scan.skills.sort_by(|a, b| (&a.name, &a.path).cmp(&(&b.name, &b.path)));
+        scan.read = self.cache.finish();
+        scan
+    }
+}
+
+impl fmt::Debug for SkillFolders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SkillFolders").field("roots", &self.roots).finish_non_exhaustive()
+    }
+}
+
+/// Looks for skills once; see [`SkillFolders`].
+#[must_use]
+pub fn discover_skills<P: Into<PathBuf>>(roots: impl IntoIterator<Item = P>) -> SkillScan {
+    SkillFolders::new(roots).scan(Timestamp::default())
+}
+
+/// Where skills of a root may be.
+fn candidates(root: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+    let own = root.join(FILE);
+    if own.symlink_metadata().is_ok() {
+        return vec![own];
+    }
+    let mut paths = Vec::new();
+    let entries = match root.read_dir() {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return paths,
+        Err(error) => {
+            diagnostics.push(unreadable(root, &error));
+            return paths;
+        }
+    };
+    for (seen, entry) in entries.enumerate() {
+        if seen == MAX_SKILL_ENTRIES {
+            let message = format!("only {MAX_SKILL_ENTRIES} entries of the folder were looked at");
+            let path = root.to_string_lossy();
+            diagnostics.push(Diagnostic::new(DiagnosticCode::OverLimit, Severity::Error, path, message));
+            break;
+        }
+        match entry {
+            Ok(entry) => paths.push(entry.path().join(FILE)),
+            Err(error) => {
+                diagnostics.push(unreadable(root, &error));
+                break;
+            }
+        }
+    }
+    paths.sort();
+    paths
+}
+
+fn broken(path: &Path, error: super::SkillError) -> Diagnostic {
+    let path = path.to_string_lossy();
+    Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Error, path, error.to_string())
+}
+
+fn unreadable(root: &Path, error: &io::Error) -> Diagnostic {
+    let message = format!("the folder cannot be read: {error}");
+    Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Error, root.to_string_lossy(), message)
+}
+
+fn duplicate(skill: &Skill, first: &Path) -> Diagnostic {
+    let message = format!("there is a skill {:?} already, at {}", skill.name, first.display());
+    let path = skill.path.to_string_lossy();
+    Diagnostic::new(DiagnosticCode::DuplicateName, Severity::Warning, path, message)
+}
