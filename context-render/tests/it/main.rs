@@ -1,5 +1,6 @@
 //! The renderers through their public API, in one binary.
 
+mod markdown_rules;
 mod prompts;
 mod properties;
 mod reader;
