@@ -77,7 +77,7 @@ pub(super) fn push_inline(out: &mut String, text: &str) {
     for (at, byte) in bytes.iter().enumerate() {
         let is_special = match byte {
             b'\\' | b'`' | b'*' | b'[' | b']' | b'<' | b'>' | b'|' | b'~' | b'^' | b'$' | b'{' | b'}' => true,
-            b'&' => bytes.get(at + 1).is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'#'),
+            b'&' => is_entity(&bytes[at + 1..]),
             b'_' => !is_inside_word(text, at),
             b':' => is_scheme(bytes, at),
             b'.' => is_www(bytes, at),
@@ -96,6 +96,12 @@ pub(super) fn push_inline(out: &mut String, text: &str) {
         }
     }
     out.push_str(&text[written..]);
+}
+
+/// Whether what follows an ampersand could be the name or the number of a character. The longest has 31 letters.
+fn is_entity(bytes: &[u8]) -> bool {
+    let mut name = bytes.iter().take(40).skip_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'#');
+    name.next() == Some(&b';')
 }
 
 /// Whether this underscore stands between letters or digits, where it is no emphasis.

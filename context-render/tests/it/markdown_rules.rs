@@ -210,7 +210,7 @@ fn names_cannot_forge_anything() {
         ("###", r"##\#", "###"),
         ("b \\", r"B \\", r"b \\"),
         ("R&D &amp; &#35;", r"R&d \&amp; \&#35;", r"R&D \&amp; \&#35;"),
-        ("_x_ __y", "X   Y", r"\_x\_ \_\_y"),
+        ("_x_ __y", "X    Y", r"\_x\_ \_\_y"),
         ("[a](b) `c`", r"\[a\](b) \`c\`", r"\[a\](b) \`c\`"),
         ("h {#id}", r"H \{#id\}", r"h \{#id\}"),
     ] {
@@ -240,7 +240,7 @@ fn untrusted_lines_are_escaped() {
         ("[x]: /url", r"\[x\]: /url"),
         ("![x](y) [^1] [ ] t", r"!\[x\](y) \[^1\] \[ \] t".replace("[^", r"[\^").as_str()),
         ("| a | b |", r"\| a \| b \|"),
-        ("&amp; & &#35; &x", r"\&amp; & \&#35; \&x"),
+        ("&amp; & &#35; &x", r"\&amp; & \&#35; &x"),
         ("ends with \\", r"ends with \\"),
         ("a $x$ b", r"a \$x\$ b"),
         (": def", r"\: def"),
