@@ -38,6 +38,7 @@
 //! | `inmem` | the store `mem:`, gone with the process | yes |
 //! | `sqlite` | the store `sqlite:PATH` | yes |
 //! | `xml` | `XmlRenderer` | yes |
+//! | `markdown` | `MarkdownRenderer` | yes |
 //! | `openai` | the codec of OpenAI's Chat Completions | yes |
 //! | `anthropic` | the codec of Anthropic's Messages | yes |
 //! | `cache` | `ChainCache`: chains that engines share | no |
@@ -70,8 +71,12 @@ pub use context_core::{
     ToolResult, UserId, Vacuumed, Window, assistant, fragment, graph, hint, last_assistant_message, limits,
     role, search, user,
 };
+#[cfg(feature = "markdown")]
+pub use context_render::MarkdownRenderer;
 #[cfg(feature = "xml")]
 pub use context_render::XmlRenderer;
+#[cfg(any(feature = "xml", feature = "markdown"))]
+pub use context_render::{RenderOptions, by_name as renderer};
 #[cfg(feature = "cache")]
 pub use engine::ChainCache;
 pub use engine::{
