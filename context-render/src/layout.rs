@@ -28,7 +28,6 @@ pub(crate) fn new_line(spaces: usize) -> &'static str {
 
 /// This many spaces, as far as there are so many.
 #[inline]
-#[cfg(feature = "markdown")]
 pub(crate) fn indentation(spaces: usize) -> &'static str {
     new_line(spaces).get(1..).unwrap_or_default()
 }

@@ -33,11 +33,15 @@
 //! # Ok::<_, context_core::RenderError>(())
 //! ```
 
+// What only a format uses that is left out is no mistake.
+#[cfg_attr(not(all(feature = "xml", feature = "markdown")), allow(dead_code))]
 mod inflect;
+#[cfg_attr(not(all(feature = "xml", feature = "markdown")), allow(dead_code))]
 mod layout;
 #[cfg(feature = "markdown")]
 mod markdown;
 mod options;
+#[cfg_attr(not(all(feature = "xml", feature = "markdown")), allow(dead_code))]
 mod walk;
 #[cfg(feature = "xml")]
 mod xml;
