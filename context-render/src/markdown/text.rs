@@ -11,6 +11,9 @@ pub(super) fn push_item(out: &mut String, text: &str, indent: usize) {
         // An item of nothing would be a line under a heading, or end the list.
         out.push('"');
         push_lines(out, text, indent);
+        if text.ends_with(LINE_ENDS) {
+            out.push_str(indentation(indent));
+        }
         out.push('"');
         return;
     }

@@ -4,7 +4,7 @@
 use context_core::{Fragment, FragmentData, Renderer};
 use context_render::{MarkdownRenderer, title_case};
 use proptest::prelude::*;
-use pulldown_cmark::{Event, Parser};
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::markdown_reader::{Token, options, read};
 use crate::trees::{fragments, name, text};
@@ -189,8 +189,8 @@ proptest! {
             events.filter(|event| {
                 match event {
                     Event::Text(text) if text.contains("(untrusted)") => after_mark = true,
-                    Event::Start(pulldown_cmark::Tag::Item) => after_mark = false,
-                    Event::Start(pulldown_cmark::Tag::Heading { .. }) => after_mark = false,
+                    Event::Start(Tag::Item) => after_mark = false,
+                    Event::Start(Tag::Heading { .. }) => after_mark = false,
                     _ => {}
                 }
                 !after_mark
@@ -206,6 +206,47 @@ proptest! {
         prop_assert!(!heading.contains(['\n', '\r']));
         let line_end = if text.is_empty() { "" } else { "\n" };
         prop_assert_eq!(markdown, format!("{heading}{line_end}{text}"));
+    }
+
+    #[test]
+    fn trusted_text_stays_in_its_item(texts in prop::collection::vec(text(), 3), name in name()) {
+        let [first, second, third] = texts.as_slice() else { unreachable!("three texts") };
+        let deep = FragmentData::list([first.as_str(), second.as_str()]);
+        let items = [first.as_str().into(), FragmentData::map([(name, third.as_str()), ("k".into(), "v")]), deep, "end".into()];
+        let list = Fragment::new("f", FragmentData::list(items));
+        let text = MarkdownRenderer::new().render(&[list, Fragment::new("after", "x")]).unwrap();
+        // With the texts' own structure, only ours is at the outer levels.
+        let mut depth = 0;
+        let mut outer = Vec::new();
+        for event in Parser::new(&text) {
+            depth -= usize::from(matches!(event, Event::End(_)));
+            match &event {
+                Event::Start(tag) if depth < 2 => outer.push(format!("{tag:?}")),
+                Event::Text(text) if depth < 3 => outer.push(text.to_string()),
+                _ => {}
+            }
+            depth += usize::from(matches!(event, Event::Start(_)));
+        }
+        outer.retain(|event| event.starts_with("Heading") || event.starts_with("List") || event == "Item");
+        let wanted = ["Heading", "List", "Item", "Item", "Item", "Item", "Heading"];
+        let is_wanted = outer.len() == wanted.len() && outer.iter().zip(wanted).all(|(event, wanted)| event.starts_with(wanted));
+        prop_assert!(is_wanted, "{outer:?} {text}");
+    }
+
+    #[test]
+    fn trusted_text_in_an_item_is_the_same_markdown(text in prop_oneof![text(), "[-a#>*` \n\t]{1,12}"]) {
+        // A tab is as wide as its column wants.
+        let text = text.replace('\t', " ");
+        // What cannot begin an item as it is.
+        let first = text.split(['\n', '\r']).next().unwrap_or_default();
+        prop_assume!(!first.trim_matches([' ', '\t', '-']).is_empty());
+        let list = Fragment::new("list", FragmentData::list([text.as_str()]));
+        let rendered = MarkdownRenderer::new().render(&[list]).unwrap();
+        let kept = |event: &Event<'_>| !matches!(event, Event::Start(Tag::Paragraph) | Event::End(TagEnd::Paragraph));
+        let inner: Vec<_> = Parser::new(&rendered).skip(5).filter(kept).collect();
+        let inner = &inner[..inner.len().saturating_sub(2)];
+        let alone: Vec<_> = Parser::new(&text).filter(kept).collect();
+        prop_assert_eq!(inner, alone, "{:?}", rendered);
     }
 
     #[test]

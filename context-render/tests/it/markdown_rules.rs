@@ -141,7 +141,7 @@ fn lines_of_a_text_stay_in_their_item() {
 #[test]
 fn an_item_is_never_empty_nor_a_line_across() {
     assert_eq!(body(list([""])), "- \"\"");
-    assert_eq!(body(list(["  ", "\n"])), "- \"  \"\n- \"\n\"");
+    assert_eq!(body(list(["  ", "\n"])), "- \"  \"\n- \"\n  \"");
     assert_eq!(body(list(["---", "-", " - -"])), "- \\---\n- \\-\n-  \\- -");
     assert_eq!(body(list(["\n---"])), "- &#32;\n  ---");
     assert_eq!(body(map([("k", ""), ("l", "---")])), "- **k**:\n- **l**: ---");
