@@ -6,6 +6,7 @@
 //! | feature | type | for |
 //! |---|---|---|
 //! | `xml` (default) | [`XmlRenderer`] | elements, the format of most prompts |
+//! | `markdown` (default) | [`MarkdownRenderer`] | sections and lists, for reading |
 //!
 //! Every renderer is pure (the same fragments give the same bytes), needs no stack however deep the tree is, and
 //! takes time linear in what it writes.
@@ -32,13 +33,22 @@
 //! # Ok::<_, context_core::RenderError>(())
 //! ```
 
+// What only a format uses that is left out is no mistake.
+#[cfg_attr(not(all(feature = "xml", feature = "markdown")), allow(dead_code))]
 mod inflect;
+#[cfg_attr(not(all(feature = "xml", feature = "markdown")), allow(dead_code))]
+mod layout;
+#[cfg(feature = "markdown")]
+mod markdown;
 mod options;
+#[cfg_attr(not(all(feature = "xml", feature = "markdown")), allow(dead_code))]
 mod walk;
 #[cfg(feature = "xml")]
 mod xml;
 
 pub use inflect::{plural, singular};
+#[cfg(feature = "markdown")]
+pub use markdown::{MarkdownRenderer, title_case};
 pub use options::{FORMATS, RenderOptions, by_name};
 #[cfg(feature = "xml")]
 pub use xml::XmlRenderer;

@@ -59,6 +59,11 @@ pub(crate) trait Visitor<'a> {
     /// A container begins.
     fn enter(&mut self, label: Label<'a>, shape: Shape, depth: usize);
 
+    /// An item begins that is a map, and no other entry of it than the one that follows can hold anything.
+    fn enter_pair(&mut self, depth: usize) {
+        self.enter(Label::Item, Shape::Map, depth);
+    }
+
     /// A value.
     fn leaf(&mut self, label: Label<'a>, value: Scalar<'a>, depth: usize);
 
@@ -72,7 +77,6 @@ pub(crate) enum Grouping {
     #[default]
     Off,
     /// Among the children of a fragment that stands at the top level.
-    #[allow(dead_code, reason = "for Markdown")]
     Top,
     /// Among the children of every fragment.
     Everywhere,
@@ -99,6 +103,20 @@ struct Frame<'a> {
     label: Label<'a>,
     shape: Shape,
     children: Children<'a>,
+}
+
+impl Frame<'_> {
+    /// Whether it is a map and none of the entries to come can hold anything. Only what shows at once counts, or
+    /// this would look at the same nodes again and again: containers are looked into when their turn comes.
+    fn is_pair(&self) -> bool {
+        let is_nothing = |value: &FragmentData| match value {
+            FragmentData::Null => true,
+            FragmentData::List(list) => list.as_slice().is_empty(),
+            FragmentData::Map(map) => map.is_empty(),
+            _ => false,
+        };
+        matches!(&self.children, Children::Entries(rest) if rest.clone().all(|(_, value)| is_nothing(value)))
+    }
 }
 
 enum Children<'a> {
@@ -301,8 +319,11 @@ impl<'a> Walker<'a> {
     fn enter(&mut self, visitor: &mut impl Visitor<'a>) {
         let depth = self.stack.len();
         for waiting in self.entered..depth {
-            let Frame { label, shape, .. } = &self.stack[waiting];
-            visitor.enter(*label, *shape, waiting);
+            let frame = &self.stack[waiting];
+            match frame.label {
+                Label::Item if frame.is_pair() => visitor.enter_pair(waiting),
+                label => visitor.enter(label, frame.shape, waiting),
+            }
         }
         self.entered = depth;
     }

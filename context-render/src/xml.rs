@@ -16,24 +16,8 @@ use self::escape::{push_attribute, push_line, push_text};
 use self::name::push_name;
 use crate::RenderOptions;
 use crate::inflect::{Inflector, Name};
+use crate::layout::{MAX_INDENTED_LEVELS, new_line};
 use crate::walk::{Grouping, Label, Rules, Scalar, Shape, Visitor, Walker};
-
-/// How many levels are indented, by two spaces each. What is deeper stands as far to the right as the last of
-/// them, or the indentation of a deep tree would grow with the square of its depth.
-const MAX_INDENTED_LEVELS: usize = 64;
-
-/// A line break and the deepest indentation.
-const NEW_LINE: &str = {
-    const BYTES: [u8; 1 + 2 * MAX_INDENTED_LEVELS] = {
-        let mut bytes = [b' '; 1 + 2 * MAX_INDENTED_LEVELS];
-        bytes[0] = b'\n';
-        bytes
-    };
-    match str::from_utf8(&BYTES) {
-        Ok(text) => text,
-        Err(_) => unreachable!(),
-    }
-};
 
 /// Renders fragments as XML elements.
 ///
@@ -296,7 +280,7 @@ impl Writer<'_> {
 #[inline]
 fn push_line_break(out: &mut String, depth: usize, start: usize) {
     let first = usize::from(out.len() == start);
-    out.push_str(&NEW_LINE[first..1 + 2 * depth.min(MAX_INDENTED_LEVELS)]);
+    out.push_str(&new_line(2 * depth.min(MAX_INDENTED_LEVELS))[first..]);
 }
 
 /// Text of several lines, on lines of its own.

@@ -38,6 +38,7 @@
 //! | `inmem` | the store `mem:`, gone with the process | yes |
 //! | `sqlite` | the store `sqlite:PATH` | yes |
 //! | `xml` | `XmlRenderer` | yes |
+//! | `markdown` | `MarkdownRenderer` | yes |
 //! | `openai` | the codec of OpenAI's Chat Completions | yes |
 //! | `anthropic` | the codec of Anthropic's Messages | yes |
 //! | `cache` | `ChainCache`: chains that engines share | no |
@@ -71,6 +72,8 @@ pub use context_core::{
     lazy_future, lazy_stream, limits, role, search, user,
 };
 pub use context_core::{kinds, wire};
+#[cfg(feature = "markdown")]
+pub use context_render::MarkdownRenderer;
 #[cfg(feature = "xml")]
 pub use context_render::XmlRenderer;
 #[cfg(any(feature = "xml", feature = "markdown", feature = "toml", feature = "toon"))]

@@ -1,5 +1,8 @@
 //! The renderers through their public API, in one binary.
 
+mod markdown_properties;
+mod markdown_reader;
+mod markdown_rules;
 mod prompts;
 mod properties;
 mod reader;

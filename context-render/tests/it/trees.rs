@@ -3,6 +3,51 @@
 use context_core::{Fragment, FragmentData};
 use proptest::prelude::*;
 
+/// What is structure in Markdown, or in one of its extensions, if nothing prevents it.
+const MARKDOWN: &[&str] = &[
+    "# Heading",
+    "Heading\n===",
+    "Heading\n---",
+    "---",
+    "- - -",
+    "- item\n  - item",
+    "1. item",
+    "> quotation",
+    "> [!NOTE]\n> alert",
+    "```\n```\n# Heading",
+    "~~~~\n```",
+    "    code",
+    "``code`` `code",
+    "*a* **b** _c_ __d__ ~~e~~ ^f^ ~g~ a*b*c",
+    "<div>\n\n# Heading",
+    "<!-- comment",
+    "<script>",
+    "<b>x</b>",
+    "<https://example.org>",
+    "[x]",
+    "[x]: /url 'title'",
+    "[x](/url) ![x](/url) [[x]] [[x|y]]",
+    "[^1]",
+    "[^1]: note",
+    "[ ] task",
+    "[x] task",
+    "| a | b |\n|---|---|\n| 1 | 2 |",
+    "a\n:-:\nb",
+    "term\n: definition",
+    ":::x",
+    "&amp; &#35; &notanentity; &lt",
+    "$x$ $$y$$",
+    "{#id .class}",
+    "x # {#id}",
+    "a \\",
+    "a\\\n",
+    "a  \nb",
+    "(untrusted)",
+    "**: x",
+    "+++\nkey = 1\n+++",
+    "---\nkey: 1\n---",
+];
+
 /// Ordinary and hostile names and texts.
 pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -11,6 +56,8 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
         "[<>&\"'/=\\]\\[!?;# \t\r\n\u{0}\u{7}\u{1b}a-c]{0,12}",
         "[\u{7f}\u{85}\u{b7}\u{301}\u{d7}\u{2028}\u{feff}\u{fffd}\u{fffe}\u{ffff}\u{1fffe}é漢🎻]{0,6}",
         any::<String>(),
+        "[-#*_`~=+>|:!\\[\\](){}<&;\\\\$^.@ \\t\\n\\r0-9a-c/\u{0}]{0,16}",
+        prop::sample::select(MARKDOWN).prop_map(str::to_owned),
         Just("</root>".to_owned()),
         Just("]]><!-- --><![CDATA[ &#0; &bad;".to_owned()),
     ]

@@ -9,6 +9,7 @@ mod arguments;
 mod encoding;
 mod engine;
 mod judge;
+mod markdown;
 mod misc;
 mod peer;
 mod render;

@@ -1,18 +1,34 @@
 //! Suite `deepagents-render`: fragments and the text they were rendered to.
 //!
-//! A plain case must give the same text, with multi-line text indented. Two names may differ where the recorded
-//! inflection of a word and the library's do. A suspect case must be sound instead: the output parses as XML,
-//! holds every text and number that went in, in order (grouping gathers, so there the order may change), and
-//! every name can be read back.
+//! A plain case must give the same text, a suspect one must be sound instead: the output parses, holds every text
+//! and number that went in, in order (grouping gathers, so there the order may change), and every name can be
+//! read back. XML is judged here: its multi-line text is indented, and two names may differ where the recorded
+//! inflection of a word and the library's do. What is particular to another format is in a module of its own.
 
 use std::collections::HashSet;
 use std::fs;
 
-use context_runtime::{Fragment, FragmentData, Renderer, XmlRenderer};
+use context_runtime::{Fragment, FragmentData, RenderOptions, Renderer, XmlRenderer, renderer};
 
 use crate::encoding::{Unknown, decode_fragment, entry, flag, items, text};
 use crate::judge::{BoxError, Difference, Judged, Outcome};
-use crate::{File, xml};
+use crate::{File, markdown, xml};
+
+/// How the cases of a format are judged.
+struct Format {
+    name: &'static str,
+    equal: fn(&Input, &str, &Inflections) -> Result<String, Difference>,
+    sound: fn(&Input) -> Result<String, Difference>,
+}
+
+const FORMATS: [Format; 2] = [
+    Format { name: "xml", equal: Input::check_equal, sound: Input::check_sound },
+    Format {
+        name: "markdown",
+        equal: |input, expected, _| markdown::check_equal(input, expected),
+        sound: markdown::check_sound,
+    },
+];
 
 pub(crate) fn judge(file: &File<'_>) -> Result<Vec<Judged>, BoxError> {
     let words = Inflections::beside(file)?;
@@ -27,24 +43,25 @@ fn judge_case(case: &FragmentData, words: &Inflections) -> Outcome {
     if flag(case, "skip") {
         return Outcome::Skipped(text(case, "ours").unwrap_or("not to be run").into());
     }
-    if text(case, "renderer") != Some("xml") {
-        return Outcome::Skipped(format!("no renderer {:?}", text(case, "renderer").unwrap_or_default()));
-    }
+    let name = text(case, "renderer").unwrap_or_default();
+    let Some(format) = FORMATS.iter().find(|format| format.name == name) else {
+        return Outcome::Skipped(format!("no renderer {name:?}"));
+    };
     let input = match Input::decode(case) {
         Ok(input) => input,
         Err(Unknown(what)) => return Outcome::Skipped(format!("not known: {what}")),
     };
     let checked = match text(case, "expected") {
-        Some(expected) if !flag(case, "suspect") => input.check_equal(expected, words),
-        _ => input.check_sound(),
+        Some(expected) if !flag(case, "suspect") => (format.equal)(&input, expected, words),
+        _ => (format.sound)(&input),
     };
     Outcome::of(checked)
 }
 
 /// What a case renders, and how.
-struct Input {
-    fragments: Vec<Fragment>,
-    group: bool,
+pub(crate) struct Input {
+    pub(crate) fragments: Vec<Fragment>,
+    pub(crate) group: bool,
     wrap: Option<String>,
 }
 
@@ -63,6 +80,14 @@ impl Input {
         let defs = entry(case, "defs");
         let fragments = items(case, "fragments").iter().map(|fragment| decode_fragment(fragment, defs));
         Ok(Self { fragments: fragments.collect::<Result<_, _>>()?, group, wrap })
+    }
+
+    /// Renders in a format that does not wrap.
+    pub(crate) fn render_as(&self, format: &str, options: RenderOptions) -> Result<String, Difference> {
+        let failed = |error: &dyn std::fmt::Display| Difference::new("renders", "a text", error);
+        let options = options.group(self.group);
+        let renderer = renderer(format, options).ok_or_else(|| failed(&"no such renderer"))?;
+        renderer.render(&self.fragments).map_err(|error| failed(&error))
     }
 
     fn render(&self, indent_text: bool) -> Result<String, Difference> {
@@ -91,8 +116,8 @@ impl Input {
             Difference::new(rule, format!("{expected:?}"), &ours)
         };
         let document = xml::read(&ours).map_err(|error| broken("parses as XML", &error.to_string()))?;
-        let mut expected = Content::default();
-        self.fragments.iter().for_each(|fragment| expected.add_fragment(fragment));
+        let mut expected = Content::of(&self.fragments);
+        expected.leaves.iter_mut().for_each(|text| *text = sayable(text));
         let (mut leaves, mut wanted) = (document.leaves.clone(), expected.leaves.clone());
         if self.group {
             leaves.sort();
@@ -111,12 +136,18 @@ impl Input {
 
 /// The texts and names that went in, in document order.
 #[derive(Default)]
-struct Content {
-    leaves: Vec<String>,
-    names: Vec<String>,
+pub(crate) struct Content {
+    pub(crate) leaves: Vec<String>,
+    pub(crate) names: Vec<String>,
 }
 
 impl Content {
+    pub(crate) fn of(fragments: &[Fragment]) -> Self {
+        let mut content = Self::default();
+        fragments.iter().for_each(|fragment| content.add_fragment(fragment));
+        content
+    }
+
     fn add_fragment(&mut self, fragment: &Fragment) {
         if let Some(data) = fragment.data().filter(|data| !data.is_empty()) {
             self.names.push(fragment.name().to_owned());
@@ -128,7 +159,7 @@ impl Content {
         match data {
             FragmentData::Bool(value) => self.leaves.push(value.to_string()),
             FragmentData::Number(number) => self.leaves.push(number.to_string()),
-            FragmentData::Text(text) => self.leaves.push(sayable(text)),
+            FragmentData::Text(text) => self.leaves.push(text.to_string()),
             FragmentData::Fragment(fragment) => self.add_fragment(fragment),
             FragmentData::List(list) => list.iter().for_each(|item| self.add(item)),
             FragmentData::Map(map) => {
@@ -158,7 +189,7 @@ fn sayable(text: &str) -> String {
 }
 
 /// Whether all of `wanted` is among `names`: in this order, or at all.
-fn holds(names: &[String], wanted: &[String], in_order: bool) -> bool {
+pub(crate) fn holds(names: &[String], wanted: &[String], in_order: bool) -> bool {
     if in_order {
         let mut names = names.iter();
         return wanted.iter().all(|name| names.any(|other| other == name));

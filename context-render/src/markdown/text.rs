@@ -1,0 +1,99 @@
+//! Text of several lines inside list items, and fenced text.
+
+use crate::layout::{indentation, new_line};
+
+const LINE_ENDS: [char; 2] = ['\n', '\r'];
+
+/// Appends a text that its author trusts to be Markdown, as what a list item begins with. `indent` is the column
+/// at which it stands.
+pub(super) fn push_item(out: &mut String, text: &str, indent: usize) {
+    if is_blank(text) {
+        // An item of nothing would be a line under a heading, or end the list.
+        out.push('"');
+        push_lines(out, text, indent);
+        if text.ends_with(LINE_ENDS) {
+            out.push_str(indentation(indent));
+        }
+        out.push('"');
+        return;
+    }
+    let first = text.split(LINE_ENDS).next().unwrap_or_default();
+    if is_blank(first) {
+        // An item that begins with an empty line has the same fault.
+        out.push_str("&#32;");
+        push_lines(out, text, indent);
+        return;
+    }
+    let spaces = first.len() - first.trim_start_matches(is_space).len();
+    let (space, rest) = text.split_at(spaces);
+    out.push_str(space);
+    if first.bytes().all(|byte| matches!(byte, b'-' | b' ' | b'\t')) {
+        // With the item's own, these would be a line across the page, or items of nothing.
+        out.push('\\');
+    }
+    // Up to three spaces belong to the item's marker, and more begin a block of code.
+    let width =
+        space.chars().fold(indent, |column, c| if c == '\t' { column - column % 4 + 4 } else { column + 1 });
+    let width = width - indent;
+    push_lines(out, rest, if width < 4 { indent + width } else { indent });
+}
+
+/// Appends a text, its lines but the first indented so that they stay inside the list item. Line ends stay what
+/// they are.
+pub(super) fn push_lines(out: &mut String, text: &str, indent: usize) {
+    let mut lines = text.split_inclusive(LINE_ENDS);
+    out.push_str(lines.next().unwrap_or_default());
+    for line in lines {
+        if !line.starts_with(LINE_ENDS) {
+            out.push_str(indentation(indent));
+        }
+        out.push_str(line);
+    }
+}
+
+/// Appends a text in a fence that it cannot end, without a line end behind it. Line ends become line feeds.
+pub(super) fn push_fenced(out: &mut String, text: &str, indent: usize) {
+    let fence = (longest_run(text, b'`') + 1).max(3);
+    out.extend(std::iter::repeat_n('`', fence));
+    out.push_str("text");
+    let mut rest = Some(text);
+    while let Some(text) = rest {
+        let end = text.find(LINE_ENDS);
+        let line = &text[..end.unwrap_or(text.len())];
+        out.push_str(new_line(if line.is_empty() { 0 } else { indent }));
+        push_visible(out, line);
+        rest = end.map(|end| {
+            let length = if text[end..].starts_with("\r\n") { 2 } else { 1 };
+            &text[end + length..]
+        });
+    }
+    out.push_str(new_line(indent));
+    out.extend(std::iter::repeat_n('`', fence));
+}
+
+/// CommonMark has no null character; it reads as this one.
+fn push_visible(out: &mut String, line: &str) {
+    let mut parts = line.split('\0');
+    out.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        out.push(char::REPLACEMENT_CHARACTER);
+        out.push_str(part);
+    }
+}
+
+fn longest_run(text: &str, byte: u8) -> usize {
+    let (mut longest, mut run) = (0, 0);
+    for other in text.bytes() {
+        run = if other == byte { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t')
+}
+
+fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| is_space(c) || LINE_ENDS.contains(&c))
+}
