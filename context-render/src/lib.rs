@@ -6,6 +6,7 @@
 //! | feature | type | for |
 //! |---|---|---|
 //! | `xml` (default) | [`XmlRenderer`] | elements, the format of most prompts |
+//! | `toml` (default) | [`TomlRenderer`] | TOML 1.0: settings and facts, read back exactly |
 //!
 //! Every renderer is pure (the same fragments give the same bytes), needs no stack however deep the tree is, and
 //! takes time linear in what it writes.
@@ -34,11 +35,17 @@
 
 mod inflect;
 mod options;
+#[cfg(any(feature = "toml", feature = "toon"))]
+mod outline;
+#[cfg(feature = "toml")]
+mod toml;
 mod walk;
 #[cfg(feature = "xml")]
 mod xml;
 
 pub use inflect::{plural, singular};
 pub use options::{FORMATS, RenderOptions, by_name};
+#[cfg(feature = "toml")]
+pub use toml::TomlRenderer;
 #[cfg(feature = "xml")]
 pub use xml::XmlRenderer;

@@ -49,6 +49,8 @@ impl RenderOptions {
 pub const FORMATS: &[&str] = &[
     #[cfg(feature = "xml")]
     "xml",
+    #[cfg(feature = "toml")]
+    "toml",
 ];
 
 /// The renderer of a format by its [name](Renderer::name), if this build has it.
@@ -56,6 +58,8 @@ pub fn by_name(name: &str, options: RenderOptions) -> Option<Arc<dyn Renderer>> 
     match name {
         #[cfg(feature = "xml")]
         "xml" => Some(Arc::new(crate::XmlRenderer::from(options))),
+        #[cfg(feature = "toml")]
+        "toml" => Some(Arc::new(crate::TomlRenderer::from(options))),
         _ => {
             let _ = options;
             None

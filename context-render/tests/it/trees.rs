@@ -18,7 +18,7 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
 
 pub(crate) fn name() -> impl Strategy<Value = String> {
     // Few different ones, so that they meet in lists and maps.
-    prop_oneof![text(), "(hint|policies|s|ss|news|_)"]
+    prop_oneof![text(), "(hint|policies|s|ss|news|_|hint \\(untrusted\\))"]
 }
 
 pub(crate) fn data() -> impl Strategy<Value = FragmentData> {
