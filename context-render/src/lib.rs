@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `xml` (default) | [`XmlRenderer`] | elements, the format of most prompts |
 //! | `toml` (default) | [`TomlRenderer`] | TOML 1.0: settings and facts, read back exactly |
+//! | `toon` (default) | [`ToonRenderer`] | TOON 4.4: short for rows of like objects |
 //!
 //! Every renderer is pure (the same fragments give the same bytes), needs no stack however deep the tree is, and
 //! takes time linear in what it writes.
@@ -33,12 +34,16 @@
 //! # Ok::<_, context_core::RenderError>(())
 //! ```
 
+#[cfg_attr(not(feature = "xml"), allow(dead_code, reason = "plain data has no names for items"))]
 mod inflect;
 mod options;
 #[cfg(any(feature = "toml", feature = "toon"))]
 mod outline;
 #[cfg(feature = "toml")]
 mod toml;
+#[cfg(feature = "toon")]
+mod toon;
+#[cfg_attr(not(feature = "xml"), allow(dead_code, reason = "not every format wraps and groups"))]
 mod walk;
 #[cfg(feature = "xml")]
 mod xml;
@@ -47,5 +52,7 @@ pub use inflect::{plural, singular};
 pub use options::{FORMATS, RenderOptions, by_name};
 #[cfg(feature = "toml")]
 pub use toml::TomlRenderer;
+#[cfg(feature = "toon")]
+pub use toon::ToonRenderer;
 #[cfg(feature = "xml")]
 pub use xml::XmlRenderer;

@@ -26,6 +26,14 @@ use crate::walk::{Grouping, Label, Rules, Scalar, Shape, Visitor, Walker};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeId(usize);
 
+#[cfg(feature = "toon")]
+impl NodeId {
+    /// Its place among the nodes.
+    pub(crate) fn index(self) -> usize {
+        self.0
+    }
+}
+
 /// A value and the key under which it stands; an item of an array has an empty one.
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
@@ -115,6 +123,12 @@ impl<'a> Outline<'a> {
         self.nodes.clear();
     }
 
+    /// How many nodes there are.
+    #[cfg(feature = "toon")]
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     pub(crate) fn node(&self, id: NodeId) -> &Node<'a> {
         &self.nodes[id.0]
     }
@@ -137,6 +151,14 @@ impl<'a> Outline<'a> {
         let mut moved = std::mem::replace(&mut self.nodes[id.0], outer);
         moved.next = None;
         self.nodes.push(moved);
+    }
+
+    /// A node around others.
+    #[cfg(feature = "toon")]
+    pub(crate) fn gather(&mut self, ids: &[NodeId], value: fn(Children) -> Value<'a>) -> NodeId {
+        let mut children = Children::default();
+        ids.iter().for_each(|id| self.append(&mut children, *id));
+        self.add(Key::none(), value(children), false)
     }
 
     fn add(&mut self, key: Key<'a>, value: Value<'a>, is_fragment: bool) -> NodeId {

@@ -2,6 +2,7 @@
 
 mod data;
 mod plain;
+mod plain_rules;
 mod prompts;
 mod properties;
 mod reader;
@@ -12,4 +13,9 @@ mod toml_prompts;
 mod toml_properties;
 mod toml_rules;
 mod toml_scale;
+mod toon_corpus;
+mod toon_prompts;
+mod toon_properties;
+mod toon_rules;
+mod toon_scale;
 mod trees;
