@@ -7,6 +7,8 @@
 //! |---|---|---|
 //! | `xml` (default) | [`XmlRenderer`] | elements, the format of most prompts |
 //! | `markdown` (default) | [`MarkdownRenderer`] | sections and lists, for reading |
+//! | `toml` (default) | [`TomlRenderer`] | TOML 1.0: settings and facts, read back exactly |
+//! | `toon` (default) | [`ToonRenderer`] | TOON 4.4: short for rows of like objects |
 //!
 //! Every renderer is pure (the same fragments give the same bytes), needs no stack however deep the tree is, and
 //! takes time linear in what it writes.
@@ -41,6 +43,12 @@ mod layout;
 #[cfg(feature = "markdown")]
 mod markdown;
 mod options;
+#[cfg(any(feature = "toml", feature = "toon"))]
+mod outline;
+#[cfg(feature = "toml")]
+mod toml;
+#[cfg(feature = "toon")]
+mod toon;
 #[cfg_attr(not(all(feature = "xml", feature = "markdown")), allow(dead_code))]
 mod walk;
 #[cfg(feature = "xml")]
@@ -50,5 +58,9 @@ pub use inflect::{plural, singular};
 #[cfg(feature = "markdown")]
 pub use markdown::{MarkdownRenderer, title_case};
 pub use options::{FORMATS, RenderOptions, by_name};
+#[cfg(feature = "toml")]
+pub use toml::TomlRenderer;
+#[cfg(feature = "toon")]
+pub use toon::ToonRenderer;
 #[cfg(feature = "xml")]
 pub use xml::XmlRenderer;

@@ -51,6 +51,10 @@ pub const FORMATS: &[&str] = &[
     "xml",
     #[cfg(feature = "markdown")]
     "markdown",
+    #[cfg(feature = "toml")]
+    "toml",
+    #[cfg(feature = "toon")]
+    "toon",
 ];
 
 /// The renderer of a format by its [name](Renderer::name), if this build has it.
@@ -60,6 +64,10 @@ pub fn by_name(name: &str, options: RenderOptions) -> Option<Arc<dyn Renderer>> 
         "xml" => Some(Arc::new(crate::XmlRenderer::from(options))),
         #[cfg(feature = "markdown")]
         "markdown" => Some(Arc::new(crate::MarkdownRenderer::from(options))),
+        #[cfg(feature = "toml")]
+        "toml" => Some(Arc::new(crate::TomlRenderer::from(options))),
+        #[cfg(feature = "toon")]
+        "toon" => Some(Arc::new(crate::ToonRenderer::from(options))),
         _ => {
             let _ = options;
             None

@@ -74,6 +74,10 @@ pub use context_core::{
 pub use context_core::{kinds, wire};
 #[cfg(feature = "markdown")]
 pub use context_render::MarkdownRenderer;
+#[cfg(feature = "toml")]
+pub use context_render::TomlRenderer;
+#[cfg(feature = "toon")]
+pub use context_render::ToonRenderer;
 #[cfg(feature = "xml")]
 pub use context_render::XmlRenderer;
 #[cfg(any(feature = "xml", feature = "markdown", feature = "toml", feature = "toon"))]

@@ -3,7 +3,7 @@
 use context_core::{Fragment, FragmentData, Renderer, fragment, hint, role};
 use context_render::{MarkdownRenderer, XmlRenderer};
 
-fn travel_agent() -> Vec<Fragment> {
+pub(crate) fn travel_agent() -> Vec<Fragment> {
     let policy = FragmentData::map([
         ("rule", FragmentData::from("Ask before you pay.")),
         ("reason", "Bookings under 24 h can't be undone.".into()),

@@ -1,0 +1,153 @@
+//! What becomes of lists, and of maps whose keys would meet.
+
+use std::collections::{HashMap, HashSet};
+
+use context_core::{Fragment, FragmentData};
+
+use super::{Children, Key, MARK, Node, NodeId, Open, Outline, Value};
+use crate::inflect::Inflector;
+
+/// So many keys are compared one by one; more are hashed.
+const FEW: usize = 8;
+
+impl<'a> Outline<'a> {
+    /// A list whose children are known.
+    pub(super) fn list(&mut self, open: &Open) -> Value<'a> {
+        let children = open.children;
+        let only_fragments = !children.is_empty() && open.fragments == children.len;
+        if only_fragments {
+            if self.group
+                && self.node(open.node).is_fragment
+                && let Some(groups) = self.groups(children)
+            {
+                return Value::Table(groups);
+            }
+            if all_different(self.nodes(children).map(|(_, node)| &node.key)) {
+                return Value::Table(children);
+            }
+        }
+        if open.fragments > 0 {
+            let mut child = children.first();
+            while let Some(id) = child {
+                if self.node(id).is_fragment {
+                    self.wrap(id);
+                }
+                child = self.next(id);
+            }
+        }
+        Value::Array(children)
+    }
+
+    /// Fragments gathered by name, if the plurals of their names are all different.
+    fn groups(&mut self, children: Children) -> Option<Children> {
+        let ids: Vec<NodeId> = self.nodes(children).map(|(id, _)| id).collect();
+        let mut inflector = std::mem::take(&mut self.inflector);
+        let grouped = group(ids.iter().map(|id| &self.node(*id).key), &mut inflector);
+        self.inflector = inflector;
+        let Grouped { keys, places } = grouped?;
+        let mut members = vec![Children::default(); keys.len()];
+        for (id, place) in ids.into_iter().zip(places) {
+            let Node { key, is_fragment, .. } = &mut self.nodes[id.0];
+            (*key, *is_fragment) = (Key::none(), false);
+            self.append(&mut members[place], id);
+        }
+        let mut groups = Children::default();
+        for (key, members) in keys.into_iter().zip(members) {
+            let id = self.add(key, Value::Array(members), false);
+            self.append(&mut groups, id);
+        }
+        Some(groups)
+    }
+
+    /// An entry whose value is a marked fragment of the same name is one with it, under the marked name. If that
+    /// is another key of the map, the entry holds the fragment instead.
+    pub(super) fn part_marked_entries(&mut self, children: Children) {
+        let names: HashSet<&str> = self.nodes(children).map(|(_, node)| &**node.key.name()).collect();
+        let meets = |node: &Node<'_>| {
+            node.key.is_marked() && names.contains([&**node.key.name(), MARK].concat().as_str())
+        };
+        let meeting: Vec<_> =
+            self.nodes(children).filter(|(_, node)| meets(node)).map(|(id, _)| id).collect();
+        for id in meeting {
+            let name = self.node(id).key.name().clone();
+            self.wrap(id);
+            self.nodes[id.0].key = Key::new(name, false);
+        }
+    }
+}
+
+struct Grouped<'a> {
+    /// The groups' keys, in the order of their first members.
+    keys: Vec<Key<'a>>,
+    /// For each member, which group it is in.
+    places: Vec<usize>,
+}
+
+fn group<'k, 'a: 'k>(
+    members: impl Iterator<Item = &'k Key<'a>>,
+    inflector: &mut Inflector,
+) -> Option<Grouped<'a>> {
+    let mut known = HashMap::new();
+    let (mut keys, mut places) = (Vec::new(), Vec::new());
+    for key in members {
+        let place = *known.entry(key).or_insert_with(|| {
+            keys.push(key.plural(inflector));
+            keys.len() - 1
+        });
+        places.push(place);
+    }
+    all_different(keys.iter()).then_some(Grouped { keys, places })
+}
+
+/// Whether no two keys are written alike.
+pub(crate) fn all_different<'k, 'a: 'k>(keys: impl Iterator<Item = &'k Key<'a>>) -> bool {
+    let mut few: [Option<&Key<'_>>; FEW] = [None; FEW];
+    let mut many = HashSet::new();
+    for (place, key) in keys.enumerate() {
+        if place < FEW {
+            if few[..place].contains(&Some(key)) {
+                return false;
+            }
+            few[place] = Some(key);
+            continue;
+        }
+        if place == FEW {
+            many.extend(few.iter().flatten().copied());
+        }
+        if !many.insert(key) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether the data of a fragment becomes a table, without reading it: a look at it, and at the names in it if it
+/// is a list. Data that cannot be rendered is none.
+pub(crate) fn is_table(data: &FragmentData, group_lists: bool) -> bool {
+    let list = match data {
+        FragmentData::Map(_) | FragmentData::Fragment(_) => return true,
+        FragmentData::List(list) => list,
+        _ => return false,
+    };
+    let mut keys = Vec::new();
+    for item in list.iter() {
+        match item {
+            FragmentData::Fragment(fragment) if is_shown(fragment) => {
+                keys.push(Key::of(fragment, false));
+                // Most lists that are no tables show it at once.
+                if !group_lists && matches!(keys.as_slice(), [.., a, b] if a == b) {
+                    return false;
+                }
+            }
+            FragmentData::Fragment(_) | FragmentData::Null => {}
+            _ => return false,
+        }
+    }
+    let groups = || group_lists && group(keys.iter(), &mut Inflector::default()).is_some();
+    !keys.is_empty() && (all_different(keys.iter()) || groups())
+}
+
+/// Whether a fragment has any data.
+pub(crate) fn is_shown(fragment: &Fragment) -> bool {
+    !matches!(fragment.data(), Some(FragmentData::Null))
+}

@@ -1,0 +1,144 @@
+//! TOML 1.0: keys, tables and arrays.
+//!
+//! What is written where is decided by the outline of plain data that it shares with TOON; the layout is decided
+//! here and in the modules below. It writes documents and does not read any.
+
+mod text;
+mod write;
+
+use context_core::{Arrangement, Fragment, Piece, Pieces, RenderError, Renderer};
+
+use self::write::{DOTTED, HEADED, ITEM, Writer};
+use crate::RenderOptions;
+use crate::outline::{Key, Outline, all_different, is_shown, is_table};
+
+/// Renders fragments as a TOML document.
+///
+/// What it writes is TOML 1.0, for every input, and reads back as the same tree.
+///
+/// # What is written
+///
+/// * A fragment is a key of its name. Text, numbers and booleans are its value, a map is a table, a list an array.
+///   A value that is a fragment is a table of one entry. Null is left out; empty tables and arrays are written.
+/// * A list of fragments alone, all of different names, is a table of them. In any other list each fragment is
+///   a table of one entry. Order is kept.
+/// * So it is at the top level: if two fragments there have the same name, all of them become items of one array
+///   of tables, `[[fragments]]`.
+/// * The name of a fragment that somebody else wrote ends with ` (untrusted)`.
+/// * u64 numbers above `i64::MAX` are written as text, because TOML has no such integer. Floats read back as
+///   floats: `2.0`, `1e+21`, `nan`, `-inf`.
+///
+/// # How it is laid out
+///
+/// * A table has a header, `[name]`, if nothing follows that would then be read as part of it, else its entries
+///   have dotted keys, `name.key = "…"`. Headers and dotted keys are at most eight names long, and names that
+///   would be repeated at most 256 bytes; deeper tables are inline, so that the output cannot grow with the square
+///   of the depth.
+/// * Text of several lines is a multi-line string. Inside arrays and inline tables its line breaks are escaped.
+/// * An array that holds tables or arrays has an item per line.
+/// * Keys are bare where TOML allows it, else quoted.
+///
+/// A value that stands in several places is written in each of them.
+///
+/// ```
+/// use context_core::{FragmentData, Renderer, Fragment, fragment, hint, role};
+/// use context_render::TomlRenderer;
+///
+/// let policy = FragmentData::map([("rule", "Ask before you pay."), ("reason", "No refunds.\nEver.")]);
+/// let prompt = TomlRenderer::new().render(&[
+///     role("You book trips."),
+///     fragment("rules", [hint("Be kind."), hint("Be brief.")]),
+///     Fragment::new("policy", policy),
+/// ])?;
+/// assert_eq!(prompt, r#"role = "You book trips."
+///
+/// rules = [
+///   { hint = "Be kind." },
+///   { hint = "Be brief." },
+/// ]
+///
+/// [policy]
+/// rule = "Ask before you pay."
+/// reason = """
+/// No refunds.
+/// Ever.""""#);
+/// # Ok::<_, context_core::RenderError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TomlRenderer {
+    group: bool,
+    untrusted: bool,
+}
+
+impl TomlRenderer {
+    /// A renderer that does not group.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether a list of fragments that is a fragment's data becomes a table of arrays, one for each name, under
+    /// the plural: `hints = ["Be kind.", "Be brief."]`.
+    ///
+    /// Each group stands where its first member stood. A list that also holds something else than fragments, or
+    /// names with the same plural, is not grouped; neither is the top level.
+    #[must_use]
+    pub fn group(mut self, on: bool) -> Self {
+        self.group = on;
+        self
+    }
+
+    /// Whether everything is taken for data that somebody else wrote: the name of each fragment of the top level
+    /// says so, not only of those that are [marked](Fragment::untrusted).
+    #[must_use]
+    pub fn untrusted(mut self, on: bool) -> Self {
+        self.untrusted = on;
+        self
+    }
+}
+
+impl From<RenderOptions> for TomlRenderer {
+    fn from(options: RenderOptions) -> Self {
+        Self { group: options.group, untrusted: options.untrusted }
+    }
+}
+
+impl Renderer for TomlRenderer {
+    fn name(&self) -> &str {
+        "toml"
+    }
+
+    fn arrange(&self, fragments: &[&Fragment]) -> Arrangement {
+        let arrangement = Arrangement::separated_by("\n\n");
+        let shown = |fragment: &&Fragment| is_shown(fragment);
+        let keys: Vec<_> =
+            fragments.iter().copied().filter(shown).map(|shown| Key::of(shown, self.untrusted)).collect();
+        if !all_different(keys.iter()) {
+            return arrangement.with_forms(vec![ITEM; fragments.len()]);
+        }
+        let is_table = |fragment: &Fragment| fragment.data().is_some_and(|data| is_table(data, self.group));
+        let tables: Vec<_> = fragments.iter().map(|fragment| is_table(fragment)).collect();
+        let is_plain = |place: &usize| !tables[*place] && is_shown(fragments[*place]);
+        let last_plain = (0..tables.len()).rev().find(is_plain).unwrap_or(0);
+        // What is no table looks alike in both forms. It keeps one, or it would be written anew for nothing.
+        let form =
+            |(place, table): (usize, &bool)| if *table && place < last_plain { DOTTED } else { HEADED };
+        arrangement.with_forms(tables.iter().enumerate().map(form).collect())
+    }
+
+    fn render_pieces(&self, pieces: &[Piece<'_>], out: &mut Pieces) -> Result<(), RenderError> {
+        let mut outline = Outline::new(self.group, self.untrusted);
+        let mut writer = Writer::default();
+        for piece in pieces {
+            outline.clear();
+            if let Some(root) = outline.read(piece.fragment)? {
+                if piece.form == ITEM {
+                    outline.wrap(root);
+                }
+                writer.write(&outline, root, piece.form, out.text());
+            }
+            out.end_piece();
+        }
+        Ok(())
+    }
+}

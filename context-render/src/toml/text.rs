@@ -1,0 +1,112 @@
+//! Keys, strings and numbers, as TOML 1.0 writes them.
+
+use std::fmt::Write;
+
+use context_core::Number;
+
+use crate::outline::Key;
+use crate::walk::Scalar;
+
+/// A key: bare if it can be, else quoted.
+pub(super) fn push_key(out: &mut String, key: &Key<'_>) {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let name = key.name();
+    if !key.is_marked() && !name.is_empty() && name.bytes().all(is_bare) {
+        out.push_str(name);
+        return;
+    }
+    out.push('"');
+    key.parts().into_iter().for_each(|part| push_escaped(out, part, Quotes::One));
+    out.push('"');
+}
+
+/// A value on one line.
+pub(super) fn push_scalar(out: &mut String, value: Scalar<'_>) {
+    match value {
+        Scalar::Bool(value) => out.push_str(if value { "true" } else { "false" }),
+        Scalar::Number(number) => push_number(out, number),
+        Scalar::Text(text) => {
+            out.push('"');
+            push_escaped(out, text, Quotes::One);
+            out.push('"');
+        }
+    }
+}
+
+/// A value that begins behind a key at the beginning of a line: text may take several.
+pub(super) fn push_line_scalar(out: &mut String, value: Scalar<'_>) {
+    match value {
+        Scalar::Text(text) if text.contains('\n') => {
+            // The line break behind the opening quotes is no part of the text.
+            out.push_str("\"\"\"\n");
+            push_escaped(out, text, Quotes::Three);
+            out.push_str("\"\"\"");
+        }
+        _ => push_scalar(out, value),
+    }
+}
+
+/// Writing to a string cannot fail.
+fn push_number(out: &mut String, number: Number) {
+    let _ = match number {
+        Number::Int(n) => write!(out, "{n}"),
+        Number::UInt(n) if i64::try_from(n).is_ok() => write!(out, "{n}"),
+        // Integers have 64 bits with a sign.
+        Number::UInt(n) => write!(out, "\"{n}\""),
+        Number::Float(n) if n.is_nan() => write!(out, "nan"),
+        Number::Float(n) if n.is_infinite() => write!(out, "{}", if n > 0.0 { "inf" } else { "-inf" }),
+        Number::Float(0.0) if number_is_negative(number) => write!(out, "-0.0"),
+        Number::Float(_) => {
+            let start = out.len();
+            let written = write!(out, "{number}");
+            // Without one of them it would be an integer.
+            if !out[start..].contains(['.', 'e']) {
+                out.push_str(".0");
+            }
+            written
+        }
+    };
+}
+
+fn number_is_negative(number: Number) -> bool {
+    matches!(number, Number::Float(n) if n.is_sign_negative())
+}
+
+/// Between which quotes a text stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quotes {
+    One,
+    /// Line feeds and tabs stand as they are, and so do quotes, but never three in a row or one at the end.
+    Three,
+}
+
+fn push_escaped(out: &mut String, text: &str, quotes: Quotes) {
+    // What has not been written yet begins here.
+    let mut rest = 0;
+    let mut run = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        run = if byte == b'"' { run + 1 } else { 0 };
+        let escaped = match byte {
+            b'"' if quotes == Quotes::Three && run < 3 && at + 1 < text.len() => continue,
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' | b'\t' if quotes == Quotes::Three => continue,
+            b'\n' => "\\n",
+            b'\t' => "\\t",
+            b'\r' => "\\r",
+            0x08 => "\\b",
+            0x0C => "\\f",
+            0..0x20 | 0x7F => "",
+            _ => continue,
+        };
+        run = 0;
+        out.push_str(&text[rest..at]);
+        rest = at + 1;
+        match escaped {
+            // Writing to a string cannot fail.
+            "" => _ = write!(out, "\\u{byte:04X}"),
+            escaped => out.push_str(escaped),
+        }
+    }
+    out.push_str(&text[rest..]);
+}

@@ -1,0 +1,179 @@
+//! TOON: fields, and rows under one header for what is alike.
+//!
+//! What is written where is decided by the outline of plain data that it shares with TOML; the layout is decided
+//! in the modules below. It writes documents and does not read any.
+
+mod shape;
+mod text;
+mod write;
+
+use context_core::{Arrangement, Form, Fragment, FragmentData, Piece, Pieces, RenderError, Renderer};
+
+use self::shape::{Shapes, same_order};
+use self::write::{FIELD, IN_HEAD, ITEM, KEYED_ROW, ROW, Writer};
+use crate::RenderOptions;
+use crate::outline::{Key, Outline, Value, all_different, is_shown, is_table};
+
+/// Renders fragments as TOON, as its specification 4.4 writes it: two spaces per level, the comma as delimiter.
+///
+/// It is short where many objects are alike: their keys are written once.
+///
+/// # What is written
+///
+/// * A fragment is a field of its name. Text, numbers and booleans are its value, a map is an object, a list an
+///   array. A value that is a fragment is an object of one field. Null is left out; empty objects and arrays are
+///   written.
+/// * A list of fragments alone, all of different names, is an object of them. In any other list each fragment is
+///   an object of one field. Order is kept.
+/// * So it is at the top level: if two fragments there have the same name, the whole prompt is an array.
+/// * Objects in an array are rows under one header if they have the same keys and hold nothing but scalars and
+///   objects that are alike as well; so are two or more objects that are all there is in an object. Rows have
+///   the columns in the order of the first one.
+/// * The name of a fragment that somebody else wrote ends with ` (untrusted)`.
+/// * Numbers have no exponent and no needless fraction, so `2.0` is `2`. Infinity and what is no number are
+///   `null`: TOON cannot say them.
+/// * Text and keys are quoted only where they must be; then their line breaks are escaped.
+///
+/// TOON says depth by indentation, so the output grows with the square of the depth; decoders may refuse more
+/// than 256 levels. A value that stands in several places is written in each of them.
+///
+/// ```
+/// use context_core::{FragmentData, Renderer, fragment, hint, role};
+/// use context_render::ToonRenderer;
+///
+/// let city = |name, nights: i64| FragmentData::map([("name", FragmentData::from(name)), ("nights", nights.into())]);
+/// let prompt = ToonRenderer::new().render(&[
+///     role("You book trips."),
+///     fragment("rules", [hint("Be kind."), hint("Be brief, always.")]),
+///     fragment("cities", [city("Rome", 3), city("Oslo", 2)]),
+/// ])?;
+/// assert_eq!(prompt, r#"role: You book trips.
+/// rules[2]{hint}:
+///   Be kind.
+///   "Be brief, always."
+/// cities[2]{name,nights}:
+///   Rome,3
+///   Oslo,2"#);
+/// # Ok::<_, context_core::RenderError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToonRenderer {
+    group: bool,
+    untrusted: bool,
+}
+
+impl ToonRenderer {
+    /// A renderer that does not group.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether a list of fragments that is a fragment's data becomes an object of arrays, one for each name, under
+    /// the plural: `hints[2]: Be kind.,Be brief.`.
+    ///
+    /// Each group stands where its first member stood. A list that also holds something else than fragments, or
+    /// names with the same plural, is not grouped; neither is the top level.
+    #[must_use]
+    pub fn group(mut self, on: bool) -> Self {
+        self.group = on;
+        self
+    }
+
+    /// Whether everything is taken for data that somebody else wrote: the name of each fragment of the top level
+    /// says so, not only of those that are [marked](Fragment::untrusted).
+    #[must_use]
+    pub fn untrusted(mut self, on: bool) -> Self {
+        self.untrusted = on;
+        self
+    }
+
+    fn outline<'a>(&self) -> Outline<'a> {
+        Outline::new(self.group, self.untrusted)
+    }
+
+    /// The prompt as rows under one header, if that is what it must be.
+    fn arrange_rows(&self, fragments: &[&Fragment], keyed: bool) -> Option<Arrangement> {
+        let mut outline = self.outline();
+        let mut nodes = Vec::with_capacity(fragments.len());
+        for fragment in fragments {
+            // What cannot be read is refused when it is rendered.
+            nodes.extend(outline.read(fragment).ok()?);
+        }
+        if !keyed {
+            nodes.iter().for_each(|id| outline.wrap(*id));
+        }
+        let root = outline.gather(&nodes, if keyed { Value::Table } else { Value::Array });
+        let mut shapes = Shapes::default();
+        shapes.find(&outline, root);
+        let (Value::Array(children) | Value::Table(children)) = outline.node(root).value else { return None };
+        let first = shapes.rows(&outline, children)?;
+        let mut head = String::new();
+        let mut writer = Writer::new(&outline, &shapes, &mut head);
+        let form = if nodes.iter().all(|id| same_order(&outline, first, *id)) {
+            writer.header_of_document(root);
+            if keyed { KEYED_ROW } else { ROW }
+        } else {
+            // The rows are not as their fragments alone would have them.
+            writer.document(root);
+            IN_HEAD
+        };
+        Some(arranged(fragments, form).with_head(head))
+    }
+}
+
+/// All pieces in one form.
+fn arranged(fragments: &[&Fragment], form: Form) -> Arrangement {
+    Arrangement::separated_by("\n").with_forms(vec![form; fragments.len()])
+}
+
+impl From<RenderOptions> for ToonRenderer {
+    fn from(options: RenderOptions) -> Self {
+        Self { group: options.group, untrusted: options.untrusted }
+    }
+}
+
+impl Renderer for ToonRenderer {
+    fn name(&self) -> &str {
+        "toon"
+    }
+
+    fn arrange(&self, fragments: &[&Fragment]) -> Arrangement {
+        let shown = || fragments.iter().copied().filter(|fragment| is_shown(fragment));
+        let keys: Vec<_> = shown().map(|fragment| Key::of(fragment, self.untrusted)).collect();
+        let all_tables =
+            || shown().all(|fragment| fragment.data().is_some_and(|data| is_table(data, self.group)));
+        if all_different(keys.iter()) {
+            // Most prompts have a text in them and need no closer look.
+            let rows = if keys.len() > 1 && all_tables() { self.arrange_rows(fragments, true) } else { None };
+            return rows.unwrap_or_else(|| arranged(fragments, FIELD));
+        }
+        let all_scalars = || {
+            let is_scalar = |data: &FragmentData| {
+                matches!(data, FragmentData::Bool(_) | FragmentData::Number(_) | FragmentData::Text(_))
+            };
+            shown().all(|fragment| fragment.data().is_some_and(is_scalar))
+        };
+        let alike = keys.windows(2).all(|pair| pair[0] == pair[1]);
+        let rows =
+            if alike && (all_scalars() || all_tables()) { self.arrange_rows(fragments, false) } else { None };
+        rows.unwrap_or_else(|| arranged(fragments, ITEM).with_head(format!("[{}]:", keys.len())))
+    }
+
+    fn render_pieces(&self, pieces: &[Piece<'_>], out: &mut Pieces) -> Result<(), RenderError> {
+        let mut outline = self.outline();
+        let mut shapes = Shapes::default();
+        for piece in pieces {
+            outline.clear();
+            if let Some(root) = outline.read(piece.fragment)? {
+                if matches!(piece.form, ITEM | ROW) {
+                    outline.wrap(root);
+                }
+                shapes.find(&outline, root);
+                Writer::new(&outline, &shapes, out.text()).piece(root, piece.form);
+            }
+            out.end_piece();
+        }
+        Ok(())
+    }
+}

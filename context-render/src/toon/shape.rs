@@ -1,0 +1,181 @@
+//! Which tables are alike: those that can be rows under one header.
+//!
+//! Every table of nothing but scalars and of such tables has a shape: the set of its keys and of their values'
+//! shapes. Tables are rows if they have the same. Shapes are found from the inside out and are numbers, so that
+//! finding them takes one visit to each node, however the tables are nested.
+
+use std::collections::HashMap;
+
+use crate::outline::{Children, Key, NodeId, Outline, Value};
+
+/// How deep the tables in a row may be.
+const MAX_DEPTH: usize = 256;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Shape {
+    /// One cell of a row.
+    Cell,
+    /// A table of cells and of such tables.
+    Row(usize),
+    /// Anything else.
+    Other,
+}
+
+/// The shapes of an outline's nodes.
+#[derive(Debug, Default)]
+pub(super) struct Shapes<'a> {
+    /// By node.
+    shapes: Vec<Shape>,
+    known: HashMap<Box<[(Key<'a>, Shape)]>, usize>,
+    /// By shape: how many tables are in one another.
+    depths: Vec<usize>,
+    stack: Vec<(NodeId, Option<NodeId>)>,
+    columns: Vec<(Key<'a>, Shape)>,
+}
+
+impl<'a> Shapes<'a> {
+    /// Finds the shapes of a node and of everything in it.
+    pub(super) fn find(&mut self, outline: &Outline<'a>, root: NodeId) {
+        self.shapes.clear();
+        self.shapes.resize(outline.len(), Shape::Cell);
+        self.visit(outline, root);
+        while let Some((id, next)) = self.stack.last_mut() {
+            match *next {
+                Some(child) => {
+                    *next = outline.next(child);
+                    self.visit(outline, child);
+                }
+                None => {
+                    let id = *id;
+                    self.shapes[id.index()] = self.shape(outline, id);
+                    self.stack.pop();
+                }
+            }
+        }
+    }
+
+    fn visit(&mut self, outline: &Outline<'a>, id: NodeId) {
+        match outline.node(id).value {
+            Value::Scalar(_) => {}
+            Value::Array(children) | Value::Table(children) => self.stack.push((id, children.first())),
+        }
+    }
+
+    /// The shape of a container, once those of its children are known.
+    fn shape(&mut self, outline: &Outline<'a>, id: NodeId) -> Shape {
+        let Value::Table(children) = outline.node(id).value else { return Shape::Other };
+        let mut depth = 0;
+        for (child, _) in outline.nodes(children) {
+            match self.shapes[child.index()] {
+                Shape::Cell => {}
+                Shape::Row(row) => depth = depth.max(self.depths[row] + 1),
+                Shape::Other => return Shape::Other,
+            }
+        }
+        if children.is_empty() || depth > MAX_DEPTH {
+            return Shape::Other;
+        }
+        let column =
+            |(id, node): (NodeId, &crate::outline::Node<'a>)| (node.key.clone(), self.shapes[id.index()]);
+        self.columns.clear();
+        self.columns.extend(outline.nodes(children).map(column));
+        self.columns.sort_unstable_by(|(a, _), (b, _)| a.same().cmp(&b.same()));
+        if let Some(known) = self.known.get(self.columns.as_slice()) {
+            return Shape::Row(*known);
+        }
+        let new = self.depths.len();
+        self.known.insert(self.columns.as_slice().into(), new);
+        self.depths.push(depth);
+        Shape::Row(new)
+    }
+
+    /// The first of these nodes, if all are rows of one shape.
+    pub(super) fn rows(&self, outline: &Outline<'a>, children: Children) -> Option<NodeId> {
+        let first = children.first()?;
+        let shape = self.shapes[first.index()];
+        let alike = |(id, _): (NodeId, &_)| self.shapes[id.index()] == shape;
+        (matches!(shape, Shape::Row(_)) && outline.nodes(children).all(alike)).then_some(first)
+    }
+}
+
+/// The cells of a row, in the order of the columns of another.
+pub(super) fn for_each_cell<'a>(
+    outline: &Outline<'a>,
+    columns: NodeId,
+    row: NodeId,
+    mut cell: impl FnMut(NodeId),
+) {
+    let mut stack = vec![Cells::of(outline, columns, row)];
+    while let Some(cells) = stack.last_mut() {
+        let Some((column, id)) = cells.next(outline) else {
+            stack.pop();
+            continue;
+        };
+        match outline.node(id).value {
+            Value::Table(_) => stack.push(Cells::of(outline, column, id)),
+            _ => cell(id),
+        }
+    }
+}
+
+/// Whether the columns of two rows of one shape stand in the same order.
+pub(super) fn same_order(outline: &Outline<'_>, a: NodeId, b: NodeId) -> bool {
+    let mut stack = vec![(a, b)];
+    while let Some((a, b)) = stack.pop() {
+        let (Value::Table(a), Value::Table(b)) = (outline.node(a).value, outline.node(b).value) else {
+            continue;
+        };
+        for ((a, node), (b, other)) in outline.nodes(a).zip(outline.nodes(b)) {
+            if node.key != other.key {
+                return false;
+            }
+            if matches!(node.value, Value::Table(_)) {
+                stack.push((a, b));
+            }
+        }
+    }
+    true
+}
+
+/// The values of a table, in the order of the columns of another.
+struct Cells<'a, 'o> {
+    column: Option<NodeId>,
+    row: Row<'a, 'o>,
+}
+
+enum Row<'a, 'o> {
+    InOrder(Option<NodeId>),
+    ByKey(HashMap<&'o Key<'a>, NodeId>),
+}
+
+impl<'a, 'o> Cells<'a, 'o> {
+    fn of(outline: &'o Outline<'a>, columns: NodeId, row: NodeId) -> Self {
+        let (Value::Table(columns), Value::Table(row)) =
+            (outline.node(columns).value, outline.node(row).value)
+        else {
+            return Self { column: None, row: Row::InOrder(None) };
+        };
+        let pairs = || outline.nodes(columns).zip(outline.nodes(row));
+        let in_order = pairs().all(|((_, column), (_, value))| column.key == value.key);
+        let row = if in_order {
+            Row::InOrder(row.first())
+        } else {
+            Row::ByKey(outline.nodes(row).map(|(id, node)| (&node.key, id)).collect())
+        };
+        Self { column: columns.first(), row }
+    }
+
+    fn next(&mut self, outline: &Outline<'_>) -> Option<(NodeId, NodeId)> {
+        let column = self.column?;
+        self.column = outline.next(column);
+        let value = match &mut self.row {
+            Row::InOrder(next) => {
+                let value = (*next)?;
+                *next = outline.next(value);
+                value
+            }
+            Row::ByKey(values) => *values.get(&outline.node(column).key)?,
+        };
+        Some((column, value))
+    }
+}

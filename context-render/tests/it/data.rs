@@ -1,0 +1,37 @@
+//! The folder of shared test data, which need not be there.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// A folder of the test data. Says so and gives nothing if it is not there.
+#[allow(clippy::print_stderr, reason = "a test that did nothing must say so")]
+pub(crate) fn folder(name: &str) -> Option<PathBuf> {
+    let root = match env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty()) {
+        Some(folder) => folder.into(),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"),
+    };
+    let folder = root.join(name);
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!("nothing tested: no test data at {}", folder.display());
+    None
+}
+
+/// The JSON files in a folder and the folders in it, in order.
+pub(crate) fn json_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "json") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}

@@ -1,0 +1,82 @@
+//! What holds for every tree written as TOML: the `toml` crate reads the same tree back.
+
+use context_core::{Form, Fragment, Number, Piece, Pieces, Renderer};
+use context_render::TomlRenderer;
+use proptest::prelude::*;
+use toml::Value;
+
+use crate::plain::{Plain, Rules, document};
+use crate::trees::fragments;
+
+/// What a document says. An array of all fragments is what stands at the top level.
+pub(crate) fn read(text: &str) -> Plain {
+    let table = toml::from_str::<toml::Table>(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    plain(Value::Table(table))
+}
+
+fn plain(value: Value) -> Plain {
+    match value {
+        Value::String(text) => Plain::Text(text),
+        Value::Integer(n) => Plain::Number(n.into()),
+        Value::Float(n) => Plain::Number(n.into()),
+        Value::Boolean(value) => Plain::Bool(value),
+        Value::Datetime(datetime) => panic!("nothing writes {datetime}"),
+        Value::Array(items) => Plain::Array(items.into_iter().map(plain).collect()),
+        Value::Table(table) => {
+            Plain::Table(table.into_iter().map(|(key, value)| (key, plain(value))).collect())
+        }
+    }
+}
+
+/// What must be read back: TOML has no integers above `i64::MAX`, and no arrays at the top level.
+pub(crate) fn expected(fragments: &[Fragment], rules: Rules) -> Plain {
+    match sayable(document(fragments, rules)) {
+        array @ Plain::Array(_) => Plain::Table(vec![("fragments".to_owned(), array)]),
+        table => table,
+    }
+}
+
+fn sayable(plain: Plain) -> Plain {
+    match plain {
+        Plain::Number(Number::UInt(n)) => match i64::try_from(n) {
+            Ok(n) => Plain::Number(n.into()),
+            Err(_) => Plain::Text(n.to_string()),
+        },
+        Plain::Array(items) => Plain::Array(items.into_iter().map(sayable).collect()),
+        Plain::Table(entries) => {
+            Plain::Table(entries.into_iter().map(|(key, value)| (key, sayable(value))).collect())
+        }
+        plain => plain,
+    }
+}
+
+fn renderer(rules: Rules) -> TomlRenderer {
+    TomlRenderer::new().group(rules.group).untrusted(rules.untrusted)
+}
+
+proptest! {
+    #[test]
+    fn everything_reads_back_in_order(fragments in fragments(), group: bool, untrusted: bool) {
+        let rules = Rules { group, untrusted };
+        let text = renderer(rules).render(&fragments).unwrap();
+        prop_assert_eq!(read(&text), expected(&fragments, rules), "{}", text);
+        prop_assert_eq!(&text, &renderer(rules).render(&fragments.clone()).unwrap());
+        prop_assert!(!text.ends_with('\n') && !text.contains('\r'));
+    }
+
+    #[test]
+    fn every_piece_is_a_document(fragments in fragments(), group: bool, form in 0_u8..3) {
+        let toml = TomlRenderer::new().group(group);
+        let pieces: Vec<_> =
+            fragments.iter().map(|fragment| Piece { fragment, form: Form(form) }).collect();
+        let mut out = Pieces::default();
+        toml.render_pieces(&pieces, &mut out).unwrap();
+        for (fragment, piece) in fragments.into_iter().zip(out.iter()) {
+            let mut wanted = expected(&[fragment], Rules { group, untrusted: false });
+            if form == 2 && !piece.is_empty() {
+                wanted = Plain::Table(vec![("fragments".to_owned(), Plain::Array(vec![wanted]))]);
+            }
+            prop_assert_eq!(read(piece), wanted, "{}", piece);
+        }
+    }
+}

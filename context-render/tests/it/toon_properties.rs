@@ -1,0 +1,71 @@
+//! What holds for every tree written as TOON: it is what the `toon-format` crate writes for the same tree, and
+//! that crate reads the tree back.
+
+use context_core::{Fragment, Number, Renderer};
+use context_render::ToonRenderer;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::plain::{Plain, Rules, document};
+use crate::trees::{alike, fragments};
+
+/// The tree as the crate takes it: TOON has nothing for what is no number.
+pub(crate) fn json(plain: &Plain) -> Value {
+    match plain {
+        Plain::Bool(value) => Value::from(*value),
+        Plain::Number(Number::Int(n)) => Value::from(*n),
+        Plain::Number(Number::UInt(n)) => Value::from(*n),
+        Plain::Number(Number::Float(n)) => Value::from(*n),
+        Plain::Text(text) => Value::from(text.as_str()),
+        Plain::Array(items) => items.iter().map(json).collect(),
+        Plain::Table(entries) => {
+            Value::Object(entries.iter().map(|(key, value)| (key.clone(), json(value))).collect())
+        }
+    }
+}
+
+/// Whether two trees say the same. There is one kind of number in TOON, and rows have the columns in the order of
+/// the first.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            a == b || (a.as_f64() == b.as_f64() && (a.is_f64() || b.is_f64()))
+        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+pub(crate) fn expected(fragments: &[Fragment], rules: Rules) -> Value {
+    json(&document(fragments, rules))
+}
+
+/// As the crate writes it, together and each alone; and read back.
+pub(crate) fn check(fragments: &[Fragment], rules: Rules) {
+    let toon = ToonRenderer::new().group(rules.group).untrusted(rules.untrusted);
+    let all = std::iter::once(fragments);
+    for fragments in all.chain(fragments.iter().map(std::slice::from_ref)) {
+        let render = || toon.render(fragments).expect("fragments of data");
+        let text = render();
+        let wanted = expected(fragments, rules);
+        assert_eq!(text, toon_format::encode_default(&wanted).expect("encodes"));
+        assert_eq!(text, render());
+        let read = toon_format::decode_default(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert!(same(&read, &wanted), "{text}\n{wanted}\n{read}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_tree_is_as_the_crate_writes_it(fragments in fragments(), group: bool, untrusted: bool) {
+        check(&fragments, Rules { group, untrusted });
+    }
+
+    #[test]
+    fn rows_are_as_the_crate_writes_them(fragments in alike(), group: bool) {
+        check(&fragments, Rules { group, untrusted: false });
+    }
+}
