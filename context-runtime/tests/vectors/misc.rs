@@ -18,8 +18,9 @@ use crate::judge::{BoxError, Judged, Outcome};
 /// How a row is judged.
 type Rule = fn(&FragmentData) -> Outcome;
 
-const SECTIONS: [(&str, Rule); 6] = [
+const SECTIONS: [(&str, Rule); 7] = [
     ("words", words::judge_word),
+    ("titlecase", words::judge_title),
     ("builders", builders::judge),
     ("codecErrors", codecs::judge),
     ("guards", guards::judge),

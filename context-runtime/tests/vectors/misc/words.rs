@@ -1,6 +1,6 @@
 //! Words: plural, singular, title case.
 
-use context_render::{plural, singular};
+use context_render::{plural, singular, title_case};
 use context_runtime::FragmentData;
 
 use crate::judge::{Difference, Outcome};
@@ -16,9 +16,12 @@ fn columns(row: &FragmentData) -> Vec<&str> {
 /// was recorded, either will do, as long as the library is at one with itself: its word stays what it is when
 /// it is inflected the same way again.
 pub(super) fn judge_word(row: &FragmentData) -> Outcome {
-    let [word, many, one, ..] = columns(row)[..] else {
+    let [word, many, one, title] = columns(row)[..] else {
         return Outcome::Skipped("no row of words".to_owned());
     };
+    if let Err(difference) = check_title(word, title) {
+        return Outcome::Failed(difference);
+    }
     let (our_many, our_one) = (plural(word), singular(word));
     if (&*our_many, &*our_one) == (many, one) {
         return Outcome::Passed("equal".to_owned());
@@ -30,4 +33,21 @@ pub(super) fn judge_word(row: &FragmentData) -> Outcome {
     } else {
         Err(Difference::new("inflected twice as once", format!("{many}, {one}"), ours))
     })
+}
+
+/// A row is a name and its title.
+pub(super) fn judge_title(row: &FragmentData) -> Outcome {
+    let [name, title] = columns(row)[..] else {
+        return Outcome::Skipped("no row of a name and its title".to_owned());
+    };
+    Outcome::of(check_title(name, title))
+}
+
+fn check_title(name: &str, title: &str) -> Result<String, Difference> {
+    let ours = title_case(name);
+    if ours == title {
+        Ok("equal".to_owned())
+    } else {
+        Err(Difference::new("title case is equal", format!("{title:?}"), format!("{ours:?}")))
+    }
 }
