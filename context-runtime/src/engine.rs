@@ -11,6 +11,8 @@ mod curate;
 mod loading;
 mod pending;
 mod prompt;
+#[cfg(feature = "instructions")]
+mod remind;
 mod resolve;
 mod save;
 #[cfg(feature = "cache")]
@@ -66,6 +68,11 @@ pub struct ContextEngine {
     fragments: ContextFragments,
     loads: Loads,
     prompt: Prompt,
+    #[cfg(feature = "instructions")]
+    reminders: remind::Reminders,
+    /// How many tokens the chat's usage counts, as far as this engine has heard.
+    #[cfg(feature = "instructions")]
+    usage: Option<u64>,
     pending: PendingMessages,
     /// The chain of the branch as far as it was read; nothing before the first use and after a move.
     view: Option<View>,

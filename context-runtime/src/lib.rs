@@ -72,6 +72,8 @@ pub use context_core::{
     lazy_future, lazy_stream, limits, role, search, user,
 };
 pub use context_core::{kinds, wire};
+#[cfg(feature = "instructions")]
+pub use context_instructions as instructions;
 #[cfg(feature = "markdown")]
 pub use context_render::MarkdownRenderer;
 #[cfg(feature = "toml")]

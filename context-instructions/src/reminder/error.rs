@@ -1,5 +1,7 @@
 //! Why a reminder is refused.
 
+use context_core::{Error, ErrorKind};
+
 /// Why a reminder is refused, when it is built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -28,4 +30,10 @@ pub enum ReminderError {
         /// How many it may be made of.
         limit: usize,
     },
+}
+
+impl From<ReminderError> for Error {
+    fn from(error: ReminderError) -> Self {
+        Error::new(ErrorKind::Invalid, "remind", error.to_string()).with_source(error)
+    }
 }

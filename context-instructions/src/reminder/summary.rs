@@ -278,7 +278,7 @@ fn readable(message: &Arc<Message>) -> Arc<Message> {
 }
 
 /// The tokens of a usage report as providers write it; 0 for anything else.
-fn total_tokens(usage: &Json) -> u64 {
+pub fn total_tokens(usage: &Json) -> u64 {
     const TOTAL: [&str; 2] = ["total_tokens", "totalTokens"];
     const INPUT: [&str; 4] = ["input_tokens", "inputTokens", "prompt_tokens", "promptTokens"];
     const OUTPUT: [&str; 4] = ["output_tokens", "outputTokens", "completion_tokens", "completionTokens"];

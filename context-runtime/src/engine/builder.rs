@@ -151,6 +151,8 @@ impl ContextEngineBuilder {
             let patch = ChatPatch { set: self.metadata, ..ChatPatch::default() };
             let _updated = history.update_chat(&chat, &patch, parts.clock.now()).await?;
         }
+        #[cfg(feature = "instructions")]
+        let usage = super::chat::total_usage(&stored.metadata);
         let branch = self.branch.unwrap_or(stored.active);
 
         let mut opened_with = Vec::new();
@@ -180,6 +182,10 @@ impl ContextEngineBuilder {
             fragments: ContextFragments::loaded(persisted),
             loads: Loads::default(),
             prompt: Prompt::default(),
+            #[cfg(feature = "instructions")]
+            reminders: super::remind::Reminders::default(),
+            #[cfg(feature = "instructions")]
+            usage,
             pending: PendingMessages::default(),
             view: None,
             in_flight: None,

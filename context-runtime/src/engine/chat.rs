@@ -43,6 +43,10 @@ impl ContextEngine {
     pub async fn track_usage(&mut self, usage: impl Into<Json>) -> Result<Json> {
         let patch = ChatPatch { add: Metadata::default().with(USAGE, usage), ..ChatPatch::default() };
         let chat = self.update_chat(&patch).await?;
+        #[cfg(feature = "instructions")]
+        {
+            self.usage = total_usage(&chat.metadata);
+        }
         chat.metadata.get(USAGE).cloned().ok_or_else(|| Error::not_found("track_usage", "metadata", USAGE))
     }
 
@@ -115,4 +119,10 @@ impl ContextEngine {
         let checkpoints = history.checkpoints(&self.chat).await?;
         Ok(MessageGraph { chat, nodes, branches, checkpoints })
     }
+}
+
+/// How many tokens the usage in a chat's metadata counts in all.
+#[cfg(feature = "instructions")]
+pub(super) fn total_usage(metadata: &Metadata) -> Option<u64> {
+    metadata.get(USAGE).map(context_instructions::total_tokens)
 }

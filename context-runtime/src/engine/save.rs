@@ -104,7 +104,10 @@ impl ContextEngine {
         self.load_fragments(Purpose::Store, &CancelSignal::never()).await?;
         self.seen().await?;
         let view = self.view.as_ref().expect("just read");
-        let Settled { nodes, replacement } = self.pending.settle(view).map_err(refuse)?;
+        #[cfg_attr(not(feature = "instructions"), allow(unused_mut))]
+        let Settled { mut nodes, replacement } = self.pending.settle(view).map_err(refuse)?;
+        #[cfg(feature = "instructions")]
+        self.fold(&mut nodes, edits);
         let mut draft = Draft { pending: self.pending.nodes(), nodes, amendments: Vec::new() };
         match edits {
             Edits::Auto => draft.amendments.extend(replacement),
@@ -197,7 +200,7 @@ impl ContextEngine {
             let Some(position) = draft.nodes.iter().position(|node| node.id == placed.node.id) else {
                 continue;
             };
-            if draft.nodes[position].same_content(&placed.node) {
+            if is_same(&draft.nodes[position], &placed.node) {
                 draft.nodes.remove(position);
                 continue;
             }
@@ -281,6 +284,17 @@ impl ContextEngine {
             None => error,
         }
     }
+}
+
+/// Whether a stored message is the one that is to be saved.
+fn is_same(new: &Node, stored: &Node) -> bool {
+    if new.same_content(stored) {
+        return true;
+    }
+    #[cfg(feature = "instructions")]
+    return super::remind::same_but_for_reminders(new, stored);
+    #[cfg(not(feature = "instructions"))]
+    false
 }
 
 /// What is about to be written.

@@ -20,6 +20,9 @@ pub(super) struct View {
     turns: usize,
     /// Where each node is; made when it is first asked for.
     positions: Option<HashTrieMapSync<MessageId, usize>>,
+    /// What reminders ask for; made when there are any.
+    #[cfg(feature = "instructions")]
+    summary: Option<context_instructions::ConversationSummary>,
 }
 
 impl View {
@@ -92,7 +95,18 @@ impl View {
         if let Some(positions) = &mut self.positions {
             positions.insert_mut(node.id.clone(), self.chain.len());
         }
+        #[cfg(feature = "instructions")]
+        if let Some(summary) = &mut self.summary {
+            summary.push(&node);
+        }
         self.chain.push(node);
+    }
+
+    /// What predicates of reminders know of the branch. Walks the chain once, then follows it.
+    #[cfg(feature = "instructions")]
+    pub(super) fn summary(&mut self) -> &context_instructions::ConversationSummary {
+        let summary = self.summary.take().unwrap_or_else(|| super::remind::summary_of(self));
+        self.summary.insert(summary)
     }
 
     /// Where a node is on the chain. Quick also for ids that are not there, as most new ones are not.
@@ -109,7 +123,7 @@ impl View {
             return self.shown().clone();
         }
         let (chain, hidden) = (self.chain.clone(), self.hidden.clone());
-        let mut other = Self { chain, hidden, shown: None, turns: self.turns, positions: None };
+        let mut other = Self { chain, hidden, turns: self.turns, ..Self::default() };
         nodes.iter().for_each(|(position, node)| other.put(*position, Arc::clone(node)));
         other.shown().clone()
     }
@@ -137,8 +151,21 @@ impl View {
             let place = self.hidden.partition_point(|hidden| *hidden < position);
             self.hidden.insert(place, position);
         }
+        #[cfg(feature = "instructions")]
+        self.follow(position, &node);
         self.chain.replace(position, node);
         self.shown = None;
+    }
+
+    /// Keeps the summary if all that happens is that the last placeholder is filled, which is how every answer of
+    /// `continue_turn` comes; else it is made again when it is asked for.
+    #[cfg(feature = "instructions")]
+    fn follow(&mut self, position: usize, by: &Node) {
+        let fills = position + 1 == self.chain.len() && self.chain[position].is_placeholder();
+        match &mut self.summary {
+            Some(summary) if fills => summary.push(by),
+            summary => *summary = None,
+        }
     }
 
     /// The view of the path up to a message and of nothing behind it, if the message is on this chain.

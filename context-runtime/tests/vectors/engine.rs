@@ -11,6 +11,9 @@ use crate::judge::{BoxError, Difference, Judged, Outcome};
 use crate::peer::{Given, World};
 use crate::soundness::Watch;
 
+/// What a case may need that is here.
+const ABILITIES: [&str; 4] = ["renderers", "builders", "reminders", "lazy-data"];
+
 pub(crate) fn judge(file: &File<'_>) -> Result<Vec<Judged>, BoxError> {
     let recorded: Value = serde_json::from_str(file.text)?;
     let cases = recorded["cases"].as_array().ok_or("the file has no list of cases")?;
@@ -26,9 +29,10 @@ async fn judge_case(case: &Value) -> Result<Outcome, BoxError> {
     if case["skip"] == Value::Bool(true) {
         return Ok(Outcome::Skipped(case["ours"].as_str().unwrap_or("not to be run").into()));
     }
-    if let Some(needs) = case["needs"].as_array().filter(|needs| !needs.is_empty()) {
-        let needs: Vec<_> = needs.iter().filter_map(Value::as_str).collect();
-        return Ok(Outcome::Skipped(format!("needs {}", needs.join(", "))));
+    let needs = case["needs"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let missing: Vec<_> = needs.filter(|need| !ABILITIES.contains(need)).collect();
+    if !missing.is_empty() {
+        return Ok(Outcome::Skipped(format!("needs {}", missing.join(", "))));
     }
     let suspect = case["suspect"] == Value::Bool(true);
     let mut world = World::new().await?;

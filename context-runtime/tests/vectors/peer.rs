@@ -11,14 +11,16 @@ mod items;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use context_runtime::instructions::Reminder;
 use context_runtime::{
-    ChatPatch, ChatRef, Checkpoint, ContextEngine, Edits, Error, Json, MessageId, Metadata, Moved, Node,
-    Store,
+    ChatPatch, ChatRef, Checkpoint, ContextEngine, Edits, Error, Fragment, Json, MessageId, Metadata, Moved,
+    Node, RenderOptions, ResolveOptions, Store,
 };
 use serde_json::{Value, json};
 
 use self::ids::{Ids, Shown, Ticks};
 pub(crate) use self::items::item;
+use self::items::reminder_of;
 
 /// What an operation gave.
 #[derive(Debug)]
@@ -48,7 +50,8 @@ struct Peer {
     chat: ChatRef,
     metadata: Metadata,
     /// What was set before the engine was opened.
-    waiting: Vec<context_runtime::Fragment>,
+    waiting: Vec<Fragment>,
+    reminders: Vec<Reminder>,
     engine: Option<ContextEngine>,
     store: Arc<dyn Store>,
 }
@@ -139,6 +142,7 @@ impl World {
             metadata: metadata(&options["metadata"]),
             chat: chat.clone(),
             waiting: Vec::new(),
+            reminders: Vec::new(),
             engine: None,
             store: Arc::clone(&self.store),
         };
@@ -167,22 +171,29 @@ impl World {
                 .ids(ids);
             let mut engine = builder.open().await?;
             history::remember(chats, &peer.chat);
-            engine.set(peer.waiting.drain(..));
+            engine.set(peer.waiting.drain(..)).remind(peer.reminders.drain(..));
             peer.engine = Some(engine);
         }
         peer.engine.as_mut().ok_or_else(|| Given::missing("an engine that was just opened"))
     }
 
     fn set(&mut self, name: &str, items: &Value) -> Done {
-        let items = items.as_array().into_iter().flatten().map(item);
-        let fragments = items.map(|item| item.map(|item| item.fragment)).collect::<Result<Vec<_>, _>>();
-        let fragments = fragments.map_err(Given::Missing)?;
+        let (mut fragments, mut reminders) = (Vec::new(), Vec::new());
+        for value in items.as_array().into_iter().flatten() {
+            match reminder_of(value) {
+                Some(reminder) => reminders.push(reminder?),
+                None => fragments.push(item(value).map_err(Given::Missing)?.fragment),
+            }
+        }
         let peer = self.peer(name)?;
         match &mut peer.engine {
             Some(engine) => {
-                engine.set(fragments);
+                engine.set(fragments).remind(reminders);
             }
-            None => peer.waiting.extend(fragments),
+            None => {
+                peer.waiting.extend(fragments);
+                peer.reminders.extend(reminders);
+            }
         }
         Ok(Value::Null)
     }
@@ -198,10 +209,11 @@ impl World {
     }
 
     async fn resolve(&mut self, name: &str, renderer: &Value) -> Done {
-        if renderer.as_str().is_some_and(|name| name != "xml") {
-            return Err(Given::missing(format!("renderer {renderer}")));
-        }
-        let resolved = self.opened(name).await?.resolve().await?;
+        let format = renderer.as_str().unwrap_or("xml");
+        let renderer = context_runtime::renderer(format, RenderOptions::new())
+            .ok_or_else(|| Given::missing(format!("renderer {format}")))?;
+        let options = ResolveOptions::new().renderer(&*renderer);
+        let resolved = self.opened(name).await?.resolve_with(options).await?;
         let messages: Vec<_> = resolved.messages.iter().map(|node| show_node(node)).collect();
         Ok(json!({"systemPrompt": resolved.system_prompt, "messages": messages}))
     }
@@ -213,7 +225,10 @@ impl World {
         let chat = ChatRef::new(parent.user, format!("fork of {}", parent.chat));
         let store = context_runtime::open("mem:").await?;
         let metadata = Metadata::default();
-        self.peers.insert(to.to_owned(), Peer { chat, metadata, waiting: fragments, engine: None, store });
+        self.peers.insert(
+            to.to_owned(),
+            Peer { chat, metadata, waiting: fragments, reminders: Vec::new(), engine: None, store },
+        );
         Ok(json!({"sameChat": false}))
     }
 
@@ -236,7 +251,7 @@ impl World {
             }
             "engineMessages" => {
                 let messages = engine.resolve().await?.messages;
-                Ok(messages.iter().map(|node| show_node(node)).collect())
+                Ok(messages.iter().map(|node| show_with_metadata(node)).collect())
             }
             "rewind" => {
                 let moved = engine.rewind(&MessageId::from(text)).await?;
@@ -287,6 +302,16 @@ fn show_checkpoint(checkpoint: &Checkpoint) -> Value {
 /// `[id, role, text]`.
 fn show_node(node: &Node) -> Value {
     json!([node.id, role_of(node), history::text_of(node)])
+}
+
+/// The same and, if there is any, what the metadata is about.
+fn show_with_metadata(node: &Node) -> Value {
+    let mut shown = show_node(node);
+    let metadata = node.message().map(|message| message.metadata.clone()).unwrap_or_default();
+    if let (Value::Array(row), false) = (&mut shown, metadata.is_empty()) {
+        row.push(metadata.iter().map(|(key, _)| Value::from(key)).collect());
+    }
+    shown
 }
 
 fn role_of(node: &Node) -> &'static str {

@@ -11,6 +11,7 @@
 //! * *branch names*: they are unique, a new one is the lowest free version, and one branch is active;
 //! * *found*: a search without roles or limit finds exactly the messages of the chat whose texts have all words that
 //!   were typed, and shows a part of the text;
+//! * *well-formed*: a prompt in XML, TOML or TOON is read by an independent parser;
 //! * *typed error*: an error is no fault of ours, carries no driver text, and leaves the store as it was.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,6 +22,7 @@ use serde_json::Value;
 
 use crate::judge::{BoxError, Difference};
 use crate::peer::{Given, World, item};
+use crate::xml;
 
 /// What is stored of a chat.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -112,6 +114,7 @@ impl Watch {
                     "set" => self.note(engine, &chat, &op[2]),
                     "save" => return self.saved(engine, &chat, branch, after),
                     "resolve" => {
+                        self.well_formed(op[2].as_str().unwrap_or("xml"), value)?;
                         return self.shown(engine, &chat, branch, &world.raw(value), after);
                     }
                     "rewind" | "restore" | "switch" => {
@@ -254,6 +257,21 @@ impl Watch {
             }
         }
         Ok(())
+    }
+
+    fn well_formed(&mut self, format: &str, resolved: &Value) -> Checked {
+        const RULE: &str = "well-formed";
+        let prompt = resolved["systemPrompt"].as_str().unwrap_or_default();
+        let read = match format {
+            "xml" => xml::read(prompt).map(|_| ()).map_err(|error| error.to_string()),
+            "toml" => prompt.parse::<toml::Table>().map(|_| ()).map_err(|error| error.to_string()),
+            "toon" => {
+                toon_format::decode_default::<Value>(prompt).map(|_| ()).map_err(|error| error.to_string())
+            }
+            _ => return Ok(()),
+        };
+        self.applied.insert(RULE);
+        read.map_err(|error| Difference::new(RULE, error, prompt))
     }
 
     fn shown(
