@@ -76,7 +76,7 @@ pub(super) fn push_inline(out: &mut String, text: &str) {
     let mut written = 0;
     for (at, byte) in bytes.iter().enumerate() {
         let is_special = match byte {
-            b'\\' | b'`' | b'*' | b'[' | b']' | b'<' | b'>' | b'|' | b'~' | b'^' | b'$' | b'{' | b'}' => true,
+            b'\\' | b'`' | b'*' | b'[' | b']' | b'<' | b'>' | b'|' | b'~' | b'^' | b'$' => true,
             b'&' => is_entity(&bytes[at + 1..]),
             b'_' => !is_inside_word(text, at),
             b':' => is_scheme(bytes, at),
@@ -121,10 +121,10 @@ pub(super) fn push_label(out: &mut String, name: &str) {
 /// Appends a name in title case, as the text of a heading. `is_last`: nothing follows it in its line.
 pub(super) fn push_heading(out: &mut String, name: &str, is_last: bool) {
     push_name(out, &title_case(name));
-    // A run of these at the end would close the heading.
-    if is_last && out.ends_with('#') {
-        out.pop();
-        out.push_str("\\#");
+    // A run of the one would close the heading, the other ends what some readers take for its attributes.
+    if is_last && out.ends_with(['#', '}']) {
+        let last = out.len() - 1;
+        out.insert(last, '\\');
     }
 }
 

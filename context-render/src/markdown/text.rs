@@ -31,21 +31,27 @@ pub(super) fn push_item(out: &mut String, text: &str, indent: usize) {
         // With the item's own, these would be a line across the page, or items of nothing.
         out.push('\\');
     }
-    // Up to three spaces belong to the item's marker, and more begin a block of code.
-    let width =
-        space.chars().fold(indent, |column, c| if c == '\t' { column - column % 4 + 4 } else { column + 1 });
-    let width = width - indent;
-    push_lines(out, rest, if width < 4 { indent + width } else { indent });
+    // Up to three spaces belong to the item's marker, so that no line may stand left of them; more begin a block
+    // of code.
+    let column = |column: usize, c: char| if c == '\t' { column - column % 4 + 4 } else { column + 1 };
+    let width = space.chars().fold(indent, column) - indent;
+    push_hanging(out, rest, indent, if width < 4 { width } else { 0 });
 }
 
 /// Appends a text, its lines but the first indented so that they stay inside the list item. Line ends stay what
 /// they are.
 pub(super) fn push_lines(out: &mut String, text: &str, indent: usize) {
+    push_hanging(out, text, indent, 0);
+}
+
+/// The same for lines of which none may begin left of `hang` columns behind the indentation.
+fn push_hanging(out: &mut String, text: &str, indent: usize, hang: usize) {
     let mut lines = text.split_inclusive(LINE_ENDS);
     out.push_str(lines.next().unwrap_or_default());
     for line in lines {
         if !line.starts_with(LINE_ENDS) {
-            out.push_str(indentation(indent));
+            let own = line.bytes().take(hang).take_while(|byte| *byte == b' ').count();
+            out.push_str(indentation(indent + hang - own));
         }
         out.push_str(line);
     }

@@ -239,7 +239,9 @@ proptest! {
         let text = text.replace('\t', " ");
         // What cannot begin an item as it is.
         let first = text.split(['\n', '\r']).next().unwrap_or_default();
-        prop_assume!(!first.trim_matches([' ', '\t', '-']).is_empty());
+        if first.trim_matches([' ', '-']).is_empty() {
+            return Ok(());
+        }
         let list = Fragment::new("list", FragmentData::list([text.as_str()]));
         let rendered = MarkdownRenderer::new().render(&[list]).unwrap();
         let kept = |event: &Event<'_>| !matches!(event, Event::Start(Tag::Paragraph) | Event::End(TagEnd::Paragraph));
