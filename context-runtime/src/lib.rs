@@ -38,6 +38,8 @@
 //! | `inmem` | the store `mem:`, gone with the process | yes |
 //! | `sqlite` | the store `sqlite:PATH` | yes |
 //! | `xml` | `XmlRenderer` | yes |
+//! | `toml` | `TomlRenderer` | yes |
+//! | `toon` | `ToonRenderer` | yes |
 //! | `openai` | the codec of OpenAI's Chat Completions | yes |
 //! | `anthropic` | the codec of Anthropic's Messages | yes |
 //! | `cache` | `ChainCache`: chains that engines share | no |
@@ -45,6 +47,12 @@
 //!
 //! A feature only adds names; it never changes what other code does. This crate composes: what is done to
 //! fragments and messages is in `context-core` and the plug-ins.
+
+/// Renderers by the name of their format.
+#[cfg(any(feature = "xml", feature = "toml", feature = "toon"))]
+pub mod renderers {
+    pub use context_render::{FORMATS, RenderOptions, by_name};
+}
 
 mod engine;
 mod registry;
@@ -70,6 +78,10 @@ pub use context_core::{
     ToolResult, UserId, Vacuumed, Window, assistant, fragment, graph, hint, last_assistant_message, limits,
     role, search, user,
 };
+#[cfg(feature = "toml")]
+pub use context_render::TomlRenderer;
+#[cfg(feature = "toon")]
+pub use context_render::ToonRenderer;
 #[cfg(feature = "xml")]
 pub use context_render::XmlRenderer;
 #[cfg(feature = "cache")]

@@ -10,8 +10,12 @@ mod encoding;
 mod engine;
 mod judge;
 mod peer;
+#[path = "../../../context-render/tests/it/plain.rs"]
+mod plain;
 mod render;
 mod soundness;
+mod toml_tree;
+mod toon_tree;
 mod xml;
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Suite `deepagents-render`: fragments and the text they were rendered to.
 //!
-//! A plain case must give the same text, with multi-line text indented. Two names may differ where the recorded
+//! Here are the cases in XML; other formats have modules of their own. A plain case must give the same text, with multi-line text indented. Two names may differ where the recorded
 //! inflection of a word and the library's do. A suspect case must be sound instead: the output parses as XML,
 //! holds every text and number that went in, in order (grouping gathers, so there the order may change), and
 //! every name can be read back.
@@ -12,7 +12,7 @@ use context_runtime::{Fragment, FragmentData, Renderer, XmlRenderer};
 
 use crate::encoding::{Unknown, decode_fragment, entry, flag, items, text};
 use crate::judge::{BoxError, Difference, Judged, Outcome};
-use crate::{File, xml};
+use crate::{File, toml_tree, toon_tree, xml};
 
 pub(crate) fn judge(file: &File<'_>) -> Result<Vec<Judged>, BoxError> {
     let words = Inflections::beside(file)?;
@@ -27,24 +27,24 @@ fn judge_case(case: &FragmentData, words: &Inflections) -> Outcome {
     if flag(case, "skip") {
         return Outcome::Skipped(text(case, "ours").unwrap_or("not to be run").into());
     }
-    if text(case, "renderer") != Some("xml") {
-        return Outcome::Skipped(format!("no renderer {:?}", text(case, "renderer").unwrap_or_default()));
-    }
     let input = match Input::decode(case) {
         Ok(input) => input,
         Err(Unknown(what)) => return Outcome::Skipped(format!("not known: {what}")),
     };
-    let checked = match text(case, "expected") {
-        Some(expected) if !flag(case, "suspect") => input.check_equal(expected, words),
-        _ => input.check_sound(),
-    };
-    Outcome::of(checked)
+    let expected = text(case, "expected").filter(|_| !flag(case, "suspect"));
+    Outcome::of(match (text(case, "renderer").unwrap_or_default(), expected) {
+        ("xml", Some(expected)) => input.check_equal(expected, words),
+        ("xml", None) => input.check_sound(),
+        ("toml", expected) => toml_tree::check(&input, expected),
+        ("toon", expected) => toon_tree::check(&input, expected),
+        (other, _) => return Outcome::Skipped(format!("no renderer {other:?}")),
+    })
 }
 
 /// What a case renders, and how.
-struct Input {
-    fragments: Vec<Fragment>,
-    group: bool,
+pub(crate) struct Input {
+    pub(crate) fragments: Vec<Fragment>,
+    pub(crate) group: bool,
     wrap: Option<String>,
 }
 
@@ -59,6 +59,9 @@ impl Input {
                     _ => return Err(Unknown(format!("option {key}"))),
                 }
             }
+        }
+        if !matches!(entry(case, "fragments"), Some(FragmentData::List(_))) {
+            return Err(Unknown("fragments that cannot be written down".into()));
         }
         let defs = entry(case, "defs");
         let fragments = items(case, "fragments").iter().map(|fragment| decode_fragment(fragment, defs));
