@@ -99,6 +99,15 @@ impl Message {
         self
     }
 
+    /// The metadata key of a message that no person wrote although its role is the user's, such as a reminder between
+    /// two steps of the model. It is no turn of the conversation.
+    pub const SYNTHETIC: &'static str = "synthetic";
+
+    /// Whether it is [marked](Self::SYNTHETIC) as written by no person.
+    pub fn is_synthetic(&self) -> bool {
+        self.metadata.get(Self::SYNTHETIC).is_some()
+    }
+
     /// Whether it is still to be filled: it has no parts.
     pub fn is_placeholder(&self) -> bool {
         self.parts.is_empty()

@@ -97,6 +97,16 @@ impl Node {
         }
     }
 
+    /// Whether it is a turn of the user: a message of the user's role that is not
+    /// [synthetic](Message::is_synthetic).
+    pub fn is_turn(&self) -> bool {
+        if self.role() != Some(Role::User) {
+            return false;
+        }
+        // A body as this crate writes it ends with its metadata, if it has any, and a chain is asked for every node.
+        !self.body.bytes().ends_with(b"}}") || !self.message().is_ok_and(|message| message.is_synthetic())
+    }
+
     /// What [`Window::Tokens`](crate::Window::Tokens) counts: the count that was saved, else a quarter of the
     /// body's bytes.
     pub fn weight(&self) -> u64 {

@@ -14,8 +14,8 @@ mod skills;
 pub use instruction_files::{InstructionFile, InstructionFiles, InstructionOptions, InstructionScan};
 pub use reminder::{
     Comparison, ConversationSummary, Folded, Predicate, Reminder, ReminderBuilder, ReminderError,
-    ReminderTarget, Situation, ToolActivity, fold_reminders, is_synthetic, reminder, reminder_with,
-    strip_ranges, strip_reminders, total_tokens,
+    ReminderTarget, Situation, ToolActivity, fold_reminders, reminder, reminder_with, strip_ranges,
+    strip_reminders, total_tokens,
 };
 pub use skills::{
     MAX_DESCRIPTION_CHARS, MAX_SKILL_BYTES, MAX_SKILL_ENTRIES, Skill, SkillError, SkillFolders, SkillScan,

@@ -33,5 +33,5 @@ pub use fold::{Folded, fold_reminders};
 pub use predicate::{Comparison, Predicate};
 pub use situation::Situation;
 pub use strip::{strip_ranges, strip_reminders};
-pub use summary::{ConversationSummary, ToolActivity, is_synthetic, total_tokens};
+pub use summary::{ConversationSummary, ToolActivity, total_tokens};
 pub use text::{Reminder, ReminderBuilder, ReminderTarget, reminder, reminder_with};

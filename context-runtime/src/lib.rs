@@ -39,6 +39,8 @@
 //! | `sqlite` | the store `sqlite:PATH` | yes |
 //! | `xml` | `XmlRenderer` | yes |
 //! | `markdown` | `MarkdownRenderer` | yes |
+//! | `toml` | `TomlRenderer` | yes |
+//! | `toon` | `ToonRenderer` | yes |
 //! | `openai` | the codec of OpenAI's Chat Completions | yes |
 //! | `anthropic` | the codec of Anthropic's Messages | yes |
 //! | `cache` | `ChainCache`: chains that engines share | no |
@@ -46,6 +48,12 @@
 //!
 //! A feature only adds names; it never changes what other code does. This crate composes: what is done to
 //! fragments and messages is in `context-core` and the plug-ins.
+
+/// Renderers by the name of their format.
+#[cfg(any(feature = "xml", feature = "toml", feature = "toon"))]
+pub mod renderers {
+    pub use context_render::{FORMATS, RenderOptions, by_name};
+}
 
 mod engine;
 mod registry;

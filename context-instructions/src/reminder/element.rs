@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 
 /// The metadata key of what was folded into a message.
 pub(super) const REMINDERS: &str = "reminders";
-/// The metadata key of a message that nobody wrote.
-pub(super) const SYNTHETIC: &str = "synthetic";
 /// The source that a synthetic message of this module names.
 pub(super) const SOURCE: &str = "reminder";
 

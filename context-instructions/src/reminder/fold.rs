@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use context_core::{Json, Message, MessageId, Node, Part, Role, Text, Timestamp};
 
-use super::element::{Mark, REMINDERS, SOURCE, SYNTHETIC, Synthetic};
-use super::{ConversationSummary, Reminder, ReminderTarget, Situation, is_synthetic};
+use super::element::{Mark, REMINDERS, SOURCE, Synthetic};
+use super::{ConversationSummary, Reminder, ReminderTarget, Situation};
 
 /// What a fold did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Places {
             let free = message.metadata.get(REMINDERS).is_none();
             match message.role {
                 Role::Assistant => break,
-                Role::User if is_synthetic(message) || user_seen => {}
+                Role::User if message.is_synthetic() || user_seen => {}
                 Role::User => {
                     user_seen = true;
                     places.user = free.then_some(at);
@@ -189,7 +189,7 @@ fn steer(spoken: Vec<Spoken>) -> Message {
     let mut message = Message::new(Role::User, []);
     let marks = append(&mut message.parts, spoken);
     if let Ok(json) = Json::from_serialize(&Synthetic { source: SOURCE.to_owned(), once }) {
-        message.metadata.insert(SYNTHETIC, json);
+        message.metadata.insert(Message::SYNTHETIC, json);
     }
     mark(&mut message, &marks);
     message

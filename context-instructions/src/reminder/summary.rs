@@ -5,13 +5,8 @@ use std::sync::Arc;
 
 use context_core::{Json, JsonMap, Message, Node, Part, Role, Timestamp, ToolResult};
 
-use super::element::{REMINDERS, SYNTHETIC, Synthetic, marks};
+use super::element::{REMINDERS, Synthetic, marks};
 use super::strip_reminders;
-
-/// Whether nobody wrote this message: it is marked as synthetic and is no turn of the user.
-pub fn is_synthetic(message: &Message) -> bool {
-    message.metadata.get(SYNTHETIC).is_some()
-}
 
 /// What tools did in some stretch of a conversation.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +59,7 @@ impl ToolActivity {
 /// What predicates know of a conversation. Built by [`push`](Self::push) from the messages of a chain in their
 /// order; cheap to clone, so that what is pending can be added to a copy.
 ///
-/// * A **turn** is a message of the user that is not [synthetic](is_synthetic).
+/// * A **turn** is a message of the user that is not [synthetic](Message::is_synthetic).
 /// * A **reply** is what the model and its tools did since the last turn; until they have done anything, what
 ///   they did before it. So a reminder for the user's next message can look at how the last turn went.
 /// * A **step** is one answer of the model and the tool results that follow it.
@@ -109,7 +104,7 @@ impl ConversationSummary {
         self.collect_once(message);
         self.messages += 1;
         match message.role {
-            Role::User if !is_synthetic(message) => {
+            Role::User if !message.is_synthetic() => {
                 self.turns += 1;
                 self.turn_open = true;
                 self.before_turn = self.last_time;
@@ -198,7 +193,8 @@ impl ConversationSummary {
         for id in marks(message).into_iter().flatten().flat_map(|mark| mark.once) {
             self.use_once(&id);
         }
-        let synthetic = message.metadata.get(SYNTHETIC).and_then(|json| json.parse::<Synthetic>().ok());
+        let synthetic =
+            message.metadata.get(Message::SYNTHETIC).and_then(|json| json.parse::<Synthetic>().ok());
         for id in synthetic.into_iter().flat_map(|synthetic| synthetic.once) {
             self.use_once(&id);
         }

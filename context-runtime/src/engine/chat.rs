@@ -55,7 +55,7 @@ impl ContextEngine {
         let stored = self.view().await?.turns();
         let view = self.view.as_mut().expect("just read");
         let settled = self.pending.settle(view).map_err(super::resolve::refuse)?;
-        let new = settled.nodes.iter().filter(|node| node.role() == Some(Role::User));
+        let new = settled.nodes.iter().filter(|node| node.is_turn());
         Ok(stored + new.filter(|node| view.position(&node.id).is_none()).count())
     }
 

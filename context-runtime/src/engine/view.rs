@@ -52,7 +52,7 @@ impl View {
     pub(super) fn of(chain: Chain) -> Self {
         let mut view = Self { chain, ..Self::default() };
         for (position, node) in view.chain.iter().enumerate() {
-            view.turns += usize::from(node.role() == Some(Role::User));
+            view.turns += usize::from(node.is_turn());
             if !is_shown(node) {
                 view.hidden.push(position);
             }
@@ -86,7 +86,7 @@ impl View {
 
     /// Adds a node behind the head.
     pub(super) fn push(&mut self, node: Arc<Node>) {
-        self.turns += usize::from(node.role() == Some(Role::User));
+        self.turns += usize::from(node.is_turn());
         if !is_shown(&node) {
             self.hidden.push(self.chain.len());
         } else if let Some(shown) = &mut self.shown {
@@ -144,7 +144,7 @@ impl View {
     }
 
     fn put(&mut self, position: usize, node: Arc<Node>) {
-        let is_user = |node: &Node| usize::from(node.role() == Some(Role::User));
+        let is_user = |node: &Node| usize::from(node.is_turn());
         self.turns = self.turns + is_user(&node) - is_user(&self.chain[position]);
         self.hidden.retain(|hidden| *hidden != position);
         if !is_shown(&node) {

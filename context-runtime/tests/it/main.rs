@@ -17,6 +17,8 @@ mod lazy;
 mod lazy_data;
 mod lost_replies;
 mod prompt;
+#[cfg(feature = "instructions")]
+mod remind;
 mod retention;
 mod transfer;
 mod travel;

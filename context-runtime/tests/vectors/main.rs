@@ -12,8 +12,12 @@ mod judge;
 mod markdown;
 mod misc;
 mod peer;
+#[path = "../../../context-render/tests/it/plain.rs"]
+mod plain;
 mod render;
 mod soundness;
+mod toml_tree;
+mod toon_tree;
 mod xml;
 
 use std::path::{Path, PathBuf};

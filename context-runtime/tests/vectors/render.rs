@@ -12,7 +12,7 @@ use context_runtime::{Fragment, FragmentData, RenderOptions, Renderer, XmlRender
 
 use crate::encoding::{Unknown, decode_fragment, entry, flag, items, text};
 use crate::judge::{BoxError, Difference, Judged, Outcome};
-use crate::{File, markdown, xml};
+use crate::{File, markdown, toml_tree, toon_tree, xml};
 
 /// How the cases of a format are judged.
 struct Format {
@@ -21,12 +21,22 @@ struct Format {
     sound: fn(&Input) -> Result<String, Difference>,
 }
 
-const FORMATS: [Format; 2] = [
+const FORMATS: [Format; 4] = [
     Format { name: "xml", equal: Input::check_equal, sound: Input::check_sound },
     Format {
         name: "markdown",
         equal: |input, expected, _| markdown::check_equal(input, expected),
         sound: markdown::check_sound,
+    },
+    Format {
+        name: "toml",
+        equal: |input, expected, _| toml_tree::check(input, Some(expected)),
+        sound: |input| toml_tree::check(input, None),
+    },
+    Format {
+        name: "toon",
+        equal: |input, expected, _| toon_tree::check(input, Some(expected)),
+        sound: |input| toon_tree::check(input, None),
     },
 ];
 
@@ -76,6 +86,9 @@ impl Input {
                     _ => return Err(Unknown(format!("option {key}"))),
                 }
             }
+        }
+        if !matches!(entry(case, "fragments"), Some(FragmentData::List(_))) {
+            return Err(Unknown("fragments that cannot be written down".into()));
         }
         let defs = entry(case, "defs");
         let fragments = items(case, "fragments").iter().map(|fragment| decode_fragment(fragment, defs));

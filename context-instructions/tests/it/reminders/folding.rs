@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use context_core::{Json, Message, Metadata, Node, Part, Role, Timestamp};
 use context_instructions::{
-    ConversationSummary, Predicate, Reminder, ReminderError, ReminderTarget, is_synthetic, reminder,
-    reminder_with,
+    ConversationSummary, Predicate, Reminder, ReminderError, ReminderTarget, reminder, reminder_with,
 };
 use serde_json::json;
 
@@ -164,7 +163,7 @@ fn steering_is_one_synthetic_message_behind_the_results() {
     assert_eq!(folded.steer.as_ref(), Some(&talk.pending[2].id));
     assert!(talk.pending[3].is_placeholder());
     let message = talk.pending[2].message().unwrap();
-    assert!(is_synthetic(message));
+    assert!(message.is_synthetic());
     assert_eq!(message.role, Role::User);
     assert_eq!(message.parts.len(), 2);
     assert_eq!(talk.pending[2].created_at, talk.now());

@@ -5,9 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use context_core::{Data, Json, Message, Metadata, Part, Role, ToolResult};
-use context_instructions::{
-    Predicate, Reminder, ReminderTarget, is_synthetic, reminder, strip_ranges, strip_reminders,
-};
+use context_instructions::{Predicate, Reminder, ReminderTarget, reminder, strip_ranges, strip_reminders};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -52,7 +50,7 @@ fn a_synthetic_message_comes_back_without_parts() {
     let mut talk = Talk::default();
     let _ = talk.say(calls(&["a"])).say(results(&["a"], "out")).fold(&build(steer));
     let stripped = strip_reminders(talk.pending[2].message().unwrap());
-    assert!(stripped.is_placeholder() && is_synthetic(&stripped));
+    assert!(stripped.is_placeholder() && stripped.is_synthetic());
     assert_eq!(stripped.metadata.get("reminders"), None);
 }
 
