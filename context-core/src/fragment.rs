@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub use build::{assistant, fragment, hint, last_assistant_message, role, user};
 pub use data::{FragmentData, FragmentList, FragmentMap};
-pub use json::MAX_JSON_DEPTH;
+pub use json::{FRAGMENTS_SCHEMA, MAX_JSON_DEPTH};
 pub use lazy::{
     DEFAULT_LOAD_TIMEOUT, LazyData, Loader, MAX_STREAM_ITEMS, OnFailure, Reuse, lazy, lazy_future,
     lazy_stream,

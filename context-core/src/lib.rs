@@ -60,9 +60,10 @@ pub use diagnostic::{Diagnostic, DiagnosticCode, Severity};
 pub use environment::{Clock, IdGenerator, Timestamp};
 pub use error::{BoxError, Error, ErrorKind, Result, Retry};
 pub use fragment::{
-    DEFAULT_LOAD_TIMEOUT, Fragment, FragmentContent, FragmentData, FragmentError, FragmentKind, FragmentList,
-    FragmentMap, LazyData, LazyMessage, Loader, MAX_JSON_DEPTH, MAX_STREAM_ITEMS, Number, OnFailure, Reuse,
-    assistant, fragment, hint, last_assistant_message, lazy, lazy_future, lazy_stream, role, user,
+    DEFAULT_LOAD_TIMEOUT, FRAGMENTS_SCHEMA, Fragment, FragmentContent, FragmentData, FragmentError,
+    FragmentKind, FragmentList, FragmentMap, LazyData, LazyMessage, Loader, MAX_JSON_DEPTH, MAX_STREAM_ITEMS,
+    Number, OnFailure, Reuse, assistant, fragment, hint, last_assistant_message, lazy, lazy_future,
+    lazy_stream, role, user,
 };
 pub use id::{BranchName, ChatId, ChatRef, CheckpointName, CommitKey, FragmentId, MessageId, UserId};
 pub use json::{Json, JsonMap, JsonPatch, Metadata};

@@ -70,14 +70,14 @@ pub use context_core::{
     ChatId, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatState, ChatSummary, CheckReport, Checkpoint,
     CheckpointName, Clock, CodecError, CodecRegistry, Commit, CommitKey, CommitOutcome, Committed, Created,
     Cursor, DEFAULT_LOAD_TIMEOUT, Data, Diagnostic, DiagnosticCode, Durability, Encoded, Erasure, Error,
-    ErrorKind, Finding, ForkName, Form, Fragment, FragmentBody, FragmentCodec, FragmentContent, FragmentData,
-    FragmentError, FragmentId, FragmentKind, FragmentStore, HistoryStore, IdGenerator, Json, JsonMap,
-    JsonPatch, LazyData, Loader, Maintenance, Media, MediaSource, Message, MessageId, Metadata, NewChat,
-    Node, NodeKind, Number, OnFailure, OpaqueBlock, Page, Part, Piece, Pieces, Placed, Reasoning,
-    RenderError, Renderer, Result, Retry, Reuse, Revision, Role, SearchHit, SearchQuery, SearchScope,
-    SearchStore, Severity, Store, StoreInfo, StoredFragment, Target, Text, Timestamp, ToolCall, ToolInput,
-    ToolResult, UserId, Vacuumed, Window, assistant, fragment, graph, hint, last_assistant_message, lazy,
-    lazy_future, lazy_stream, limits, role, search, user,
+    ErrorKind, FRAGMENTS_SCHEMA, Finding, ForkName, Form, Fragment, FragmentBody, FragmentCodec,
+    FragmentContent, FragmentData, FragmentError, FragmentId, FragmentKind, FragmentStore, HistoryStore,
+    IdGenerator, Json, JsonMap, JsonPatch, LazyData, Loader, MAX_JSON_DEPTH, Maintenance, Media, MediaSource,
+    Message, MessageId, Metadata, NewChat, Node, NodeKind, Number, OnFailure, OpaqueBlock, Page, Part, Piece,
+    Pieces, Placed, Reasoning, RenderError, Renderer, Result, Retry, Reuse, Revision, Role, SearchHit,
+    SearchQuery, SearchScope, SearchStore, Severity, Store, StoreInfo, StoredFragment, Target, Text,
+    Timestamp, ToolCall, ToolInput, ToolResult, UserId, Vacuumed, Window, assistant, fragment, graph, hint,
+    last_assistant_message, lazy, lazy_future, lazy_stream, limits, role, search, user,
 };
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]

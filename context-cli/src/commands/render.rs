@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
-use context_runtime::{Fragment, Renderer, XmlRenderer};
+use clap::builder::PossibleValuesParser;
+use context_runtime::{FORMATS, FRAGMENTS_SCHEMA, Fragment, RenderOptions, renderer};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -14,11 +14,16 @@ use crate::input::Input;
 const EXAMPLES: &str = "\
 A file holds one fragment or a list of them: {\"name\": \"role\", \"data\": \"You book trips.\"}. Inside
 data a fragment is wrapped: {\"$fragment\": {\"name\": …, \"data\": …}}; at the top level the wrapper
-may be left out.
+may be left out. --schema prints the whole form as a JSON Schema.
+
+What somebody else wrote is marked, \"untrusted\": true; every format then shows the mark and keeps such
+text from looking like part of the prompt.
 
 Examples:
   context render fragments.json
-  echo '{\"name\": \"hint\", \"data\": [\"a\", \"b\"]}' | context render --group";
+  context render fragments.json --format markdown --group
+  echo '{\"name\": \"hint\", \"data\": [\"a\", \"b\"]}' | context render --format toon
+  context render --schema >fragments.schema.json";
 
 /// Turn fragments into prompt text.
 #[derive(clap::Args, Debug)]
@@ -28,21 +33,20 @@ pub(crate) struct Args {
     #[arg(default_value = "-", value_name = "FILE")]
     file: PathBuf,
     /// What to write
-    #[arg(long, value_enum, default_value_t = Format::Xml)]
-    format: Format,
-    /// Gather the fragments of a list by name
+    #[arg(long, default_value = FORMATS[0], value_parser = PossibleValuesParser::new(FORMATS))]
+    format: String,
+    /// Gather the fragments of a list by name, under the plural
     #[arg(long)]
     group: bool,
-    /// Indent text of several lines
+    /// Indent text of several lines (XML)
     #[arg(long)]
     indent_text: bool,
-}
-
-/// What to write.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
-    /// XML
-    Xml,
+    /// Take everything for text that somebody else wrote
+    #[arg(long)]
+    untrusted: bool,
+    /// Print the JSON Schema of fragment files and end
+    #[arg(long)]
+    schema: bool,
 }
 
 /// JSON record of `render`: the text.
@@ -54,10 +58,17 @@ struct RenderRecord<'a> {
 }
 
 pub(crate) fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    if args.schema {
+        // It is JSON already, whatever form of output was asked for.
+        app.out.text(FRAGMENTS_SCHEMA)?;
+        return Ok(Done::Fine);
+    }
     let input = Input::read(&args.file)?;
     let fragments = read(&input)?;
-    let Format::Xml = args.format;
-    let renderer = XmlRenderer::new().group(args.group).indent_text(args.indent_text);
+    let options =
+        RenderOptions::new().group(args.group).indent_text(args.indent_text).untrusted(args.untrusted);
+    let renderer = renderer(&args.format, options)
+        .ok_or_else(|| Failure::Usage(format!("nothing renders {}", args.format)))?;
     let text = renderer.render(&fragments)?;
     if app.out.is_json() {
         app.out.record(&RenderRecord { v: 1, format: renderer.name(), text: &text })?;

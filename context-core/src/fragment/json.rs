@@ -24,6 +24,9 @@ use crate::{FragmentId, Metadata};
 /// so deeper trees, which can be rendered, cannot be written.
 pub const MAX_JSON_DEPTH: usize = 120;
 
+/// A JSON Schema (draft 2020-12) of a file of fragments: one of them, or a list.
+pub const FRAGMENTS_SCHEMA: &str = include_str!("fragments.schema.json");
+
 const FRAGMENT: &str = "$fragment";
 const NUMBER: &str = "$number";
 const MAP: &str = "$map";

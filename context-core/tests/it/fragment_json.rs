@@ -1,6 +1,9 @@
 //! The JSON form of fragments reads back to the same tree.
 
-use context_core::{Fragment, FragmentData, MAX_JSON_DEPTH, Metadata, fragment, hint, role};
+use context_core::{
+    FRAGMENTS_SCHEMA, Fragment, FragmentData, MAX_JSON_DEPTH, Metadata, fragment, hint, role,
+};
+use jsonschema::Validator;
 use proptest::prelude::*;
 
 fn data() -> impl Strategy<Value = FragmentData> {
@@ -28,8 +31,9 @@ fn data() -> impl Strategy<Value = FragmentData> {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..5).prop_map(FragmentData::list),
             proptest::collection::vec((key.clone(), inner.clone()), 0..5).prop_map(FragmentData::map),
-            (".{1,6}", inner, any::<bool>()).prop_map(|(name, data, persist)| {
+            (".{1,6}", inner, any::<bool>(), any::<bool>()).prop_map(|(name, data, persist, untrusted)| {
                 let fragment = Fragment::new(name, data);
+                let fragment = if untrusted { fragment.untrusted() } else { fragment };
                 FragmentData::from(if persist { fragment.persisted().with_id("i") } else { fragment })
             }),
         ]
@@ -46,6 +50,48 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<Fragment>(&json).unwrap(), original.clone());
         let wrapped = format!(r#"{{"$fragment":{json}}}"#);
         prop_assert_eq!(serde_json::from_str::<Fragment>(&wrapped).unwrap(), original);
+    }
+}
+
+fn schema() -> Validator {
+    jsonschema::validator_for(&serde_json::from_str(FRAGMENTS_SCHEMA).unwrap()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_fits_the_schema(trees in proptest::collection::vec(data(), 0..4)) {
+        let fragments: Vec<_> = trees.into_iter().map(|data| Fragment::new("f", data)).collect();
+        let json = serde_json::to_value(&fragments).unwrap();
+        prop_assert!(schema().is_valid(&json), "{}", json);
+        for fragment in json.as_array().unwrap() {
+            prop_assert!(schema().is_valid(fragment));
+        }
+    }
+}
+
+#[test]
+fn the_schema_takes_and_refuses_what_the_reader_does() {
+    let schema = schema();
+    for (json, good) in [
+        (r#"{"name": "x"}"#, true),
+        (r#"{"name": "", "data": null, "untrusted": true, "codec": "hint", "metadata": {"k": [1]}}"#, true),
+        (r#"{"$fragment": {"name": "x", "data": {"name": "y", "data": "z"}}}"#, true),
+        (r#"{"name": "x", "data": [{"$number": "-Infinity"}, {"$map": {"$map": 1, "$fragment": 2}}]}"#, true),
+        (r#"{"data": 1}"#, false),
+        (r#"{"name": 1}"#, false),
+        (r#"{"name": "x", "dta": 1}"#, false),
+        (r#"{"name": "x", "persist": "yes"}"#, false),
+        (r#"{"name": "x", "data": {"$fragment": {"name": "y"}, "z": 1}}"#, false),
+        (r#"{"name": "x", "data": {"$fragment": {"data": "y"}}}"#, false),
+        (r#"{"name": "x", "data": {"$number": "Pi"}}"#, false),
+        (r#"{"name": "x", "data": {"$map": [1]}}"#, false),
+        (r#"{"name": "x", "metadata": [1]}"#, false),
+        (r#""text""#, false),
+    ] {
+        assert_eq!(serde_json::from_str::<Fragment>(json).is_ok(), good, "{json}");
+        assert_eq!(schema.is_valid(&serde_json::from_str(json).unwrap()), good, "{json}");
     }
 }
 
