@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::process::Verdict;
 use crate::workspace::Workspace;
-use crate::{bench, ci, conformance, layers, test, tidy, vectors};
+use crate::{bench, ci, conformance, fuzz, layers, test, tidy, vectors};
 
 /// The workspace's tasks.
 ///
@@ -37,6 +37,10 @@ enum Task {
     ///
     /// The last line stands alone: `N passed, N failed, N skipped`.
     Vectors(vectors::Args),
+    /// Ask the renderers' properties of random trees for some minutes each, for example `fuzz xml --minutes 2`
+    ///
+    /// The properties are those of the ordinary tests, with many more trees and new seeds in every round.
+    Fuzz(fuzz::Args),
     /// Measure an area against a floor that does the same work with the bare library
     Bench(bench::Args),
     /// Check who may depend on whom, and what the pure crates may touch
@@ -56,6 +60,7 @@ pub fn run(cli: Cli) -> Result<Verdict> {
         Task::Test(args) => test::run(&workspace()?, &args),
         Task::Conformance(args) => conformance::run(&args),
         Task::Vectors(args) => vectors::run(&workspace()?, &args),
+        Task::Fuzz(args) => fuzz::run(&workspace()?, &args),
         Task::Bench(args) => bench::run(&workspace()?, &args),
         Task::Layers => layers::run(&workspace()?),
         Task::Tidy => tidy::run(&workspace()?),

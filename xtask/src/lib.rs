@@ -9,6 +9,7 @@ mod bench;
 mod ci;
 mod cli;
 pub mod conformance;
+mod fuzz;
 pub mod layers;
 mod process;
 pub mod source;

@@ -2,10 +2,11 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use cargo_metadata::Message;
 
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,19 @@ impl Cargo {
     pub(crate) fn run(mut self) -> Result<Verdict> {
         let status = self.0.status().with_context(|| format!("could not run {:?}", self.0))?;
         Ok(Verdict::of(status.success()))
+    }
+
+    /// As a call of `cargo test` that names one package, builds this test program of it and says where it is.
+    pub(crate) fn test_program(self, name: &str) -> Result<PathBuf> {
+        let build = ["--quiet", "--test", name, "--no-run", "--message-format", "json-render-diagnostics"];
+        let output = self.args(build).output()?;
+        ensure!(output.status.success(), "the test program {name} does not build");
+        let messages = Message::parse_stream(output.stdout.as_slice());
+        let program = messages.filter_map(|message| match message {
+            Ok(Message::CompilerArtifact(artifact)) if artifact.target.name == name => artifact.executable,
+            _ => None,
+        });
+        Ok(program.last().context("cargo named no test program")?.into_std_path_buf())
     }
 
     /// Runs it and keeps what it prints on standard output.

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use cargo_metadata::Message;
 
 use crate::process::{Cargo, Verdict};
 use crate::workspace::{FACADE, Workspace};
@@ -29,26 +28,11 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let file = std::path::absolute(&args.file).with_context(|| format!("{:?} is no path", args.file))?;
     ensure!(file.is_file(), "there is no file {}", file.display());
     // Run by us and not by cargo, which would print more behind the last line when a case fails.
-    let status = Command::new(build(workspace)?)
+    let program = Cargo::new(workspace.root(), "test").args(["--locked", "-p", FACADE]).test_program(PROGRAM)?;
+    let status = Command::new(program)
         .args([args.suite.clone().into(), file.into_os_string()])
         .args(&args.args)
         .status()
         .context("could not run the test program")?;
     Ok(Verdict::of(status.success()))
-}
-
-/// Builds the test program and says where it is.
-fn build(workspace: &Workspace) -> Result<PathBuf> {
-    let output = Cargo::new(workspace.root(), "test")
-        .args(["--quiet", "--locked", "-p", FACADE, "--test", PROGRAM, "--no-run"])
-        .args(["--message-format", "json-render-diagnostics"])
-        .output()?;
-    ensure!(output.status.success(), "{FACADE}'s {PROGRAM} program does not build");
-    let messages = Message::parse_stream(output.stdout.as_slice());
-    let program = messages.filter_map(|message| match message {
-        Ok(Message::CompilerArtifact(artifact)) if artifact.target.name == PROGRAM => artifact.executable,
-        _ => None,
-    });
-    let program = program.last().context("cargo named no test program")?;
-    Ok(program.into_std_path_buf())
 }
