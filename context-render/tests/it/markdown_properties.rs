@@ -170,6 +170,26 @@ proptest! {
     }
 
     #[test]
+    fn untrusted_text_stays_in_its_place_at_any_depth(hostile in text(), name in name(), levels in 60_usize..70) {
+        let deep = |text: &str| {
+            let inner = FragmentData::list([text.into(), FragmentData::map([(name.as_str(), text), ("k", text)]), "end".into()]);
+            let around = |inner, n| match n % 3 {
+                0 => FragmentData::map([("k", inner), ("l", "after".into())]),
+                1 => FragmentData::list([inner, "after".into()]),
+                _ => Fragment::new(name.as_str(), inner).into(),
+            };
+            let deep = Fragment::new("f", (0..levels).fold(inner, around)).untrusted();
+            let tokens = read(&MarkdownRenderer::new().render(&[deep, Fragment::new("g", "h")]).unwrap());
+            let shape = |token| match token {
+                Token::Item(label, _) => Token::Item(label, String::new()),
+                other => other,
+            };
+            tokens.into_iter().map(shape).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(deep(&hostile), deep("x"));
+    }
+
+    #[test]
     fn what_follows_untrusted_text_is_read_as_without_it(hostile in text(), name in name()) {
         let around = |inner: &str| {
             let inner = Fragment::new(name.as_str(), inner).untrusted();
