@@ -297,8 +297,7 @@ impl Writer<'_> {
         match place {
             Place::Section if text.is_empty() => {}
             Place::Label if text.is_empty() => out.push(':'),
-            Place::Level if text.is_empty() => out.push_str("\"\""),
-            Place::Item if text.is_empty() => out.push_str("\"\""),
+            Place::Item | Place::Level if text.is_empty() => out.push_str("\"\""),
             _ if untrusted && is_plain_line(text) => {
                 out.push_str(place.lead());
                 match place {

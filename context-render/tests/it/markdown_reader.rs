@@ -44,7 +44,9 @@ pub(crate) fn read(markdown: &str) -> Vec<Token> {
             Event::Start(Tag::Item) => tokens.push(Token::Item(None, String::new())),
             Event::Start(Tag::Strong) => label = Some(String::new()),
             Event::End(TagEnd::Strong) => match tokens.last_mut() {
-                Some(Token::Item(none @ None, text)) if text.is_empty() => *none = label.take(),
+                Some(Token::Item(none @ None, text)) if text.is_empty() || is_level(text) => {
+                    *none = label.take()
+                }
                 other => panic!("a label behind {other:?} in {markdown:?}"),
             },
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) if &*info == "text" => {
@@ -76,4 +78,9 @@ pub(crate) fn read(markdown: &str) -> Vec<Token> {
         }
     }
     tokens
+}
+
+/// How an item says that it is deeper than what is indented.
+fn is_level(text: &str) -> bool {
+    text.strip_prefix("(level ").and_then(|text| text.strip_suffix(") ")).is_some()
 }
