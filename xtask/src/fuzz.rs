@@ -56,7 +56,11 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
                 println!("{format}: a finding in round {rounds}, after {} s", start.elapsed().as_secs());
                 return Ok(Verdict::Failed);
             }
-            println!("{format}: round {rounds} of {} cases each, {} s", args.cases, start.elapsed().as_secs());
+            println!(
+                "{format}: round {rounds} of {} cases each, {} s",
+                args.cases,
+                start.elapsed().as_secs()
+            );
         }
         println!("{format}: {rounds} rounds in {} s, no finding", start.elapsed().as_secs());
     }

@@ -28,7 +28,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let file = std::path::absolute(&args.file).with_context(|| format!("{:?} is no path", args.file))?;
     ensure!(file.is_file(), "there is no file {}", file.display());
     // Run by us and not by cargo, which would print more behind the last line when a case fails.
-    let program = Cargo::new(workspace.root(), "test").args(["--locked", "-p", FACADE]).test_program(PROGRAM)?;
+    let program =
+        Cargo::new(workspace.root(), "test").args(["--locked", "-p", FACADE]).test_program(PROGRAM)?;
     let status = Command::new(program)
         .args([args.suite.clone().into(), file.into_os_string()])
         .args(&args.args)

@@ -4,8 +4,8 @@ use context_core::{Fragment, FragmentData, Renderer};
 use context_render::XmlRenderer;
 use proptest::prelude::*;
 
-use crate::reader::{Token, read, visible};
 use crate::trees::{fragments, name};
+use crate::xml_reader::{Token, read, visible};
 
 /// What must be read back: the tree without what holds nothing, names and texts as XML can say them. An item's
 /// name is not given; it is made by rules of language.
