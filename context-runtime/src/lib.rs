@@ -41,6 +41,7 @@
 //! | `markdown` | `MarkdownRenderer` | yes |
 //! | `toml` | `TomlRenderer` | yes |
 //! | `toon` | `ToonRenderer` | yes |
+//! | `instructions` | [`instructions`]: reminders, skills, instruction files | yes |
 //! | `openai` | the codec of OpenAI's Chat Completions | yes |
 //! | `anthropic` | the codec of Anthropic's Messages | yes |
 //! | `cache` | `ChainCache`: chains that engines share | no |

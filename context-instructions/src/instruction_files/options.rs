@@ -9,7 +9,7 @@ use std::path::PathBuf;
 ///
 /// let options = InstructionOptions::default()
 ///     .with_names(["AGENTS.override.md", "AGENTS.md"])
-///     .with_extra("/home/me/.agents/AGENTS.md")
+///     .with_extra("/srv/me/.agents/AGENTS.md")
 ///     .with_max_bytes(32 << 10);
 /// assert_eq!(options.extra.len(), 1);
 /// ```

@@ -34,7 +34,7 @@ pub struct SkillScan {
 /// use context_core::Timestamp;
 /// use context_instructions::{SkillFolders, available_skills};
 ///
-/// let mut folders = SkillFolders::new(["project/.agents/skills", "/home/me/.agents/skills"]);
+/// let mut folders = SkillFolders::new(["project/.agents/skills", "/srv/me/.agents/skills"]);
 /// let now = Timestamp::from_micros(1_700_000_000_000_000); // of the application's clock
 /// let scan = folders.scan(now);
 /// let fragment = available_skills(&scan.skills);
