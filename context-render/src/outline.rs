@@ -15,6 +15,8 @@
 mod key;
 mod lists;
 
+use std::num::NonZeroUsize;
+
 use context_core::{Fragment, RenderError};
 
 pub(crate) use self::key::{Key, MARK};
@@ -24,13 +26,17 @@ use crate::walk::{Grouping, Label, Rules, Scalar, Shape, Visitor, Walker};
 
 /// A node of an outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NodeId(usize);
+pub(crate) struct NodeId(NonZeroUsize);
 
-#[cfg(feature = "toon")]
 impl NodeId {
+    /// That of the node that is added when there are so many.
+    fn new(nodes: usize) -> Self {
+        Self(NonZeroUsize::MIN.saturating_add(nodes))
+    }
+
     /// Its place among the nodes.
     pub(crate) fn index(self) -> usize {
-        self.0
+        self.0.get() - 1
     }
 }
 
@@ -54,13 +60,20 @@ pub(crate) enum Value<'a> {
 /// Nodes in order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Children {
-    ends: Option<(NodeId, NodeId)>,
+    first: Option<NodeId>,
     len: usize,
+}
+
+/// Nodes in order, of which there will be more.
+#[derive(Clone, Copy, Debug, Default)]
+struct Growing {
+    children: Children,
+    last: Option<NodeId>,
 }
 
 impl Children {
     pub(crate) fn first(&self) -> Option<NodeId> {
-        self.ends.map(|(first, _)| first)
+        self.first
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -89,7 +102,7 @@ pub(crate) struct Outline<'a> {
 struct Open {
     node: NodeId,
     shape: Shape,
-    children: Children,
+    children: Growing,
     /// How many of the children are fragments.
     fragments: usize,
     /// Whether one of the children says that somebody else wrote it.
@@ -130,11 +143,11 @@ impl<'a> Outline<'a> {
     }
 
     pub(crate) fn node(&self, id: NodeId) -> &Node<'a> {
-        &self.nodes[id.0]
+        &self.nodes[id.index()]
     }
 
     pub(crate) fn next(&self, id: NodeId) -> Option<NodeId> {
-        self.nodes[id.0].next
+        self.nodes[id.index()].next
     }
 
     pub(crate) fn nodes(&self, children: Children) -> impl Iterator<Item = (NodeId, &Node<'a>)> {
@@ -144,11 +157,11 @@ impl<'a> Outline<'a> {
 
     /// Puts a node of a key into a table of one entry, which takes its place. The table has no key.
     pub(crate) fn wrap(&mut self, id: NodeId) {
-        let next = self.nodes[id.0].next;
-        let inner = NodeId(self.nodes.len());
-        let table = Value::Table(Children { ends: Some((inner, inner)), len: 1 });
+        let next = self.nodes[id.index()].next;
+        let inner = NodeId::new(self.nodes.len());
+        let table = Value::Table(Children { first: Some(inner), len: 1 });
         let outer = Node { key: Key::none(), value: table, is_fragment: false, next };
-        let mut moved = std::mem::replace(&mut self.nodes[id.0], outer);
+        let mut moved = std::mem::replace(&mut self.nodes[id.index()], outer);
         moved.next = None;
         self.nodes.push(moved);
     }
@@ -156,19 +169,15 @@ impl<'a> Outline<'a> {
     /// A node around others.
     #[cfg(feature = "toon")]
     pub(crate) fn gather(&mut self, ids: &[NodeId], value: fn(Children) -> Value<'a>) -> NodeId {
-        let mut children = Children::default();
-        ids.iter().for_each(|id| self.append(&mut children, *id));
-        self.add(Key::none(), value(children), false)
+        let mut growing = Growing::default();
+        ids.iter().for_each(|id| append(&mut self.nodes, &mut growing, *id));
+        self.add(Key::none(), value(growing.children), false)
     }
 
     fn add(&mut self, key: Key<'a>, value: Value<'a>, is_fragment: bool) -> NodeId {
-        let id = NodeId(self.nodes.len());
+        let id = NodeId::new(self.nodes.len());
         self.nodes.push(Node { key, value, is_fragment, next: None });
         id
-    }
-
-    fn append(&mut self, children: &mut Children, id: NodeId) {
-        append(&mut self.nodes, children, id);
     }
 
     /// A node in the container around it.
@@ -195,22 +204,20 @@ impl<'a> Outline<'a> {
     }
 }
 
-fn append(nodes: &mut [Node<'_>], children: &mut Children, id: NodeId) {
-    nodes[id.0].next = None;
-    children.len += 1;
-    children.ends = match children.ends {
-        None => Some((id, id)),
-        Some((first, last)) => {
-            nodes[last.0].next = Some(id);
-            Some((first, id))
-        }
-    };
+fn append(nodes: &mut [Node<'_>], growing: &mut Growing, id: NodeId) {
+    nodes[id.index()].next = None;
+    match growing.last {
+        None => growing.children.first = Some(id),
+        Some(last) => nodes[last.index()].next = Some(id),
+    }
+    growing.last = Some(id);
+    growing.children.len += 1;
 }
 
 impl<'a> Visitor<'a> for Outline<'a> {
     fn enter(&mut self, label: Label<'a>, shape: Shape, _depth: usize) {
         let node = self.place(label, Value::Table(Children::default()));
-        self.open.push(Open { node, shape, children: Children::default(), fragments: 0, marked: false });
+        self.open.push(Open { node, shape, children: Growing::default(), fragments: 0, marked: false });
     }
 
     fn leaf(&mut self, label: Label<'a>, value: Scalar<'a>, _depth: usize) {
@@ -223,12 +230,12 @@ impl<'a> Visitor<'a> for Outline<'a> {
             Shape::List | Shape::Group => self.list(&open),
             Shape::Map => {
                 if open.marked {
-                    self.part_marked_entries(open.children);
+                    self.part_marked_entries(open.children.children);
                 }
-                Value::Table(open.children)
+                Value::Table(open.children.children)
             }
-            Shape::Single => Value::Table(open.children),
+            Shape::Single => Value::Table(open.children.children),
         };
-        self.nodes[open.node.0].value = value;
+        self.nodes[open.node.index()].value = value;
     }
 }

@@ -10,6 +10,7 @@ use context_core::{Arrangement, Fragment, Piece, Pieces, RenderError, Renderer};
 
 use self::write::{DOTTED, HEADED, ITEM, Writer};
 use crate::RenderOptions;
+use crate::inflect::Inflector;
 use crate::outline::{Key, Outline, all_different, is_shown, is_table};
 
 /// Renders fragments as a TOML document.
@@ -116,7 +117,9 @@ impl Renderer for TomlRenderer {
         if !all_different(keys.iter()) {
             return arrangement.with_forms(vec![ITEM; fragments.len()]);
         }
-        let is_table = |fragment: &Fragment| fragment.data().is_some_and(|data| is_table(data, self.group));
+        let mut inflector = self.group.then(Inflector::default);
+        let mut is_table =
+            |fragment: &Fragment| fragment.data().is_some_and(|data| is_table(data, inflector.as_mut()));
         let tables: Vec<_> = fragments.iter().map(|fragment| is_table(fragment)).collect();
         let is_plain = |place: &usize| !tables[*place] && is_shown(fragments[*place]);
         let last_plain = (0..tables.len()).rev().find(is_plain).unwrap_or(0);

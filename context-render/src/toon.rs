@@ -12,6 +12,7 @@ use context_core::{Arrangement, Form, Fragment, FragmentData, Piece, Pieces, Ren
 use self::shape::{Shapes, same_order};
 use self::write::{FIELD, IN_HEAD, ITEM, KEYED_ROW, ROW, Writer};
 use crate::RenderOptions;
+use crate::inflect::Inflector;
 use crate::outline::{Key, Outline, Value, all_different, is_shown, is_table};
 
 /// Renders fragments as TOON, as its specification 4.4 writes it: two spaces per level, the comma as delimiter.
@@ -141,8 +142,11 @@ impl Renderer for ToonRenderer {
     fn arrange(&self, fragments: &[&Fragment]) -> Arrangement {
         let shown = || fragments.iter().copied().filter(|fragment| is_shown(fragment));
         let keys: Vec<_> = shown().map(|fragment| Key::of(fragment, self.untrusted)).collect();
-        let all_tables =
-            || shown().all(|fragment| fragment.data().is_some_and(|data| is_table(data, self.group)));
+        let all_tables = || {
+            let mut inflector = self.group.then(Inflector::default);
+            let mut is_table = |data: &FragmentData| is_table(data, inflector.as_mut());
+            shown().all(|fragment| fragment.data().is_some_and(&mut is_table))
+        };
         if all_different(keys.iter()) {
             // Most prompts have a text in them and need no closer look.
             let rows = if keys.len() > 1 && all_tables() { self.arrange_rows(fragments, true) } else { None };

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use context_core::{Fragment, FragmentData};
 
-use super::{Children, Key, MARK, Node, NodeId, Open, Outline, Value};
+use super::{Children, Growing, Key, MARK, Node, NodeId, Open, Outline, Value, append};
 use crate::inflect::Inflector;
 
 /// So many keys are compared one by one; more are hashed.
@@ -13,7 +13,7 @@ const FEW: usize = 8;
 impl<'a> Outline<'a> {
     /// A list whose children are known.
     pub(super) fn list(&mut self, open: &Open) -> Value<'a> {
-        let children = open.children;
+        let children = open.children.children;
         let only_fragments = !children.is_empty() && open.fragments == children.len;
         if only_fragments {
             if self.group
@@ -45,18 +45,18 @@ impl<'a> Outline<'a> {
         let grouped = group(ids.iter().map(|id| &self.node(*id).key), &mut inflector);
         self.inflector = inflector;
         let Grouped { keys, places } = grouped?;
-        let mut members = vec![Children::default(); keys.len()];
+        let mut members = vec![Growing::default(); keys.len()];
         for (id, place) in ids.into_iter().zip(places) {
-            let Node { key, is_fragment, .. } = &mut self.nodes[id.0];
+            let Node { key, is_fragment, .. } = &mut self.nodes[id.index()];
             (*key, *is_fragment) = (Key::none(), false);
-            self.append(&mut members[place], id);
+            append(&mut self.nodes, &mut members[place], id);
         }
-        let mut groups = Children::default();
+        let mut groups = Growing::default();
         for (key, members) in keys.into_iter().zip(members) {
-            let id = self.add(key, Value::Array(members), false);
-            self.append(&mut groups, id);
+            let id = self.add(key, Value::Array(members.children), false);
+            append(&mut self.nodes, &mut groups, id);
         }
-        Some(groups)
+        Some(groups.children)
     }
 
     /// An entry whose value is a marked fragment of the same name is one with it, under the marked name. If that
@@ -71,7 +71,7 @@ impl<'a> Outline<'a> {
         for id in meeting {
             let name = self.node(id).key.name().clone();
             self.wrap(id);
-            self.nodes[id.0].key = Key::new(name, false);
+            self.nodes[id.index()].key = Key::new(name, false);
         }
     }
 }
@@ -103,6 +103,7 @@ fn group<'k, 'a: 'k>(
 pub(crate) fn all_different<'k, 'a: 'k>(keys: impl Iterator<Item = &'k Key<'a>>) -> bool {
     let mut few: [Option<&Key<'_>>; FEW] = [None; FEW];
     let mut many = HashSet::new();
+    let left = keys.size_hint().0;
     for (place, key) in keys.enumerate() {
         if place < FEW {
             if few[..place].contains(&Some(key)) {
@@ -112,6 +113,7 @@ pub(crate) fn all_different<'k, 'a: 'k>(keys: impl Iterator<Item = &'k Key<'a>>)
             continue;
         }
         if place == FEW {
+            many.reserve(FEW + left);
             many.extend(few.iter().flatten().copied());
         }
         if !many.insert(key) {
@@ -122,8 +124,8 @@ pub(crate) fn all_different<'k, 'a: 'k>(keys: impl Iterator<Item = &'k Key<'a>>)
 }
 
 /// Whether the data of a fragment becomes a table, without reading it: a look at it, and at the names in it if it
-/// is a list. Data that cannot be rendered is none.
-pub(crate) fn is_table(data: &FragmentData, group_lists: bool) -> bool {
+/// is a list. Data that cannot be rendered is none. Lists are grouped if there is an inflector.
+pub(crate) fn is_table(data: &FragmentData, mut inflector: Option<&mut Inflector>) -> bool {
     let list = match data {
         FragmentData::Map(_) | FragmentData::Fragment(_) => return true,
         FragmentData::List(list) => list,
@@ -135,7 +137,7 @@ pub(crate) fn is_table(data: &FragmentData, group_lists: bool) -> bool {
             FragmentData::Fragment(fragment) if is_shown(fragment) => {
                 keys.push(Key::of(fragment, false));
                 // Most lists that are no tables show it at once.
-                if !group_lists && matches!(keys.as_slice(), [.., a, b] if a == b) {
+                if inflector.is_none() && matches!(keys.as_slice(), [.., a, b] if a == b) {
                     return false;
                 }
             }
@@ -143,7 +145,7 @@ pub(crate) fn is_table(data: &FragmentData, group_lists: bool) -> bool {
             _ => return false,
         }
     }
-    let groups = || group_lists && group(keys.iter(), &mut Inflector::default()).is_some();
+    let mut groups = || inflector.as_mut().is_some_and(|inflector| group(keys.iter(), inflector).is_some());
     !keys.is_empty() && (all_different(keys.iter()) || groups())
 }
 

@@ -80,14 +80,35 @@ enum Quotes {
     Three,
 }
 
+/// The bytes that may have to be escaped.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        special[byte] = true;
+        byte += 1;
+    }
+    special[b'"' as usize] = true;
+    special[b'\\' as usize] = true;
+    special[0x7F] = true;
+    special
+};
+
 fn push_escaped(out: &mut String, text: &str, quotes: Quotes) {
-    // What has not been written yet begins here.
-    let mut rest = 0;
+    // What has not been written yet begins at the first; what has not been looked at, at the second.
+    let (mut rest, mut from) = (0, 0);
     let mut run = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        run = if byte == b'"' { run + 1 } else { 0 };
+    while let Some(plain) = text.as_bytes()[from..].iter().position(|byte| SPECIAL[usize::from(*byte)]) {
+        let at = from + plain;
+        let byte = text.as_bytes()[at];
+        from = at + 1;
+        run = match byte {
+            b'"' if plain == 0 => run + 1,
+            b'"' => 1,
+            _ => 0,
+        };
         let escaped = match byte {
-            b'"' if quotes == Quotes::Three && run < 3 && at + 1 < text.len() => continue,
+            b'"' if quotes == Quotes::Three && run < 3 && from < text.len() => continue,
             b'"' => "\\\"",
             b'\\' => "\\\\",
             b'\n' | b'\t' if quotes == Quotes::Three => continue,
@@ -96,12 +117,11 @@ fn push_escaped(out: &mut String, text: &str, quotes: Quotes) {
             b'\r' => "\\r",
             0x08 => "\\b",
             0x0C => "\\f",
-            0..0x20 | 0x7F => "",
-            _ => continue,
+            _ => "",
         };
         run = 0;
         out.push_str(&text[rest..at]);
-        rest = at + 1;
+        rest = from;
         match escaped {
             // Writing to a string cannot fail.
             "" => _ = write!(out, "\\u{byte:04X}"),

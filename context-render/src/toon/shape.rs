@@ -2,11 +2,12 @@
 //!
 //! Every table of nothing but scalars and of such tables has a shape: the set of its keys and of their values'
 //! shapes. Tables are rows if they have the same. Shapes are found from the inside out and are numbers, so that
-//! finding them takes one visit to each node, however the tables are nested.
+//! finding them takes one visit to each node, however the tables are nested. Where nobody will ask, because what
+//! stands beside a table is none, they are not looked for.
 
 use std::collections::HashMap;
 
-use crate::outline::{Children, Key, NodeId, Outline, Value};
+use crate::outline::{Children, Key, Node, NodeId, Outline, Value};
 
 /// How deep the tables in a row may be.
 const MAX_DEPTH: usize = 256;
@@ -29,8 +30,21 @@ pub(super) struct Shapes<'a> {
     known: HashMap<Box<[(Key<'a>, Shape)]>, usize>,
     /// By shape: how many tables are in one another.
     depths: Vec<usize>,
-    stack: Vec<(NodeId, Option<NodeId>)>,
+    stack: Vec<Frame>,
     columns: Vec<(Key<'a>, Shape)>,
+    /// The table whose shape was found last: the next one is often alike.
+    last: Option<(NodeId, usize)>,
+}
+
+/// A container whose children are visited.
+#[derive(Debug)]
+struct Frame {
+    id: NodeId,
+    next: Option<NodeId>,
+    /// Whether anybody asks for its shape.
+    asked: bool,
+    /// Whether anybody asks for those of its children.
+    asks: bool,
 }
 
 impl<'a> Shapes<'a> {
@@ -38,32 +52,39 @@ impl<'a> Shapes<'a> {
     pub(super) fn find(&mut self, outline: &Outline<'a>, root: NodeId) {
         self.shapes.clear();
         self.shapes.resize(outline.len(), Shape::Cell);
-        self.visit(outline, root);
-        while let Some((id, next)) = self.stack.last_mut() {
-            match *next {
-                Some(child) => {
-                    *next = outline.next(child);
-                    self.visit(outline, child);
-                }
-                None => {
-                    let id = *id;
-                    self.shapes[id.index()] = self.shape(outline, id);
-                    self.stack.pop();
-                }
+        self.last = None;
+        self.visit(outline, root, false);
+        while let Some(frame) = self.stack.last_mut() {
+            if let Some(child) = frame.next {
+                frame.next = outline.next(child);
+                let asked = frame.asks;
+                self.visit(outline, child, asked);
+            } else {
+                let Frame { id, asked, .. } = *frame;
+                self.stack.pop();
+                self.shapes[id.index()] = if asked { self.shape(outline, id) } else { Shape::Other };
             }
         }
     }
 
-    fn visit(&mut self, outline: &Outline<'a>, id: NodeId) {
-        match outline.node(id).value {
-            Value::Scalar(_) => {}
-            Value::Array(children) | Value::Table(children) => self.stack.push((id, children.first())),
-        }
+    fn visit(&mut self, outline: &Outline<'a>, id: NodeId, asked: bool) {
+        let (children, fewest) = match outline.node(id).value {
+            Value::Scalar(_) => return,
+            Value::Array(children) => (children, 1),
+            Value::Table(children) => (children, 2),
+        };
+        let asks = asked || (children.len() >= fewest && could_be_rows(outline, children));
+        self.stack.push(Frame { id, next: children.first(), asked, asks });
     }
 
     /// The shape of a container, once those of its children are known.
     fn shape(&mut self, outline: &Outline<'a>, id: NodeId) -> Shape {
         let Value::Table(children) = outline.node(id).value else { return Shape::Other };
+        if let Some((last, row)) = self.last
+            && self.is_like(outline, children, last)
+        {
+            return Shape::Row(row);
+        }
         let mut depth = 0;
         for (child, _) in outline.nodes(children) {
             match self.shapes[child.index()] {
@@ -80,13 +101,27 @@ impl<'a> Shapes<'a> {
         self.columns.clear();
         self.columns.extend(outline.nodes(children).map(column));
         self.columns.sort_unstable_by(|(a, _), (b, _)| a.same().cmp(&b.same()));
-        if let Some(known) = self.known.get(self.columns.as_slice()) {
-            return Shape::Row(*known);
-        }
-        let new = self.depths.len();
-        self.known.insert(self.columns.as_slice().into(), new);
-        self.depths.push(depth);
-        Shape::Row(new)
+        let row = match self.known.get(self.columns.as_slice()) {
+            Some(known) => *known,
+            None => {
+                let new = self.depths.len();
+                self.known.insert(self.columns.as_slice().into(), new);
+                self.depths.push(depth);
+                new
+            }
+        };
+        self.last = Some((id, row));
+        Shape::Row(row)
+    }
+
+    /// Whether a table has the columns of another, in the same order.
+    fn is_like(&self, outline: &Outline<'_>, children: Children, other: NodeId) -> bool {
+        let Value::Table(others) = outline.node(other).value else { return false };
+        let mut pairs = outline.nodes(children).zip(outline.nodes(others));
+        let alike = |((a, node), (b, other)): ((NodeId, &Node<'_>), (NodeId, &Node<'_>))| {
+            self.shapes[a.index()] == self.shapes[b.index()] && node.key == other.key
+        };
+        children.len() == others.len() && pairs.all(alike)
     }
 
     /// The first of these nodes, if all are rows of one shape.
@@ -96,6 +131,24 @@ impl<'a> Shapes<'a> {
         let alike = |(id, _): (NodeId, &_)| self.shapes[id.index()] == shape;
         (matches!(shape, Shape::Row(_)) && outline.nodes(children).all(alike)).then_some(first)
     }
+}
+
+/// A first look at nodes: whether they are tables of as many entries, and the first key of each is one of the first
+/// table's. If it has many, nobody looks.
+fn could_be_rows(outline: &Outline<'_>, children: Children) -> bool {
+    const MANY: usize = 8;
+    let table = |id: NodeId| match outline.node(id).value {
+        Value::Table(entries) => Some((entries, entries.first()?)),
+        _ => None,
+    };
+    let Some((columns, _)) = children.first().and_then(table) else { return false };
+    outline.nodes(children).all(|(id, _)| {
+        table(id).is_some_and(|(row, first)| {
+            let key = &outline.node(first).key;
+            row.len() == columns.len()
+                && (row.len() > MANY || outline.nodes(columns).any(|(_, column)| column.key == *key))
+        })
+    })
 }
 
 /// The cells of a row, in the order of the columns of another.

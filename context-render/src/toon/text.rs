@@ -46,15 +46,30 @@ fn push_number(out: &mut String, number: Number) {
     };
 }
 
+/// The bytes that no bare text has.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        special[byte] = true;
+        byte += 1;
+    }
+    let others = b":\"\\[]{},";
+    let mut place = 0;
+    while place < others.len() {
+        special[others[place] as usize] = true;
+        place += 1;
+    }
+    special
+};
+
 /// Whether a text can stand without quotes: it is not read as anything else, nor as several values.
 fn can_be_bare(text: &str) -> bool {
-    let is_special =
-        |byte: u8| byte < 0x20 || matches!(byte, b':' | b'"' | b'\\' | b'[' | b']' | b'{' | b'}' | b',');
     !text.is_empty()
         && !text.starts_with([' ', '-', '#'])
         && !text.ends_with(' ')
         && !matches!(text, "null" | "true" | "false")
-        && !text.bytes().any(is_special)
+        && !text.bytes().any(|byte| SPECIAL[usize::from(byte)])
         && !is_like_a_number(text.as_bytes())
 }
 

@@ -10,8 +10,44 @@ use crate::trees::fragments;
 
 /// What a document says. An array of all fragments is what stands at the top level.
 pub(crate) fn read(text: &str) -> Plain {
+    assert_version_1_0(text);
     let table = toml::from_str::<toml::Table>(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     plain(Value::Table(table))
+}
+
+/// The crate also reads TOML 1.1. What only that allows must not be there: line breaks and a last comma in inline
+/// tables, and escapes by `\\e` and `\\x`.
+fn assert_version_1_0(text: &str) {
+    let (mut rest, mut braces, mut before) = (text, 0_usize, ' ');
+    while let Some(c) = rest.chars().next() {
+        if c == '"' {
+            let quotes = if rest.starts_with("\"\"\"") { "\"\"\"" } else { "\"" };
+            rest = &rest[quotes.len()..];
+            while !rest.starts_with(quotes) {
+                if let Some(escaped) = rest.strip_prefix('\\') {
+                    assert!(escaped.starts_with(['b', 't', 'n', 'f', 'r', '"', '\\', 'u']), "{text}");
+                    rest = escaped;
+                }
+                rest = &rest[rest.chars().next().map_or(0, char::len_utf8)..];
+            }
+            rest = &rest[quotes.len()..];
+            before = '"';
+            continue;
+        }
+        match c {
+            '{' => braces += 1,
+            '}' => {
+                assert_ne!(before, ',', "{text}");
+                braces -= 1;
+            }
+            '\n' => assert_eq!(braces, 0, "{text}"),
+            _ => {}
+        }
+        if c != ' ' {
+            before = c;
+        }
+        rest = &rest[c.len_utf8()..];
+    }
 }
 
 fn plain(value: Value) -> Plain {

@@ -89,6 +89,21 @@ fn objects_that_are_alike_are_rows() {
 }
 
 #[test]
+fn many_columns_may_stand_in_any_order() {
+    let keys: Vec<String> = (0..12).map(|n| format!("k{n}")).collect();
+    let row = |turn: usize| {
+        let mut entries: Vec<_> = keys.iter().map(|key| (key.clone(), key.as_str())).collect();
+        entries.rotate_left(turn);
+        FragmentData::map(entries)
+    };
+    let line = keys.join(",");
+    let wanted = format!("x[3]{{{line}}}:\n  {line}\n  {line}\n  {line}");
+    assert_eq!(render([x(list([row(0), row(5), row(11)]))]), wanted);
+    let other = FragmentData::map(keys.iter().skip(1).chain(["l".to_owned()].iter()).map(|key| (key, 1)));
+    assert!(render([x(list([row(0), other]))]).starts_with("x[2]:\n  - k0: k0\n"));
+}
+
+#[test]
 fn lists_of_anything_else_are_items() {
     let mixed = list([
         FragmentData::from("loose"),
