@@ -58,8 +58,6 @@ fn schema() -> Validator {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-
     #[test]
     fn what_is_written_fits_the_schema(trees in proptest::collection::vec(data(), 0..4)) {
         let fragments: Vec<_> = trees.into_iter().map(|data| Fragment::new("f", data)).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_core::{
-    CodecRegistry, Error, Form, Fragment, FragmentContent, FragmentId, Result, StoredFragment,
+    CodecRegistry, Error, Form, Fragment, FragmentContent, FragmentData, FragmentId, Result, StoredFragment,
 };
 
 /// Context fragments in the order they are rendered: persisted ones as they were loaded, then new ones.
@@ -20,26 +20,37 @@ pub(super) struct ContextFragments {
     gone: Vec<Gone>,
 }
 
-/// A fragment in its place.
+/// A fragment in its place. What every prompt looks at is here, and small; the fragment itself is elsewhere.
 pub(super) struct Slot {
-    /// Tells this place from every other one of the engine, whatever stands in it.
-    pub(super) place: u64,
     /// Tells what is shown, in these words, from everything else that was ever shown.
     pub(super) version: u64,
+    /// The version that stands in the newest prompt.
+    pub(super) in_prompt: Option<u64>,
+    /// What was rendered of it last.
+    pub(super) piece: Option<Kept>,
+    item: Box<Item>,
+    /// Whether a renderer can be given it.
+    is_renderable: bool,
+}
+
+/// A rendered piece.
+pub(super) struct Kept {
+    pub(super) version: u64,
+    pub(super) form: Form,
+    pub(super) text: Arc<str>,
+    /// Where it stands in the newest prompt; nothing if it was rendered since.
+    pub(super) at: Option<usize>,
+}
+
+struct Item {
     fragment: Fragment,
     /// The fragment with its data loaded, if something of it is lazy.
-    loaded: Option<Box<Fragment>>,
+    loaded: Option<Fragment>,
     is_lazy: bool,
     /// The version the store has.
     stored: Option<u64>,
     /// The store has something under the id.
     is_in_store: bool,
-    /// The rendered piece, in which form and of which version.
-    pub(super) piece: Option<(u64, Form, Arc<str>)>,
-    /// Where the piece stands in the newest prompt; nothing if it was rendered since.
-    pub(super) in_text: Option<(usize, usize)>,
-    /// The version that stands in the newest prompt.
-    pub(super) in_prompt: Option<u64>,
 }
 
 /// A fragment that stood in a prompt and is gone.
@@ -51,32 +62,38 @@ pub(super) struct Gone {
 impl Slot {
     /// As the caller set it.
     pub(super) fn fragment(&self) -> &Fragment {
-        &self.fragment
+        &self.item.fragment
     }
 
     /// Whether something of it is loaded when a prompt is made.
     pub(super) fn is_lazy(&self) -> bool {
-        self.is_lazy
+        self.item.is_lazy
     }
 
     /// As codecs and renderers see it; nothing while it is not loaded.
     fn shown(&self) -> Option<&Fragment> {
-        if self.is_lazy { self.loaded.as_deref() } else { Some(&self.fragment) }
+        if self.item.is_lazy { self.item.loaded.as_ref() } else { Some(&self.item.fragment) }
     }
 
     /// What a renderer is given; nothing for what cannot be rendered.
     pub(super) fn rendered(&self) -> Option<&Fragment> {
-        self.shown().filter(|fragment| !matches!(fragment.content(), FragmentContent::Unknown(_)))
+        if self.is_renderable { self.shown() } else { None }
+    }
+
+    /// Whether a renderer is given something.
+    pub(super) fn is_rendered(&self) -> bool {
+        self.is_renderable
     }
 
     /// Whether the store is to have it and has not, as it is now.
     pub(super) fn is_to_store(&self) -> bool {
+        let Item { fragment, stored, .. } = &*self.item;
         // What was loaded anew replaces what is stored only if it has an id to replace it by.
-        let stored = match self.fragment.id() {
-            Some(_) => self.stored == Some(self.version),
-            None => self.stored.is_some(),
+        let is_stored = match fragment.id() {
+            Some(_) => *stored == Some(self.version),
+            None => stored.is_some(),
         };
-        self.fragment.is_persisted() && !stored
+        fragment.is_persisted() && !is_stored
     }
 }
 
@@ -86,8 +103,8 @@ impl ContextFragments {
         let mut all = Self::default();
         for fragment in fragments {
             let mut slot = all.slot(fragment);
-            slot.stored = Some(slot.version);
-            slot.is_in_store = true;
+            slot.item.stored = Some(slot.version);
+            slot.item.is_in_store = true;
             all.slots.push(slot);
         }
         all
@@ -95,25 +112,15 @@ impl ContextFragments {
 
     fn slot(&mut self, fragment: Fragment) -> Slot {
         self.next += 1;
-        let is_lazy = fragment.data().is_some_and(context_core::FragmentData::has_lazy);
+        let is_lazy = fragment.data().is_some_and(FragmentData::has_lazy);
         self.lazy += usize::from(is_lazy);
-        let (place, version) = (self.next, self.next);
-        Slot {
-            place,
-            version,
-            fragment,
-            loaded: None,
-            is_lazy,
-            stored: None,
-            is_in_store: false,
-            piece: None,
-            in_text: None,
-            in_prompt: None,
-        }
+        let is_renderable = !matches!(fragment.content(), FragmentContent::Unknown(_));
+        let item = Item { fragment, loaded: None, is_lazy, stored: None, is_in_store: false };
+        Slot { version: self.next, in_prompt: None, piece: None, item: Box::new(item), is_renderable }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Fragment> {
-        self.slots.iter().map(|slot| &slot.fragment)
+        self.slots.iter().map(Slot::fragment)
     }
 
     pub(super) fn slots(&self) -> &[Slot] {
@@ -142,19 +149,24 @@ impl ContextFragments {
     /// Adds a fragment, or replaces the one it stands for.
     pub(super) fn set(&mut self, fragment: Fragment) {
         let present = match fragment.id() {
-            Some(id) => self.slots.iter().position(|slot| slot.fragment.id() == Some(id)),
+            Some(id) => self.slots.iter().position(|slot| slot.fragment().id() == Some(id)),
             None => self.slots.iter().position(|slot| {
-                let old = &slot.fragment;
+                let old = slot.fragment();
                 old.is_persisted() && old.id().is_none() && old.same_content(&fragment)
             }),
         };
         match present {
-            Some(present) if self.slots[present].fragment == fragment => {}
-            Some(present) if fragment.id().is_none() => self.slots[present].fragment = fragment.persisted(),
+            Some(present) if *self.slots[present].fragment() == fragment => {}
+            Some(present) if fragment.id().is_none() => {
+                self.slots[present].item.fragment = fragment.persisted();
+            }
             Some(present) => {
-                let Slot { place, is_in_store, in_prompt, is_lazy, .. } = self.slots[present];
-                self.lazy -= usize::from(is_lazy);
-                self.slots[present] = Slot { place, is_in_store, in_prompt, ..self.slot(fragment) };
+                let mut slot = self.slot(fragment);
+                let old = &mut self.slots[present];
+                self.lazy -= usize::from(old.is_lazy());
+                slot.in_prompt = old.in_prompt;
+                slot.item.is_in_store = old.item.is_in_store;
+                *old = slot;
                 self.edition += 1;
             }
             None => {
@@ -168,27 +180,27 @@ impl ContextFragments {
     /// Puts loaded data in its place.
     pub(super) fn set_loaded(&mut self, place: usize, loaded: Fragment) {
         let slot = &mut self.slots[place];
-        if slot.loaded.as_deref() != Some(&loaded) {
+        if slot.item.loaded.as_ref() != Some(&loaded) {
             self.next += 1;
             self.edition += 1;
             slot.version = self.next;
-            slot.loaded = Some(Box::new(loaded));
+            slot.item.loaded = Some(loaded);
         }
     }
 
     pub(super) fn is_stored(&self, id: &FragmentId) -> bool {
-        self.slots.iter().any(|slot| slot.is_in_store && slot.fragment.id() == Some(id))
+        self.slots.iter().any(|slot| slot.item.is_in_store && slot.fragment().id() == Some(id))
     }
 
     pub(super) fn remove(&mut self, id: &FragmentId) -> bool {
-        let Some(place) = self.slots.iter().position(|slot| slot.fragment.id() == Some(id)) else {
+        let Some(place) = self.slots.iter().position(|slot| slot.fragment().id() == Some(id)) else {
             return false;
         };
         let slot = self.slots.remove(place);
-        self.lazy -= usize::from(slot.is_lazy);
+        self.lazy -= usize::from(slot.is_lazy());
         self.edition += 1;
         if slot.in_prompt.is_some() {
-            self.gone.push(Gone { name: slot.fragment.name().into(), id: slot.fragment.id().cloned() });
+            self.gone.push(Gone { name: slot.fragment().name().into(), id: slot.fragment().id().cloned() });
         }
         true
     }
@@ -211,8 +223,8 @@ impl ContextFragments {
     pub(super) fn saved(&mut self, versions: &[u64]) {
         for slot in &mut self.slots {
             if versions.contains(&slot.version) {
-                slot.stored = Some(slot.version);
-                slot.is_in_store = true;
+                slot.item.stored = Some(slot.version);
+                slot.item.is_in_store = true;
             }
         }
     }

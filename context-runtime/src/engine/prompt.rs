@@ -10,7 +10,7 @@ use std::sync::Arc;
 use context_core::{Arrangement, Fragment, FragmentId, Piece, Pieces, RenderError, Renderer};
 use serde::{Serialize, Serializer};
 
-use super::context::{ContextFragments, Slot};
+use super::context::{ContextFragments, Kept, Slot};
 
 /// The text of a system prompt. A clone shares it.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
@@ -138,8 +138,8 @@ impl Prompt {
             return Ok((self.text.clone(), changes));
         }
         let arrangement = render_changed(fragments, renderer)?;
-        let text = self.assemble(fragments, &arrangement);
-        let changes = self.replace(fragments, text);
+        let (text, same) = self.assemble(fragments, &arrangement);
+        let changes = self.replace(fragments, text, same);
         self.frame = (arrangement.head().to_owned(), arrangement.separator().to_owned());
         self.edition = Some(edition);
         Ok((self.text.clone(), changes))
@@ -155,60 +155,62 @@ impl Prompt {
         let arrangement = renderer.arrange(&rendered);
         let mut out = Pieces::default();
         renderer.render_pieces(&arrangement.pieces(&rendered), &mut out)?;
-        let changes = self.replace(fragments, arrangement.join(out.iter()));
+        let changes = self.replace(fragments, arrangement.join(out.iter()), 0);
         self.edition = None;
         Ok((self.text.clone(), changes))
     }
 
     /// Puts the pieces together. What stands behind each other in the prompt before, and still does, is taken from
-    /// there in one go.
-    fn assemble(&self, fragments: &mut ContextFragments, arrangement: &Arrangement) -> String {
+    /// there in one go. Also says how many bytes at the beginning are known to be the same.
+    fn assemble(&self, fragments: &mut ContextFragments, arrangement: &Arrangement) -> (String, usize) {
         let (head, separator) = (arrangement.head(), arrangement.separator());
         let is_like_before = self.edition.is_some() && (head, separator) == (&*self.frame.0, &*self.frame.1);
         let mut out = String::with_capacity(self.text.len() + 1024);
         out.push_str(head);
+        let mut same = 0;
         // What is to be taken from the prompt before.
         let mut run = 0..0;
-        for slot in fragments.slots_mut() {
-            let Some((.., piece)) = slot.piece.as_ref().filter(|_| slot.rendered().is_some()) else {
-                continue;
-            };
-            if piece.is_empty() {
-                slot.in_text = None;
+        for slot in fragments.slots_mut().iter_mut().filter(|slot| slot.is_rendered()) {
+            let Some(piece) = &mut slot.piece else { continue };
+            if piece.text.is_empty() {
                 continue;
             }
             let length = out.len() + run.len();
             let gap = if length == 0 { "" } else { separator };
-            match slot.in_text.filter(|_| is_like_before) {
-                Some((start, end)) if !run.is_empty() && start == run.end + gap.len() => run.end = end,
-                known => {
-                    out.push_str(&self.text[run]);
-                    out.push_str(gap);
-                    run = match known {
-                        Some((start, end)) => start..end,
-                        None => {
-                            out.push_str(piece);
-                            0..0
-                        }
-                    };
-                }
+            let known = piece.at.filter(|_| is_like_before);
+            if known.is_some_and(|start| !run.is_empty() && start == run.end + gap.len()) {
+                run.end += gap.len() + piece.text.len();
+            } else {
+                out.push_str(&self.text[run]);
+                out.push_str(gap);
+                run = match known {
+                    Some(start) => start..start + piece.text.len(),
+                    None => {
+                        out.push_str(&piece.text);
+                        0..0
+                    }
+                };
             }
             let start = length + gap.len();
-            slot.in_text = Some((start, start + piece.len()));
+            if known == Some(start) && same == length {
+                same = start + piece.text.len();
+            }
+            piece.at = Some(start);
         }
         out.push_str(&self.text[run]);
-        out
+        (out, same)
     }
 
-    fn replace(&mut self, fragments: &mut ContextFragments, text: String) -> PromptChanges {
-        let unchanged_prefix = common_prefix(&self.text, &text);
+    /// Takes a new prompt, of which the beginning is known to be the `same` as before, and says what changed.
+    fn replace(&mut self, fragments: &mut ContextFragments, text: String, same: usize) -> PromptChanges {
+        let unchanged_prefix = common_prefix(&self.text, &text, same);
         self.text = SystemPrompt(Arc::new(text));
         let gone = fragments.take_gone().into_iter();
         let mut changes: Vec<_> = gone
             .map(|gone| FragmentChange { name: gone.name, id: gone.id, kind: ChangeKind::Removed })
             .collect();
         for slot in fragments.slots_mut() {
-            if slot.in_prompt == Some(slot.version) || slot.rendered().is_none() {
+            if slot.in_prompt == Some(slot.version) || !slot.is_rendered() {
                 continue;
             }
             let kind = if slot.in_prompt.is_some() { ChangeKind::Changed } else { ChangeKind::Added };
@@ -234,7 +236,7 @@ fn render_changed(
     let slots = slots.filter_map(|(place, slot)| Some((place, slot, slot.rendered()?)));
     for (at, (place, slot, fragment)) in slots.enumerate() {
         let form = arrangement.form(at);
-        if !matches!(&slot.piece, Some((version, kept, _)) if (*version, *kept) == (slot.version, form)) {
+        if !slot.piece.as_ref().is_some_and(|kept| (kept.version, kept.form) == (slot.version, form)) {
             places.push((place, form));
             pieces.push(Piece { fragment, form });
         }
@@ -242,17 +244,15 @@ fn render_changed(
     renderer.render_pieces(&pieces, &mut out)?;
     for ((place, form), piece) in places.into_iter().zip(out.iter()) {
         let slot = &mut fragments.slots_mut()[place];
-        slot.piece = Some((slot.version, form, piece.into()));
-        slot.in_text = None;
+        slot.piece = Some(Kept { version: slot.version, form, text: piece.into(), at: None });
     }
     Ok(arrangement)
 }
 
-/// How many bytes both begin with, whole characters only.
-fn common_prefix(a: &str, b: &str) -> usize {
+/// How many bytes both begin with, whole characters only; the first of them are known to be the `same`.
+fn common_prefix(a: &str, b: &str, mut same: usize) -> usize {
     let (x, y) = (a.as_bytes(), b.as_bytes());
     // Large steps are compared by the fastest means there is, the last of them in smaller ones.
-    let mut same = 0;
     for step in [4096, 64, 1] {
         let steps = x[same..].chunks_exact(step).zip(y[same..].chunks_exact(step));
         same += step * steps.take_while(|(x, y)| x == y).count();

@@ -111,8 +111,6 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-
     /// However a prompt came about, it is the one that rendering everything at once gives.
     #[test]
     fn a_prompt_from_kept_pieces_is_the_prompt(steps in prop::collection::vec((step(), any::<bool>()), 0..24), format in 0..8_usize) {
