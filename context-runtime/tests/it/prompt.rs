@@ -120,6 +120,7 @@ proptest! {
             let renderer = context_runtime::renderer(name, Default::default()).unwrap();
             let builder = builder(&store().await).shared_renderer(Arc::clone(&renderer));
             let mut chat = builder.open().await.unwrap();
+            let mut last = String::new();
             for (step, resolve) in steps {
                 match step {
                     Step::Set(id, text) => { chat.set([fragment("list", [text]).with_id(format!("f{id}"))]); }
@@ -129,7 +130,11 @@ proptest! {
                 if resolve {
                     let before = chat.fragments().cloned().collect::<Vec<Fragment>>();
                     let turn = chat.resolve().await.unwrap();
-                    prop_assert_eq!(turn.system_prompt, renderer.render(&before).unwrap());
+                    let text = renderer.render(&before).unwrap();
+                    prop_assert_eq!(turn.system_prompt, text.as_str());
+                    let same = last.chars().zip(text.chars()).take_while(|(a, b)| a == b);
+                    prop_assert_eq!(turn.changes.unchanged_prefix, same.map(|(c, _)| c.len_utf8()).sum::<usize>());
+                    last = text;
                 }
             }
             Ok(())
