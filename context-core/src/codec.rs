@@ -9,6 +9,7 @@
 
 mod builtin;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -75,15 +76,56 @@ pub enum CodecError {
         kind: String,
     },
     /// The fragment does not fit the codec.
-    #[error("fragment {name:?} does not fit codec {kind:?}: {reason}")]
+    #[error("fragment {name:?} does not fit codec {kind:?}: {source}")]
     Unsuitable {
         /// The fragment's name.
         name: String,
         /// The codec's kind.
         kind: String,
         /// Why.
-        reason: String,
+        source: MisfitError,
     },
+}
+
+/// Why a fragment is not of a kind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MisfitError {
+    /// It is named otherwise.
+    #[error("it is not named {expected:?}")]
+    Name {
+        /// The name of the kind.
+        expected: &'static str,
+    },
+    /// It holds a message, or what nobody could read.
+    #[error("it holds no data")]
+    NotData,
+    /// Its data, or a part of it, is not what it should be.
+    #[error("{what} is no {expected}")]
+    Shape {
+        /// What of it.
+        what: &'static str,
+        /// What it should be, such as a list.
+        expected: &'static str,
+    },
+    /// A part that is required is not there.
+    #[error("{part:?} is missing")]
+    Missing {
+        /// The part.
+        part: &'static str,
+    },
+    /// It holds something that the kind has no place for.
+    #[error("the kind has no place for {part:?}")]
+    NoPlace {
+        /// The part.
+        part: String,
+    },
+    /// It has no JSON form.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// Another reason, of a kind of one's own.
+    #[error("{0}")]
+    Other(Cow<'static, str>),
 }
 
 impl From<CodecError> for Error {
@@ -142,6 +184,11 @@ impl CodecError {
     pub fn malformed(encoded: &Encoded, source: serde_json::Error) -> Self {
         Self::Malformed { kind: encoded.kind().to_owned(), version: encoded.version, source }
     }
+
+    /// The fragment does not fit the codec of a kind.
+    pub fn unsuitable(fragment: &Fragment, kind: &str, source: MisfitError) -> Self {
+        Self::Unsuitable { name: fragment.name().to_owned(), kind: kind.to_owned(), source }
+    }
 }
 
 /// Writes and reads one kind of fragment.
@@ -173,8 +220,9 @@ pub trait FragmentBody: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The fragment as it is rendered.
     fn into_fragment(self) -> Fragment;
 
-    /// The other way; the reason why not, if the fragment holds something else.
-    fn from_fragment(fragment: &Fragment) -> Result<Self, String>;
+    /// The other way; the reason why not, if the fragment holds something else. What the kind has no place for is a
+    /// reason: it would be lost.
+    fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError>;
 
     /// Lifts the JSON of version `from` to version `from + 1`.
     fn upcast(from: u16, body: Json) -> Result<Json, CodecError> {
@@ -202,13 +250,9 @@ impl<T: FragmentBody> FragmentCodec for BodyCodec<T> {
     }
 
     fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError> {
-        let unsuitable = |reason| CodecError::Unsuitable {
-            name: fragment.name().to_owned(),
-            kind: T::KIND.to_owned(),
-            reason,
-        };
+        let unsuitable = |source| CodecError::unsuitable(fragment, T::KIND, source);
         let body = T::from_fragment(fragment).map_err(unsuitable)?;
-        let bytes = serde_json::to_vec(&body).map_err(|error| unsuitable(error.to_string()))?;
+        let bytes = serde_json::to_vec(&body).map_err(|error| unsuitable(error.into()))?;
         Ok(Encoded::new(T::KIND, T::VERSION, bytes))
     }
 

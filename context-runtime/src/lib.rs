@@ -74,11 +74,11 @@ pub use context_core::{
     ErrorKind, FRAGMENTS_SCHEMA, Finding, ForkName, Form, Fragment, FragmentBody, FragmentCodec,
     FragmentContent, FragmentData, FragmentError, FragmentId, FragmentKind, FragmentStore, HistoryStore,
     IdGenerator, Json, JsonMap, JsonPatch, LazyData, Loader, MAX_JSON_DEPTH, Maintenance, Media, MediaSource,
-    Message, MessageId, Metadata, NewChat, Node, NodeKind, Number, OnFailure, OpaqueBlock, Page, Part, Piece,
-    Pieces, Placed, Reasoning, RenderError, Renderer, Result, Retry, Reuse, Revision, Role, SearchHit,
-    SearchQuery, SearchScope, SearchStore, Severity, Store, StoreInfo, StoredFragment, Target, Text,
-    Timestamp, ToolCall, ToolInput, ToolResult, UserId, Vacuumed, Window, assistant, fragment, graph, hint,
-    last_assistant_message, lazy, lazy_future, lazy_stream, limits, role, search, user,
+    Message, MessageId, Metadata, MisfitError, NewChat, Node, NodeKind, Number, OnFailure, OpaqueBlock, Page,
+    Part, Piece, Pieces, Placed, Reasoning, RenderError, Renderer, Result, Retry, Reuse, Revision, Role,
+    SearchHit, SearchQuery, SearchScope, SearchStore, Severity, Store, StoreInfo, StoredFragment, Target,
+    Text, Timestamp, ToolCall, ToolInput, ToolResult, UserId, Vacuumed, Window, assistant, fragment, graph,
+    hint, last_assistant_message, lazy, lazy_future, lazy_stream, limits, role, search, user,
 };
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CodecError, Encoded, FragmentCodec};
+use super::{CodecError, Encoded, FragmentCodec, MisfitError};
 use crate::{Fragment, FragmentData};
 
 /// Fragments that name no codec, and untrusted ones: kind `fragment`, version 2, `{"name": …, "data": …,
@@ -36,19 +36,15 @@ impl FragmentCodec for FreeCodec {
     }
 
     fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError> {
-        let unsuitable = |reason| CodecError::Unsuitable {
-            name: fragment.name().to_owned(),
-            kind: Self::KIND.to_owned(),
-            reason,
-        };
+        let unsuitable = |source| CodecError::unsuitable(fragment, Self::KIND, source);
         let data = fragment.data().filter(|_| !fragment.is_message());
         let form = FreeForm {
             name: fragment.name().to_owned(),
-            data: data.cloned().ok_or_else(|| unsuitable("it holds no data".to_owned()))?,
+            data: data.cloned().ok_or_else(|| unsuitable(MisfitError::NotData))?,
             untrusted: fragment.is_untrusted(),
             codec: fragment.codec().map(str::to_owned),
         };
-        let bytes = serde_json::to_vec(&form).map_err(|error| unsuitable(error.to_string()))?;
+        let bytes = serde_json::to_vec(&form).map_err(|error| unsuitable(error.into()))?;
         Ok(Encoded::new(Self::KIND, Self::VERSION, bytes))
     }
 
@@ -71,7 +67,7 @@ impl FragmentCodec for FreeCodec {
 mod tests {
     use crate::{
         BodyCodec, CodecError, CodecRegistry, Encoded, Fragment, FragmentBody, FragmentContent, Json,
-        fragment, hint, role,
+        MisfitError, fragment, hint, role,
     };
 
     #[test]
@@ -112,8 +108,11 @@ mod tests {
             Fragment::new("motto", self.text)
         }
 
-        fn from_fragment(fragment: &Fragment) -> Result<Self, String> {
-            let text = fragment.data().and_then(|data| data.as_text()).ok_or("no text")?;
+        fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError> {
+            let text = fragment
+                .data()
+                .and_then(|data| data.as_text())
+                .ok_or(MisfitError::Shape { what: "its data", expected: "text" })?;
             Ok(Self { text: text.to_owned() })
         }
 

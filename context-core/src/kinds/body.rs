@@ -1,6 +1,6 @@
 //! How the types of kinds are made.
 
-use crate::{Fragment, FragmentData, FragmentMap};
+use crate::{Fragment, FragmentData, FragmentMap, MisfitError};
 
 /// Whether an optional part is left out.
 pub(super) fn is_nothing(data: &FragmentData) -> bool {
@@ -45,40 +45,46 @@ impl Part for Vec<FragmentData> {
 }
 
 /// The data of a fragment that should be of a kind.
-pub(super) fn data_of<'a>(fragment: &'a Fragment, name: &str) -> Result<&'a FragmentData, String> {
-    if fragment.name() != name {
-        return Err(format!("it is named otherwise than {name:?}"));
+pub(super) fn data_of<'a>(
+    fragment: &'a Fragment,
+    expected: &'static str,
+) -> Result<&'a FragmentData, MisfitError> {
+    if fragment.name() != expected {
+        return Err(MisfitError::Name { expected });
     }
-    fragment.data().filter(|_| !fragment.is_message()).ok_or_else(|| "it holds no data".to_owned())
+    fragment.data().filter(|_| !fragment.is_message()).ok_or(MisfitError::NotData)
 }
 
 /// Takes the parts of a kind out of a fragment's map.
 pub(super) struct Parts<'a> {
     map: &'a FragmentMap,
-    taken: usize,
+    taken: Vec<&'static str>,
 }
 
 impl<'a> Parts<'a> {
-    pub(super) fn of(fragment: &'a Fragment, name: &str) -> Result<Self, String> {
+    pub(super) fn of(fragment: &'a Fragment, name: &'static str) -> Result<Self, MisfitError> {
         match data_of(fragment, name)? {
-            FragmentData::Map(map) => Ok(Self { map, taken: 0 }),
-            _ => Err("its data is no map".to_owned()),
+            FragmentData::Map(map) => Ok(Self { map, taken: Vec::new() }),
+            _ => Err(MisfitError::Shape { what: "its data", expected: "map" }),
         }
     }
 
-    pub(super) fn required<P: Part>(&mut self, key: &str) -> Result<P, String> {
-        let data = self.map.get(key).ok_or_else(|| format!("{key:?} is missing"))?;
-        self.taken += 1;
-        P::from_data(data).ok_or_else(|| format!("{key:?} is no list"))
+    pub(super) fn required<P: Part>(&mut self, part: &'static str) -> Result<P, MisfitError> {
+        let data = self.map.get(part).ok_or(MisfitError::Missing { part })?;
+        self.taken.push(part);
+        P::from_data(data).ok_or(MisfitError::Shape { what: part, expected: "list" })
     }
 
-    pub(super) fn optional<P: Part>(&mut self, key: &str) -> Result<P, String> {
-        if self.map.get(key).is_some() { self.required(key) } else { Ok(P::default()) }
+    pub(super) fn optional<P: Part>(&mut self, part: &'static str) -> Result<P, MisfitError> {
+        if self.map.get(part).is_some() { self.required(part) } else { Ok(P::default()) }
     }
 
     /// Refuses what the kind has no place for: it would be lost.
-    pub(super) fn end(self) -> Result<(), String> {
-        if self.taken == self.map.len() { Ok(()) } else { Err("it has entries its kind has not".to_owned()) }
+    pub(super) fn end(self) -> Result<(), MisfitError> {
+        match self.map.iter().find(|(key, _)| !self.taken.contains(&key.as_str())) {
+            Some((key, _)) => Err(MisfitError::NoPlace { part: key.clone() }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -150,7 +156,7 @@ macro_rules! kind {
                 crate::Fragment::new($name, crate::FragmentData::map(entries))
             }
 
-            fn from_fragment(fragment: &crate::Fragment) -> Result<Self, String> {
+            fn from_fragment(fragment: &crate::Fragment) -> Result<Self, crate::MisfitError> {
                 let mut parts = super::body::Parts::of(fragment, $name)?;
                 let kind = Self {
                     $($($required: parts.required(stringify!($required))?,)*)?

@@ -1,9 +1,10 @@
 //! The glossary: its stored form is a map, its rendered form a list.
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::body::data_of;
-use crate::{Fragment, FragmentBody, FragmentData};
+use crate::{Fragment, FragmentBody, FragmentData, MisfitError};
 
 /// Terms and what they are expressed by, in order. Rendered as a list of `{term, expression}`.
 ///
@@ -43,23 +44,26 @@ impl FragmentBody for Glossary {
         Fragment::new(Self::KIND, FragmentData::list(entries.into_iter().map(item)))
     }
 
-    fn from_fragment(fragment: &Fragment) -> Result<Self, String> {
+    fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError> {
         let FragmentData::List(items) = data_of(fragment, Self::KIND)? else {
-            return Err("its data is no list".to_owned());
+            return Err(MisfitError::Shape { what: "its data", expected: "list" });
         };
-        let entry = |item: &FragmentData| match item {
-            FragmentData::Map(map) if map.len() == 2 => {
-                Some((map.get("term")?.as_text()?.to_owned(), map.get("expression")?.clone()))
+        let mut entries = IndexMap::new();
+        for item in items {
+            let (term, expression) = match item {
+                FragmentData::Map(map) if map.len() == 2 => {
+                    (map.get("term").and_then(FragmentData::as_text), map.get("expression"))
+                }
+                _ => (None, None),
+            };
+            let (Some(term), Some(expression)) = (term, expression) else {
+                return Err(MisfitError::Shape { what: "an item", expected: "term with its expression" });
+            };
+            if entries.insert(term.to_owned(), expression.clone()).is_some() {
+                // A map holds each term once.
+                return Err(MisfitError::NoPlace { part: term.to_owned() });
             }
-            _ => None,
-        };
-        let entries: Option<Vec<_>> = items.iter().map(entry).collect();
-        let entries = entries.ok_or("an item is no term with its expression")?;
-        let count = entries.len();
-        let entries = FragmentData::map(entries);
-        match &entries {
-            FragmentData::Map(map) if map.len() == count => Ok(Self { entries }),
-            _ => Err("a term stands in it twice".to_owned()),
         }
+        Ok(Self { entries: FragmentData::map(entries) })
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::body::{data_of, kind};
-use crate::{Fragment, FragmentBody, FragmentData};
+use crate::{Fragment, FragmentBody, FragmentData, MisfitError};
 
 /// What the model is. Made by [`role`](crate::role).
 ///
@@ -33,7 +33,7 @@ impl FragmentBody for Role {
         crate::role(self.content)
     }
 
-    fn from_fragment(fragment: &Fragment) -> Result<Self, String> {
+    fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError> {
         data_of(fragment, Self::KIND).map(|content| Self { content: content.clone() })
     }
 }
@@ -46,7 +46,7 @@ impl FragmentBody for Hint {
         crate::hint(self.text)
     }
 
-    fn from_fragment(fragment: &Fragment) -> Result<Self, String> {
+    fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError> {
         data_of(fragment, Self::KIND).map(|text| Self { text: text.clone() })
     }
 }

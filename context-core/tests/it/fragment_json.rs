@@ -107,20 +107,23 @@ fn the_form_is_what_the_docs_say() {
     )
     .with_id("r1")
     .persisted();
-    insta::assert_json_snapshot!(serde_json::to_value(&tree).unwrap(), @r#"
+    let written = serde_json::to_string_pretty(&tree).unwrap();
+    insta::assert_snapshot!(written, @r#"
     {
+      "id": "r1",
+      "name": "rules",
       "data": [
         "plain",
         {
           "$fragment": {
-            "codec": "hint",
+            "name": "hint",
             "data": "short",
-            "name": "hint"
+            "codec": "hint"
           }
         },
         {
-          "data": "rows",
-          "name": "users"
+          "name": "users",
+          "data": "rows"
         },
         {
           "$map": {
@@ -131,8 +134,6 @@ fn the_form_is_what_the_docs_say() {
           "$number": "NaN"
         }
       ],
-      "id": "r1",
-      "name": "rules",
       "persist": true
     }
     "#);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use context_runtime::{
-    ChangeKind, ContextEngine, Fragment, Piece, Pieces, RenderError, Renderer, ResolveOptions, Resolved,
-    XmlRenderer, fragment, hint, role,
+    ChangeKind, ContextEngine, Fragment, FragmentData, Piece, Pieces, RenderError, Renderer, ResolveOptions,
+    Resolved, XmlRenderer, fragment, hint, role,
 };
 use proptest::prelude::*;
 
@@ -97,15 +97,38 @@ async fn another_renderer_for_one_turn_leaves_what_is_kept_alone() {
 /// What is done to the fragments between two prompts.
 #[derive(Clone, Debug)]
 enum Step {
-    Set(u8, String),
-    Add(String),
+    Set(u8, Fragment),
+    Add(Fragment),
     Unset(u8),
+}
+
+/// Of few names and shapes, so that they meet: what stands beside it decides in which form a fragment is written.
+fn any_fragment() -> impl Strategy<Value = Fragment> {
+    let text = || "[a-z<]{0,3}".prop_map(FragmentData::from);
+    let row = (text(), text(), any::<bool>()).prop_map(|(a, b, swapped)| {
+        let mut entries = [("a", a), ("b", b)];
+        if swapped {
+            entries.reverse();
+        }
+        FragmentData::map(entries)
+    });
+    let data = prop_oneof![
+        2 => text(),
+        2 => row,
+        1 => prop::collection::vec(text(), 0..3).prop_map(FragmentData::list),
+        1 => text().prop_map(|text| hint(text).into()),
+        1 => Just(FragmentData::Null),
+    ];
+    ("(hint|rule|é)", data, prop::bool::weighted(0.2)).prop_map(|(name, data, untrusted)| {
+        let fragment = Fragment::new(name, data);
+        if untrusted { fragment.untrusted() } else { fragment }
+    })
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        (0..4_u8, "[a-z<]{0,3}").prop_map(|(id, text)| Step::Set(id, text)),
-        "[a-z]{0,3}".prop_map(Step::Add),
+        (0..4_u8, any_fragment()).prop_map(|(id, fragment)| Step::Set(id, fragment)),
+        any_fragment().prop_map(Step::Add),
         (0..4_u8).prop_map(Step::Unset),
     ]
 }
@@ -123,8 +146,8 @@ proptest! {
             let mut last = String::new();
             for (step, resolve) in steps {
                 match step {
-                    Step::Set(id, text) => { chat.set([fragment("list", [text]).with_id(format!("f{id}"))]); }
-                    Step::Add(text) => { chat.set([hint(text)]); }
+                    Step::Set(id, fragment) => { chat.set([fragment.with_id(format!("f{id}"))]); }
+                    Step::Add(fragment) => { chat.set([fragment]); }
                     Step::Unset(id) => { chat.unset(&format!("f{id}").into()).await.unwrap(); }
                 }
                 if resolve {
