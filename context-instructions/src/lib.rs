@@ -5,6 +5,23 @@
 //!   [`available_skills`]).
 //! * Instruction files: `AGENTS.md` and its kind, from the root of a project to the working folder
 //!   ([`InstructionFiles`]).
+//!
+//! Skills and files become fragments; an engine renders them with the rest of the prompt and folds reminders when it
+//! saves. This crate reads files where it says so, and no clock, no network, no store.
+//!
+//! ```no_run
+//! use context_core::{Fragment, Timestamp};
+//! use context_instructions::{InstructionFiles, InstructionOptions, SkillFolders, available_skills};
+//!
+//! let mut skills = SkillFolders::new([".agents/skills"]);
+//! let mut files = InstructionFiles::new(".", InstructionOptions::default());
+//! // Before each turn: what did not change is not read again, and gives the same fragments.
+//! let mut prompt = |now: Timestamp| -> [Fragment; 2] {
+//!     let (skills, files) = (skills.scan(now), files.scan(now));
+//!     [available_skills(&skills.skills).with_id("skills"), files.fragment.with_id("project")]
+//! };
+//! # let _ = prompt;
+//! ```
 
 mod files;
 mod instruction_files;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use context_core::{MessageId, Node};
 use context_instructions::{Reminder, fold_reminders, strip_reminders};
 
-use super::view::View;
 use super::{ContextEngine, Edits};
 
 /// The reminders of an engine.
@@ -21,6 +20,24 @@ impl ContextEngine {
     /// out for a reader. A resolve before the save does not show it, so a turn that is to be reminded saves the
     /// user's message, or the tool's results, before it resolves, as [`continue_turn`](Self::continue_turn) does.
     /// What the model has answered already is never changed.
+    ///
+    /// ```
+    /// use context_runtime::instructions::{Predicate, reminder};
+    /// use context_runtime::{ContextEngine, assistant, user};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> context_runtime::Result<()> {
+    /// let store = context_runtime::open("mem:").await?;
+    /// let mut chat = ContextEngine::builder(store).user("ada").chat("lisbon").open().await?;
+    /// chat.remind([reminder("Prices are in EUR.").when(Predicate::every_n_turns(5)).build()?]);
+    ///
+    /// let answer = chat.continue_turn(user("Two tickets to Lisbon, please.")).await?; // saved, reminded if due
+    /// let turn = chat.resolve().await?; // what is stored is what the model is shown
+    /// # let _ = turn;
+    /// chat.continue_turn(assistant("Window or aisle?").with_id(answer)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn remind(&mut self, reminders: impl IntoIterator<Item = Reminder>) -> &mut Self {
         self.reminders.0.extend(reminders);
         self
@@ -56,11 +73,4 @@ pub(super) fn same_but_for_reminders(a: &Node, b: &Node) -> bool {
         (Ok(a), Ok(b)) => strip_reminders(a) == strip_reminders(b),
         _ => false,
     }
-}
-
-/// What is known of a conversation, as far as a view of it was read.
-pub(super) fn summary_of(view: &View) -> context_instructions::ConversationSummary {
-    let mut summary = context_instructions::ConversationSummary::new();
-    view.chain().iter().for_each(|node| summary.push(node));
-    summary
 }

@@ -83,6 +83,9 @@ pub(super) struct InFlight {
 
 impl ContextEngine {
     /// Saves what is pending and the context fragments that are to be persisted: one commit, or nothing.
+    ///
+    /// Lazy data is stored as it was shown last; what was never shown is loaded first. What could not be loaded and
+    /// has something else in its place is not stored yet: a later save tries again.
     pub async fn save(&mut self) -> Result<Saved> {
         self.save_with(Edits::Auto).await
     }

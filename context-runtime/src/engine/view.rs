@@ -6,6 +6,8 @@ use context_core::{
     BranchName, Chain, ChainEnd, ChatRef, Diagnostic, DiagnosticCode, HistoryStore, Message, MessageId, Node,
     Result, Role, Severity, Window,
 };
+#[cfg(feature = "instructions")]
+use context_instructions::ConversationSummary;
 use rpds::HashTrieMapSync;
 
 /// A branch as far as it was read. A clone shares what it holds and costs no more for a long branch.
@@ -22,7 +24,7 @@ pub(super) struct View {
     positions: Option<HashTrieMapSync<MessageId, usize>>,
     /// What reminders ask for; made when there are any.
     #[cfg(feature = "instructions")]
-    summary: Option<context_instructions::ConversationSummary>,
+    summary: Option<ConversationSummary>,
 }
 
 impl View {
@@ -104,9 +106,12 @@ impl View {
 
     /// What predicates of reminders know of the branch. Walks the chain once, then follows it.
     #[cfg(feature = "instructions")]
-    pub(super) fn summary(&mut self) -> &context_instructions::ConversationSummary {
-        let summary = self.summary.take().unwrap_or_else(|| super::remind::summary_of(self));
-        self.summary.insert(summary)
+    pub(super) fn summary(&mut self) -> &ConversationSummary {
+        self.summary.get_or_insert_with(|| {
+            let mut summary = ConversationSummary::new();
+            self.chain.iter().for_each(|node| summary.push(node));
+            summary
+        })
     }
 
     /// Where a node is on the chain. Quick also for ids that are not there, as most new ones are not.
