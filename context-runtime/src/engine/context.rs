@@ -1,5 +1,6 @@
 //! The context fragments of an engine: which of them the store has, and how each is shown.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::{
@@ -10,6 +11,10 @@ use context_core::{
 #[derive(Default)]
 pub(super) struct ContextFragments {
     slots: Vec<Slot>,
+    /// Where the fragments with an id are.
+    by_id: HashMap<FragmentId, usize>,
+    /// Where the persisted fragments without one are, of which each is kept once.
+    nameless: Vec<usize>,
     /// The next number that tells something from everything before.
     next: u64,
     /// Counts up with every change.
@@ -105,7 +110,7 @@ impl ContextFragments {
             let mut slot = all.slot(fragment);
             slot.item.stored = Some(slot.version);
             slot.item.is_in_store = true;
-            all.slots.push(slot);
+            all.push(slot);
         }
         all
     }
@@ -117,6 +122,16 @@ impl ContextFragments {
         let is_renderable = !matches!(fragment.content(), FragmentContent::Unknown(_));
         let item = Item { fragment, loaded: None, is_lazy, stored: None, is_in_store: false };
         Slot { version: self.next, in_prompt: None, piece: None, item: Box::new(item), is_renderable }
+    }
+
+    fn push(&mut self, slot: Slot) {
+        let (place, fragment) = (self.slots.len(), slot.fragment());
+        match fragment.id() {
+            Some(id) => _ = self.by_id.insert(id.clone(), place),
+            None if fragment.is_persisted() => self.nameless.push(place),
+            None => {}
+        }
+        self.slots.push(slot);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Fragment> {
@@ -149,11 +164,11 @@ impl ContextFragments {
     /// Adds a fragment, or replaces the one it stands for.
     pub(super) fn set(&mut self, fragment: Fragment) {
         let present = match fragment.id() {
-            Some(id) => self.slots.iter().position(|slot| slot.fragment().id() == Some(id)),
-            None => self.slots.iter().position(|slot| {
-                let old = slot.fragment();
-                old.is_persisted() && old.id().is_none() && old.same_content(&fragment)
-            }),
+            Some(id) => self.by_id.get(id).copied(),
+            None => {
+                let same = |place: &&usize| self.slots[**place].fragment().same_content(&fragment);
+                self.nameless.iter().find(same).copied()
+            }
         };
         match present {
             Some(present) if *self.slots[present].fragment() == fragment => {}
@@ -171,7 +186,7 @@ impl ContextFragments {
             }
             None => {
                 let slot = self.slot(fragment);
-                self.slots.push(slot);
+                self.push(slot);
                 self.edition += 1;
             }
         }
@@ -189,14 +204,14 @@ impl ContextFragments {
     }
 
     pub(super) fn is_stored(&self, id: &FragmentId) -> bool {
-        self.slots.iter().any(|slot| slot.item.is_in_store && slot.fragment().id() == Some(id))
+        self.by_id.get(id).is_some_and(|place| self.slots[*place].item.is_in_store)
     }
 
     pub(super) fn remove(&mut self, id: &FragmentId) -> bool {
-        let Some(place) = self.slots.iter().position(|slot| slot.fragment().id() == Some(id)) else {
-            return false;
-        };
+        let Some(place) = self.by_id.remove(id) else { return false };
         let slot = self.slots.remove(place);
+        let behind = self.by_id.values_mut().chain(&mut self.nameless).filter(|other| **other > place);
+        behind.for_each(|other| *other -= 1);
         self.lazy -= usize::from(slot.is_lazy());
         self.edition += 1;
         if slot.in_prompt.is_some() {
