@@ -2,7 +2,7 @@
 //!
 //! A kind is made by the function of its name ([`guardrail`], [`workflow`], …). What is required is an argument.
 //! Where something is optional the function gives the type of the kind, whose methods add it and which becomes a
-//! [`Fragment`] by `into()`; else it gives the fragment. An optional part that holds nothing (null, empty text, an
+//! [`Fragment`](crate::Fragment) by `into()`; else it gives the fragment. An optional part that holds nothing (null, empty text, an
 //! empty list) is left out.
 //!
 //! ```
@@ -19,7 +19,7 @@
 //! # let _: Fragment = rules;
 //! ```
 //!
-//! Every part is [`FragmentData`]: usually text, but also a list, a fragment or something [lazy](crate::lazy). The
+//! Every part is [`FragmentData`](crate::FragmentData): usually text, but also a list, a fragment or something [lazy](crate::lazy). The
 //! stored form of a kind is version 1 of a JSON object with the fields of its type, under the name of the kind.
 //! Kinds of one's own are types that implement [`FragmentBody`](crate::FragmentBody).
 
