@@ -2,9 +2,9 @@
 
 use context_core::{
     Encoded, Fragment, FragmentContent, FragmentData, FragmentKind, RenderError, Renderer, assistant,
-    fragment, hint, last_assistant_message, role, user,
+    fragment, hint, last_assistant_message, lazy, role, user,
 };
-use context_render::XmlRenderer;
+use context_render::{FORMATS, RenderOptions, XmlRenderer, by_name};
 
 fn render(fragments: impl IntoIterator<Item = Fragment>) -> String {
     render_with(&XmlRenderer::new(), fragments)
@@ -291,6 +291,18 @@ fn render_wrapped_is_a_fragment_of_these_children() {
     assert_eq!(xml.render_wrapped("wrap", &[hint("a")]).unwrap(), "<wrap>\n  <hint>a</hint>\n</wrap>");
     assert_eq!(xml.render_wrapped("wrap", &[]).unwrap(), "");
     assert_eq!(xml.render_wrapped("wrap", &[hint(FragmentData::Null)]).unwrap(), "");
+}
+
+/// What is still to be loaded must not vanish from a prompt, nor be written as something else.
+#[test]
+fn lazy_data_is_refused_by_every_format_with_the_name_under_which_it_stands() {
+    let data = lazy(|| async { Ok::<_, std::convert::Infallible>("later") });
+    let policies = FragmentData::map([("policies", list([FragmentData::from("now"), data.into()]))]);
+    for format in FORMATS {
+        let renderer = by_name(format, RenderOptions::new()).expect("every format has a renderer");
+        let refused = renderer.render(&[Fragment::new("policy", policies.clone())]);
+        assert_eq!(refused, Err(RenderError::NotLoaded { name: "policies".into() }), "{format}");
+    }
 }
 
 #[test]

@@ -51,6 +51,8 @@ struct Item {
     fragment: Fragment,
     /// The fragment with its data loaded, if something of it is lazy.
     loaded: Option<Fragment>,
+    /// All of what was loaded is what was asked for: nothing merely stands in for something.
+    is_complete: bool,
     is_lazy: bool,
     /// The version the store has.
     stored: Option<u64>,
@@ -120,7 +122,8 @@ impl ContextFragments {
         let is_lazy = fragment.data().is_some_and(FragmentData::has_lazy);
         self.lazy += usize::from(is_lazy);
         let is_renderable = !matches!(fragment.content(), FragmentContent::Unknown(_));
-        let item = Item { fragment, loaded: None, is_lazy, stored: None, is_in_store: false };
+        let item =
+            Item { fragment, loaded: None, is_complete: !is_lazy, is_lazy, stored: None, is_in_store: false };
         Slot { version: self.next, in_prompt: None, piece: None, item: Box::new(item), is_renderable }
     }
 
@@ -192,9 +195,11 @@ impl ContextFragments {
         }
     }
 
-    /// Puts loaded data in its place.
-    pub(super) fn set_loaded(&mut self, place: usize, loaded: Fragment) {
+    /// Puts loaded data in its place. It is not complete if something in it merely stands in for what could not be
+    /// loaded; then it is shown, but never stored.
+    pub(super) fn set_loaded(&mut self, place: usize, loaded: Fragment, is_complete: bool) {
         let slot = &mut self.slots[place];
+        slot.item.is_complete = is_complete;
         if slot.item.loaded.as_ref() != Some(&loaded) {
             self.next += 1;
             self.edition += 1;
@@ -222,7 +227,7 @@ impl ContextFragments {
 
     /// What is to be persisted and is not yet, with the versions to say so later. What is still to be loaded waits.
     pub(super) fn to_store(&self, codecs: &CodecRegistry) -> Result<Vec<(u64, StoredFragment)>> {
-        let new = self.slots.iter().filter(|slot| slot.is_to_store());
+        let new = self.slots.iter().filter(|slot| slot.is_to_store() && slot.item.is_complete);
         new.filter_map(|slot| slot.shown().map(|fragment| (slot.version, fragment)))
             .map(|(version, fragment)| {
                 let body = codecs

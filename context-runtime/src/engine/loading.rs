@@ -43,6 +43,13 @@ struct Kept {
     is_substitute: bool,
 }
 
+/// A fragment with its data loaded.
+struct Filled {
+    fragment: Fragment,
+    /// Nothing in it stands in for what could not be loaded.
+    is_complete: bool,
+}
+
 /// A place that is still to be filled: its path and what loads it.
 type Wanted = (String, LazyData);
 
@@ -75,12 +82,15 @@ impl ContextEngine {
         let mut diagnostics = Vec::new();
         self.loads.begin(purpose);
         self.loads.fill(wanted, purpose, at, self.parts.load_concurrency, cancel, &mut diagnostics).await?;
-        let filled: Vec<(usize, Fragment)> = places
+        let filled: Vec<(usize, Filled)> = places
             .into_iter()
-            .filter_map(|(place, slot)| Some((place, self.loads.filled(slot.fragment(), purpose)?)))
+            .filter_map(|(place, slot)| Some((place, self.loads.filled(slot.fragment())?)))
             .collect();
-        for (place, fragment) in filled {
-            self.fragments.set_loaded(place, fragment);
+        for (place, Filled { fragment, is_complete }) in filled {
+            // What is about to be stored stays as it was shown, unless it can be made complete.
+            if purpose == Purpose::Show || is_complete {
+                self.fragments.set_loaded(place, fragment, is_complete);
+            }
         }
         let lazy = self.fragments.slots().iter().filter(|slot| slot.is_lazy());
         self.loads.forget_unused(lazy.map(Slot::fragment));
@@ -179,23 +189,23 @@ impl Loads {
         Ok(())
     }
 
-    /// The fragment with everything in its place; nothing if something must not be stored as it is.
-    fn filled(&self, fragment: &Fragment, purpose: Purpose) -> Option<Fragment> {
+    /// The fragment with everything in its place; nothing if it holds no data.
+    fn filled(&self, fragment: &Fragment) -> Option<Filled> {
         let mut data = fragment.data()?.clone();
-        let mut complete = true;
+        let mut is_complete = true;
         for _ in 0..=MAX_HOPS {
             if !data.has_lazy() {
                 break;
             }
             data = data.replace_lazy("", |_, lazy| match self.kept.get(&lazy.key()) {
                 Some(kept) => {
-                    complete &= purpose == Purpose::Show || !kept.is_substitute;
+                    is_complete &= !kept.is_substitute;
                     kept.data.clone()
                 }
                 None => FragmentData::Null,
             });
         }
-        complete.then(|| fragment.clone().with_data(data))
+        Some(Filled { fragment: fragment.clone().with_data(data), is_complete })
     }
 
     /// Forgets what no fragment holds any more, and what belongs to an earlier resolve.

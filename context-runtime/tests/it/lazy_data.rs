@@ -162,6 +162,22 @@ async fn what_could_not_be_loaded_is_tried_again_and_never_stored() {
     assert_eq!(chat.resolve().await.unwrap().system_prompt, "<hint>weather</hint>");
 }
 
+/// A placeholder that had been shown was stored when the loader failed again at the save.
+#[tokio::test]
+async fn a_placeholder_that_was_shown_is_not_stored_however_often_the_loader_fails() {
+    let store = store().await;
+    let mut chat = engine(&store).await;
+    let broken = failing().on_failure(OnFailure::Placeholder("?".into()));
+    chat.set([hint(broken).with_id("h").persisted(), say("u1", "hi")]);
+    for _ in 0..2 {
+        assert_eq!(chat.resolve().await.unwrap().system_prompt, "<hint>?</hint>");
+        let _saved = chat.save().await.unwrap();
+    }
+    let mut next = engine(&store).await;
+    let turn = next.resolve().await.unwrap();
+    assert_eq!((&*turn.system_prompt, turn.messages.len()), ("", 1));
+}
+
 #[tokio::test]
 async fn what_is_stored_is_what_was_shown() {
     let store = store().await;
