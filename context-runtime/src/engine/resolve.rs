@@ -72,6 +72,8 @@ impl ContextEngine {
     /// The same, with another renderer or a way to cancel it.
     pub async fn resolve_with(&mut self, options: ResolveOptions<'_>) -> Result<Resolved> {
         let loaded = self.load_fragments(Purpose::Show, &options.cancel).await?;
+        let messages = self.shown_messages().await?;
+        // Last, because it takes note of what changed: nothing of that may be lost with a failed read.
         let (system_prompt, changes) = match (options.renderer, self.parts.renderer.clone()) {
             (Some(renderer), _) => self.prompt.render(&mut self.fragments, renderer)?,
             (None, Some(renderer)) => self.prompt.update(&mut self.fragments, &*renderer)?,
@@ -82,7 +84,6 @@ impl ContextEngine {
         };
         let mut diagnostics = self.opened_with.clone();
         diagnostics.extend(loaded);
-        let messages = self.shown_messages().await?;
         diagnostics.extend(self.view.iter().flat_map(View::unreadable));
         Ok(Resolved { system_prompt, messages, changes, diagnostics })
     }
