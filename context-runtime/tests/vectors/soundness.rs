@@ -12,6 +12,7 @@
 //! * *found*: a search without roles or limit finds exactly the messages of the chat whose texts have all words that
 //!   were typed, and shows a part of the text;
 //! * *well-formed*: a prompt in XML, TOML or TOON is read by an independent parser;
+//! * *loaded*: every text that a loader gives is in a later prompt;
 //! * *typed error*: an error is no fault of ours, carries no driver text, and leaves the store as it was.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -48,6 +49,8 @@ pub(crate) struct Watch {
     branch: Option<String>,
     pending: HashMap<String, Vec<Pending>>,
     unsaved_fragments: HashMap<String, Vec<String>>,
+    /// Texts that the loaders of an engine's fragments give.
+    lazy: HashMap<String, Vec<String>>,
     persisted: HashMap<Place, BTreeSet<String>>,
     texts: HashMap<Place, BTreeSet<String>>,
     applied: BTreeSet<&'static str>,
@@ -115,6 +118,7 @@ impl Watch {
                     "save" => return self.saved(engine, &chat, branch, after),
                     "resolve" => {
                         self.well_formed(op[2].as_str().unwrap_or("xml"), value)?;
+                        self.loaded(engine, value)?;
                         return self.shown(engine, &chat, branch, &world.raw(value), after);
                     }
                     "rewind" | "restore" | "switch" => {
@@ -232,6 +236,8 @@ impl Watch {
     fn note(&mut self, engine: &str, chat: &Place, items: &Value) {
         for value in items.as_array().into_iter().flatten() {
             let Ok(item) = item(value) else { continue };
+            let loaded = [&value["value"], &value["policyLazy"]];
+            self.lazy.entry(engine.to_owned()).or_default().extend(loaded.into_iter().flat_map(texts_in));
             if let Some(text) = item.text {
                 self.texts.entry(chat.clone()).or_default().insert(text.clone());
                 let id = item.fragment.id().map(ToString::to_string);
@@ -274,6 +280,18 @@ impl Watch {
         read.map_err(|error| Difference::new(RULE, error, prompt))
     }
 
+    fn loaded(&mut self, engine: &str, resolved: &Value) -> Checked {
+        const RULE: &str = "loaded";
+        let prompt = resolved["systemPrompt"].as_str().unwrap_or_default();
+        for text in self.lazy.get(engine).into_iter().flatten() {
+            self.applied.insert(RULE);
+            if !prompt.contains(text.as_str()) {
+                return Err(Difference::new(RULE, text, prompt));
+            }
+        }
+        Ok(())
+    }
+
     fn shown(
         &mut self,
         engine: &str,
@@ -313,6 +331,16 @@ impl Watch {
 fn chain<'a>(states: &'a BTreeMap<Place, State>, chat: &Place, branch: &str) -> &'a [(String, String)] {
     let branches = states.get(chat).map(|state| state.branches.as_slice()).unwrap_or_default();
     branches.iter().find(|(name, _)| name == branch).map(|(_, chain)| chain.as_slice()).unwrap_or_default()
+}
+
+/// The texts in a value.
+fn texts_in(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(texts_in).collect(),
+        Value::Object(map) => map.values().flat_map(texts_in).collect(),
+        _ => Vec::new(),
+    }
 }
 
 async fn snapshot(world: &World) -> Result<BTreeMap<Place, State>, BoxError> {

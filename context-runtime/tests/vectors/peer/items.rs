@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 
 use context_runtime::instructions::{Predicate, Reminder, ReminderError, reminder};
+use context_runtime::kinds::policy;
 use context_runtime::{
     Error, Fragment, FragmentContent, FragmentData, FragmentKind, Message, Part, Role, assistant,
     last_assistant_message, lazy, lazy_future, lazy_stream, user,
@@ -128,6 +129,10 @@ fn context(value: &Value) -> Result<Fragment, String> {
             Some(inner) => Fragment::new(name, FragmentData::map([(inner, data)])),
             None => Fragment::new(name, data),
         });
+    }
+    if !value["policyLazy"].is_null() {
+        let policies = [lazy_data("async", &value["policyLazy"])?, "static".into()];
+        return Ok(policy("r").policies(policies).into());
     }
     if value["$b"].as_str() == Some("message") {
         return message(&value["args"][0]);
