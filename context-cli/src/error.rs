@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use context_runtime::wire::WireError;
-use context_runtime::{Error, ErrorKind, RenderError};
+use context_runtime::{Error, ErrorKind, MAX_JSON_DEPTH, RenderError};
 
 /// The exit status of a command that was interrupted, as a shell reports it of any other program.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -87,9 +87,11 @@ pub(crate) enum Failure {
 /// The reason without the position, which is told apart.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
+    let text = text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]);
+    match text {
+        // The reader's word for it says neither what is nested nor how deep it may be.
+        "recursion limit exceeded" => format!("its data is nested more than {MAX_JSON_DEPTH} levels deep"),
+        text => text.to_owned(),
     }
 }
 
@@ -206,7 +208,10 @@ impl Failure {
                  objects, JSON Lines of either, a session of Claude Code or an answer tree of ToolBench",
             ),
             Self::Syntax { .. } | Self::NotText { .. } | Self::Message { .. } => {
-                Some("nothing of this file was imported")
+                Some("nothing of this file was used")
+            }
+            Self::Fragment { .. } => {
+                Some("`context render --help` shows the form of a fragment, --schema all of it")
             }
             Self::Taken { .. } => Some("give the import another name with --chat, or delete that chat first"),
             Self::NewerSource { .. } => Some("upgrade this program"),

@@ -196,6 +196,21 @@ fn a_prompt_in_every_format() {
     assert!(wrong.err.contains("xml, markdown, toml, toon"), "{}", wrong.err);
 }
 
+#[test]
+fn what_is_no_fragment_is_told_in_the_words_of_the_form() {
+    let bench = Bench::new();
+    let told = |json: &str, words: &str| {
+        let ran = bench.run_with("render", json);
+        assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{json}");
+        assert!(ran.err.contains(words), "{words:?} in {}", ran.err);
+    };
+    told("[1]", "expected a fragment, an object with `name` and `data`");
+    told("{}", "missing field `name`");
+    let deep = format!(r#"{{"name": "x", "data": {}1{}}}"#, "[".repeat(200), "]".repeat(200));
+    told(&deep, "nested more than 120 levels deep");
+    told("{", "nothing of this file was used");
+}
+
 /// A session that went on since it was imported is a chat that holds something else. It must not keep the other
 /// files of a folder out.
 #[test]

@@ -46,7 +46,7 @@ fn what_can_be_read_is_imported_and_the_rest_is_counted() {
     $ context import cut.jsonl --strict --chat strict
     error: message 2 of conversation 1 in cut.jsonl: a message must be an object, found a list
       file cut.jsonl · line 2 · conversation 1 · message 2
-      nothing of this file was imported
+      nothing of this file was used
     (exit status 1)
 
     $ context chats

@@ -80,6 +80,16 @@ mod tests {
         }
     }
 
+    /// Version 1 knew neither the mark of untrusted data nor the name of a kind.
+    #[test]
+    fn free_fragments_of_version_1_are_read() {
+        let stored = Encoded::new("fragment", 1, &br#"{"name":"rules","data":["a"]}"#[..]);
+        let registry = CodecRegistry::default();
+        let read = registry.decode(&stored).unwrap();
+        assert_eq!(read, fragment("rules", ["a"]).persisted());
+        assert_eq!(registry.encode(&read).unwrap().version(), 2);
+    }
+
     #[test]
     fn unknown_kinds_and_newer_versions_survive_byte_for_byte() {
         let registry = CodecRegistry::default();

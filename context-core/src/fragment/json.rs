@@ -122,7 +122,7 @@ fn single<S: Serializer, T: Serialize>(serializer: S, key: &str, value: &T) -> R
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a fragment, an object with `name` and `data`")]
 struct FragmentForm {
     id: Option<FragmentId>,
     name: Arc<str>,
