@@ -1,6 +1,6 @@
 //! The context fragments of an engine: which of them the store has, and how each is shown.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::{
@@ -241,6 +241,10 @@ impl ContextFragments {
 
     /// The store has these now.
     pub(super) fn saved(&mut self, versions: &[u64]) {
+        if versions.is_empty() {
+            return;
+        }
+        let versions: HashSet<u64> = versions.iter().copied().collect();
         for slot in &mut self.slots {
             if versions.contains(&slot.version) {
                 slot.item.stored = Some(slot.version);

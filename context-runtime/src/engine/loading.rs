@@ -4,7 +4,7 @@
 //! it was given for, so data that stands in several fragments is loaded once. What it gives may be lazy again, up
 //! to a depth.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use context_core::{
@@ -22,6 +22,10 @@ pub(super) const DEFAULT_CONCURRENCY: usize = 8;
 
 /// How often what a loader gives may be lazy again. A loader that gives itself would never end.
 const MAX_HOPS: usize = 10;
+
+/// How much of what loaders gave may be lazy at one depth. Loaders that give several loaders each would have no end
+/// in sight long before the depth is reached.
+const MAX_NESTED: usize = 10_000;
 
 const OPERATION: &str = "load_fragment";
 
@@ -81,7 +85,12 @@ impl ContextEngine {
         let at = self.parts.clock.now();
         let mut diagnostics = Vec::new();
         self.loads.begin(purpose);
-        self.loads.fill(wanted, purpose, at, self.parts.load_concurrency, cancel, &mut diagnostics).await?;
+        let limit = self.parts.load_concurrency;
+        let loaded = self.loads.fill(wanted, purpose, at, limit, cancel, &mut diagnostics).await;
+        // Also after a failure: loaders may give other data each time they are asked.
+        let lazy = self.fragments.slots().iter().filter(|slot| slot.is_lazy());
+        self.loads.forget_unused(lazy.map(Slot::fragment));
+        loaded?;
         let filled: Vec<(usize, Filled)> = places
             .into_iter()
             .filter_map(|(place, slot)| Some((place, self.loads.filled(slot.fragment())?)))
@@ -92,8 +101,6 @@ impl ContextEngine {
                 self.fragments.set_loaded(place, fragment, is_complete);
             }
         }
-        let lazy = self.fragments.slots().iter().filter(|slot| slot.is_lazy());
-        self.loads.forget_unused(lazy.map(Slot::fragment));
         Ok(diagnostics)
     }
 }
@@ -115,11 +122,11 @@ impl Loads {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<()> {
         for _ in 0..=MAX_HOPS {
-            let mut due: Vec<Wanted> = Vec::new();
+            let (mut due, mut asked): (Vec<Wanted>, HashSet<usize>) = Default::default();
             for (path, lazy) in &wanted {
                 let known =
                     self.kept.get(&lazy.key()).is_some_and(|kept| self.is_fresh(kept, lazy, purpose, at));
-                if !known && !due.iter().any(|(_, other)| other.is_same(lazy)) {
+                if !known && asked.insert(lazy.key()) {
                     due.push((path.clone(), lazy.clone()));
                 }
             }
@@ -142,6 +149,12 @@ impl Loads {
             }
             if nested.is_empty() {
                 return Ok(());
+            }
+            if nested.len() > MAX_NESTED {
+                let (path, _) = nested.swap_remove(0);
+                return Err(Error::invalid(OPERATION, "what loaders give holds too much that is lazy")
+                    .with("fragment", path)
+                    .with("limit", MAX_NESTED));
             }
             wanted = nested;
         }
@@ -212,12 +225,11 @@ impl Loads {
     fn forget_unused<'a>(&mut self, fragments: impl Iterator<Item = &'a Fragment>) {
         let mut used = Vec::new();
         fragments.for_each(|fragment| find_lazy(fragment, &mut used));
-        let mut reached: Vec<usize> = Vec::new();
+        let mut reached = HashSet::new();
         while let Some((path, lazy)) = used.pop() {
-            if reached.contains(&lazy.key()) {
+            if !reached.insert(lazy.key()) {
                 continue;
             }
-            reached.push(lazy.key());
             if let Some(kept) = self.kept.get(&lazy.key()) {
                 find_lazy_in(&path, &kept.data, &mut used);
             }

@@ -265,3 +265,16 @@ async fn a_loader_that_gives_itself_is_an_error_not_a_loop() {
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("hint[0][0]"), "{error}");
 }
+
+#[tokio::test]
+async fn loaders_that_give_ever_more_loaders_are_an_error_long_before_memory_ends() {
+    fn many() -> LazyData {
+        lazy(|| async { Ok::<_, Infallible>(FragmentData::list((0..30).map(|_| many()))) })
+    }
+    let mut chat = engine(&store().await).await;
+    chat.set([hint(many())]);
+    let error = chat.resolve().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    let text = error.to_string();
+    assert!(text.contains("hint[0][0]") && text.contains("10000"), "{text}");
+}
