@@ -18,6 +18,8 @@ pub enum Severity {
     Warning,
     /// Something is missing or broken.
     Error,
+    /// The work cannot go on.
+    Fatal,
 }
 
 /// What a [`Diagnostic`] is about.
@@ -60,6 +62,46 @@ pub enum DiagnosticCode {
     RolesAdjusted,
     /// An answer broke off; what was not whole was left out.
     CutOff,
+    /// The history was cut to a number of messages.
+    ContextTruncated,
+    /// Nothing keeps the history within the window: no limit was given.
+    BudgetNotEnforced,
+    /// Instruction files could not be looked for; the prompt was made without them.
+    InstructionDiscoveryFailed,
+    /// The memory is turned off.
+    MemoryDisabled,
+    /// Memories could not be recalled or kept, or not in time.
+    MemoryProviderError,
+    /// Nothing worth telling was remembered.
+    MemoryContextEmpty,
+    /// A result was too large and is kept elsewhere; a preview stands in its place.
+    ToolResultSpilled,
+    /// A result was too large and could not be kept elsewhere.
+    ToolResultPersistenceFailed,
+    /// Media that a message names could not be read; a text stands in their place.
+    MediaUnavailable,
+    /// A plan was applied to the history.
+    Compacted,
+    /// A plan was not applied, since reading the prefix again would cost more than it saves.
+    CompactionNotWorth,
+    /// A policy made a plan that may not be applied.
+    CompactionPlanRefused,
+    /// The policies could not make the history as small as was wanted.
+    CompactionTargetNotReached,
+    /// Compaction is turned off for this session, because it made no progress several times in a row.
+    CompactionStopped,
+    /// A summary failed or was refused; the history is as it was.
+    CompactSummaryFailed,
+    /// A summary lacks parts that it should have.
+    CompactSummaryStructureWeak,
+    /// The request does not fit the window, whatever was cut.
+    ContextOverflow,
+    /// The model's window is not known; a small one is assumed.
+    UnknownWindow,
+    /// The request does not begin as the one before it, although nothing was cut: the provider's cache is lost.
+    PrefixChanged,
+    /// A refused request was changed and sent again.
+    RecoveryApplied,
 }
 
 impl DiagnosticCode {
@@ -84,6 +126,26 @@ impl DiagnosticCode {
             Self::EmptyRemoved => "empty_removed",
             Self::RolesAdjusted => "roles_adjusted",
             Self::CutOff => "cut_off",
+            Self::ContextTruncated => "context_truncated",
+            Self::BudgetNotEnforced => "context_budget_not_enforced",
+            Self::InstructionDiscoveryFailed => "instruction_discovery_failed",
+            Self::MemoryDisabled => "memory_disabled",
+            Self::MemoryProviderError => "memory_provider_error",
+            Self::MemoryContextEmpty => "memory_context_empty",
+            Self::ToolResultSpilled => "tool_result_spilled",
+            Self::ToolResultPersistenceFailed => "tool_result_persistence_failed",
+            Self::MediaUnavailable => "media_reference_materialization_failed",
+            Self::Compacted => "context_compacted",
+            Self::CompactionNotWorth => "compaction_not_worth",
+            Self::CompactionPlanRefused => "compaction_plan_refused",
+            Self::CompactionTargetNotReached => "compaction_target_not_reached",
+            Self::CompactionStopped => "compaction_stopped",
+            Self::CompactSummaryFailed => "compact_summary_failed",
+            Self::CompactSummaryStructureWeak => "compact_summary_structure_weak",
+            Self::ContextOverflow => "context_overflow_after_emergency_compaction",
+            Self::UnknownWindow => "window_unknown",
+            Self::PrefixChanged => "prefix_changed",
+            Self::RecoveryApplied => "recovery_applied",
         }
     }
 }

@@ -33,10 +33,12 @@
 //! # Ok::<_, context_core::CodecError>(())
 //! ```
 
+mod budget;
 mod cancel;
 mod chain;
 mod chat_state;
 mod codec;
+mod compaction;
 mod diagnostic;
 mod environment;
 mod error;
@@ -46,21 +48,29 @@ mod id;
 mod json;
 pub mod kinds;
 pub mod limits;
+mod memory;
 mod message;
 mod model;
 mod node;
 mod normalize;
 pub mod pack;
+mod recovery;
 mod render;
+mod runtime;
 pub mod search;
 mod store;
 mod tokens;
 pub mod wire;
 
+pub use budget::{Budget, Pressure};
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use chain::{Chain, PackedRun};
 pub use chat_state::ChatState;
 pub use codec::{BodyCodec, CodecError, CodecRegistry, Encoded, FragmentBody, FragmentCodec, MisfitError};
+pub use compaction::{
+    BoundaryKind, CHECKPOINT, CacheState, Compacted, CompactionPolicy, Edit, GAP, Goal, HistoryView, Plan,
+    PlanError, Price, Proposal, Structure, SummaryError, SummaryTask, shorten,
+};
 pub use diagnostic::{Diagnostic, DiagnosticCode, Severity};
 pub use environment::{Clock, IdGenerator, Timestamp};
 pub use error::{BoxError, Error, ErrorKind, Result, Retry};
@@ -72,22 +82,29 @@ pub use fragment::{
 };
 pub use id::{BranchName, ChatId, ChatRef, CheckpointName, CommitKey, FragmentId, MessageId, UserId};
 pub use json::{Json, JsonMap, JsonPatch, Metadata};
+pub use memory::{CapturedTurn, MemoryProvider, MemoryScope, RecallQuery, Recalled};
 pub use message::{
     Data, Media, MediaSource, Message, MessageHash, OpaqueBlock, Part, Reasoning, Role, Text, ToolCall,
     ToolInput, ToolResult,
 };
 pub use model::{
-    Answer, AnswerDelta, AnswerStream, CacheMarks, FunctionTool, ImageLimits, LiftedRequest, LoweredRequest,
-    MessageCodec, ModelCodec, ModelError, ModelErrorCode, ModelRequest, NormalizedTools, OutputSchema,
-    StopReason, Tool, ToolChoice, Usage,
+    Answer, AnswerDelta, AnswerStream, CacheMarks, FunctionTool, ImageLimits, LanguageModel, LiftedRequest,
+    LoweredRequest, MessageCodec, ModelCodec, ModelError, ModelErrorCode, ModelRequest, NormalizedTools,
+    OutputSchema, StopReason, Tool, ToolChoice, Usage,
 };
 pub use node::{Node, NodeKind, Placed};
 pub use normalize::{HistoryRules, Normalized, Unanswered, normalize};
+pub use recovery::{Attempt, Failure, RecoveryDecision, RecoveryPolicy};
 pub use render::{Arrangement, Form, Piece, Pieces, RenderError, Renderer};
+pub use runtime::{
+    Boundary, Breakdown, CaptureTurnInput, ContextRuntime, ModelContext, PlanReport, Prefix, PrepareInput,
+    RecoveryInput, ToolResultInput, ToolResultOutput,
+};
 pub use store::{
-    Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, CheckReport,
-    Checkpoint, Commit, CommitOutcome, Committed, Created, Cursor, Durability, Erasure, Finding, ForkName,
-    FragmentStore, HistoryStore, Maintenance, NewChat, Page, Revision, SearchHit, SearchQuery, SearchScope,
-    SearchStore, StateStore, Store, StoreInfo, StoredFragment, Target, Vacuumed, Window, check_chat_graph,
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch,
+    ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Committed, Created,
+    Cursor, Durability, Erasure, Finding, ForkName, FragmentStore, HistoryStore, Maintenance, NewBlob,
+    NewChat, Page, Revision, SearchHit, SearchQuery, SearchScope, SearchStore, StateStore, Store, StoreInfo,
+    StoredFragment, Target, Vacuumed, Window, check_chat_graph,
 };
 pub use tokens::{Framing, MediaKind, RequestTokens, Share, TokenCount, TokenCounter};

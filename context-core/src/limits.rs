@@ -14,6 +14,8 @@ pub const MAX_TITLE_BYTES: usize = 4096;
 pub const MAX_BODY_BYTES: usize = 16 << 20;
 /// The largest metadata of a chat, as JSON, in bytes.
 pub const MAX_METADATA_BYTES: usize = 1 << 20;
+/// The largest blob, in bytes.
+pub const MAX_BLOB_BYTES: usize = 64 << 20;
 /// The most nodes, amendments, redactions and fragments of one commit together.
 pub const MAX_COMMIT_ITEMS: usize = 10_000;
 /// The longest text of a search, in bytes.

@@ -110,6 +110,29 @@ impl Message {
         self.metadata.get(Self::SYNTHETIC).is_some()
     }
 
+    /// The same message, marked under a key such as [`SYNTHETIC`](Self::SYNTHETIC).
+    #[must_use]
+    pub fn marked(mut self, key: &str) -> Self {
+        self.metadata = self.metadata.with(key, serde_json::Value::Bool(true));
+        self
+    }
+
+    /// Whether it stands for earlier messages.
+    pub fn is_checkpoint(&self) -> bool {
+        self.metadata.get(crate::compaction::CHECKPOINT).is_some()
+    }
+
+    /// Whether the user asks for something: a message of the user's role that a person wrote, with content other than results of
+    /// tools.
+    pub fn is_request(&self) -> bool {
+        let says = |part: &Part| match part {
+            Part::Text(text) => !crate::wire::is_blank(&text.text),
+            Part::ToolResult(_) | Part::Reasoning(_) | Part::ToolCall(_) => false,
+            _ => true,
+        };
+        self.role == Role::User && !self.is_synthetic() && self.parts.iter().any(says)
+    }
+
     /// Whether it is still to be filled: it has no parts.
     pub fn is_placeholder(&self) -> bool {
         self.parts.is_empty()

@@ -7,9 +7,11 @@
 mod answer;
 mod codec;
 mod error;
+mod language;
 mod request;
 
 pub use answer::{Answer, AnswerDelta, AnswerStream, StopReason, Usage};
 pub use codec::{LiftedRequest, LoweredRequest, MessageCodec, ModelCodec};
 pub use error::{ImageLimits, ModelError, ModelErrorCode};
+pub use language::LanguageModel;
 pub use request::{CacheMarks, FunctionTool, ModelRequest, NormalizedTools, OutputSchema, Tool, ToolChoice};

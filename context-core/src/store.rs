@@ -1,5 +1,6 @@
 //! The storage seam: what a backend implements and what its callers may rely on.
 
+mod blob;
 mod chat;
 mod commit;
 mod history;
@@ -9,6 +10,7 @@ mod state;
 
 use std::fmt::Debug;
 
+pub use blob::{Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, NewBlob};
 pub(crate) use chat::check_page;
 pub use chat::{Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, Created, Cursor, NewChat, Page};
 pub use commit::{
@@ -94,6 +96,11 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// Full-text search.
     fn search(&self) -> Option<&dyn SearchStore> {
+        None
+    }
+
+    /// Bytes too large to stand in a message.
+    fn blobs(&self) -> Option<&dyn BlobStore> {
         None
     }
 

@@ -95,6 +95,13 @@ pub use context_core::{
     Text, Timestamp, ToolCall, ToolInput, ToolResult, UserId, Vacuumed, Window, assistant, fragment, graph,
     hint, last_assistant_message, lazy, lazy_future, lazy_stream, limits, role, search, user,
 };
+pub use context_core::{
+    Attempt, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Boundary, BoundaryKind, Breakdown, Budget,
+    CacheState, CaptureTurnInput, CapturedTurn, Compacted, CompactionPolicy, ContextRuntime, Edit, Failure,
+    Goal, HistoryView, LanguageModel, MemoryProvider, MemoryScope, ModelContext, NewBlob, Plan, PlanError,
+    PlanReport, Prefix, PrepareInput, Pressure, Price, Proposal, RecallQuery, Recalled, RecoveryDecision,
+    RecoveryInput, RecoveryPolicy, Structure, SummaryError, SummaryTask, ToolResultInput, ToolResultOutput,
+};
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]
 pub use context_instructions as instructions;

@@ -41,10 +41,12 @@ mod vocabulary;
 pub use cache::{CachedCounter, DEFAULT_CAPACITY};
 pub use calibrated::Calibrated;
 pub use calibration::{Calibration, Calibrations};
-pub use context_core::{Framing, MediaKind, RequestTokens, Share, TokenCount, TokenCounter};
+pub use context_core::{
+    Budget, Framing, MediaKind, Pressure, RequestTokens, Share, TokenCount, TokenCounter,
+};
 pub use cost::Cost;
 pub use counter::ModelCounter;
-pub use estimate::{Budget, Estimate, FragmentTokens, Pressure};
+pub use estimate::{Estimate, FragmentTokens};
 pub use images::ImageRule;
 pub use table::{AS_OF, LongPrices, Model, ModelTable, Prices, TableError};
 pub use vocabulary::Vocabulary;

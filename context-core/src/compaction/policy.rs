@@ -1,0 +1,122 @@
+//! The seam of compaction policies.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::{Goal, HistoryView, Plan};
+use crate::{Answer, ModelRequest};
+
+/// Decides what to cut, as data.
+///
+/// Implementors: be pure and synchronous; the same view and goal give the same proposal, to the byte. Propose nothing rather than a plan
+/// that does not save, and be idempotent: a view to which a plan was applied gives nothing for the same goal, unless the goal asks
+/// for more than could be had the first time. Take no notice of how full the window is: when a policy is asked is not its business.
+pub trait CompactionPolicy: fmt::Debug + Send + Sync + 'static {
+    /// Its name, as plans, reports and boundaries show it.
+    fn name(&self) -> &'static str;
+
+    /// What to cut so that the history has at most [`Goal::history`] tokens, or as close to it as this policy gets.
+    fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal;
+
+    /// Makes the plan of an answer to a [`SummaryTask`] that this policy proposed for the same view. Nothing has happened if the
+    /// answer is refused.
+    fn accept(
+        &self,
+        view: &HistoryView<'_>,
+        task: &SummaryTask,
+        answer: &Answer,
+    ) -> Result<Plan, SummaryError> {
+        let _ = (view, task, answer);
+        Err(SummaryError::NotAsked)
+    }
+}
+
+/// What a policy proposes.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+#[non_exhaustive]
+pub enum Proposal {
+    /// There is nothing it could cut.
+    Nothing {
+        /// Why, for people.
+        reason: String,
+    },
+    /// This could be cut.
+    Plan(Plan),
+    /// A model has to say something first.
+    Summary(Box<SummaryTask>),
+}
+
+impl Proposal {
+    /// There is nothing to cut, and why.
+    pub fn nothing(reason: impl Into<String>) -> Self {
+        Self::Nothing { reason: reason.into() }
+    }
+
+    /// The plan, if it is one.
+    pub fn into_plan(self) -> Option<Plan> {
+        match self {
+            Self::Plan(plan) => Some(plan),
+            _ => None,
+        }
+    }
+}
+
+/// What a model is asked so that a policy can go on.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SummaryTask {
+    /// The policy that asks.
+    pub policy: &'static str,
+    /// What the model is to be asked. Without a model's name: whoever sends it chooses.
+    pub request: ModelRequest,
+    /// The messages of the view that the answer will stand for.
+    pub covers: Range<usize>,
+    /// How many tokens those are: the answer is refused if it is not smaller.
+    pub tokens: u64,
+}
+
+impl SummaryTask {
+    /// A request whose answer will stand for these messages.
+    pub fn new(policy: &'static str, request: ModelRequest, covers: Range<usize>, tokens: u64) -> Self {
+        Self { policy, request, covers, tokens }
+    }
+}
+
+/// Why an answer was not taken for a summary. The history is as it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SummaryError {
+    /// The policy did not ask for one.
+    #[error("the policy did not ask for a summary of these messages")]
+    NotAsked,
+    /// It says nothing.
+    #[error("the summary is empty")]
+    Empty,
+    /// It breaks off.
+    #[error("the summary was cut off")]
+    CutOff,
+    /// The provider or the model refused.
+    #[error("the model refused to summarise")]
+    Refused,
+    /// It is no summary: parts that every one has are missing.
+    #[error("the answer is not a summary: {missing} is missing")]
+    Malformed {
+        /// What is missing.
+        missing: String,
+    },
+    /// It is no smaller than what it would replace.
+    #[error("the summary has {summary} tokens and would replace {replaced}")]
+    TooLarge {
+        /// Tokens of the summary.
+        summary: u64,
+        /// Tokens of what it would replace.
+        replaced: u64,
+    },
+    /// The call failed.
+    #[error("the summary could not be made: {0}")]
+    Failed(String),
+    /// The history it was asked for is not the one it is given to.
+    #[error("the history changed while it was summarised")]
+    Stale,
+}

@@ -1,0 +1,43 @@
+//! The contract between an agent loop and what prepares its context.
+//!
+//! Shaped as the contract of the first generation of such runtimes, in Rust's names: prepare for the model, apply tool results, recover from a model's
+//! error, capture the turn. A runtime calls no model; what needs one is handed to the loop as a decision or a
+//! [`SummaryTask`](crate::SummaryTask).
+
+mod context;
+mod input;
+
+use std::fmt;
+
+use async_trait::async_trait;
+pub use context::{Boundary, Breakdown, ModelContext, PlanReport, Prefix, ToolResultOutput};
+pub use input::{CaptureTurnInput, PrepareInput, RecoveryInput, ToolResultInput};
+
+use crate::{RecoveryDecision, Result};
+
+/// Prepares the context of model calls.
+///
+/// Implementors: every future may be dropped, and ends soon after its input's cancel signal is raised. Inputs are not changed; what is
+/// returned shares with them what stayed the same.
+#[async_trait]
+pub trait ContextRuntime: fmt::Debug + Send + Sync + 'static {
+    /// What the model is to be sent.
+    async fn prepare_for_model(&self, input: PrepareInput) -> Result<ModelContext>;
+
+    /// The history with results of tools behind it, cut to limits.
+    async fn apply_tool_results(&self, input: ToolResultInput) -> Result<ToolResultOutput>;
+
+    /// What to do about an error. It ends: who follows decisions blindly makes a bounded number of calls.
+    async fn recover_from_model_error(&self, input: RecoveryInput) -> Result<RecoveryDecision>;
+
+    /// Whether [`capture_turn`](Self::capture_turn) does anything.
+    fn captures_turns(&self) -> bool {
+        false
+    }
+
+    /// Hands a turn that ended to the memory, if there is one. Advisory: what goes wrong is not returned as an error.
+    async fn capture_turn(&self, input: CaptureTurnInput) -> Result<Vec<crate::Diagnostic>> {
+        let _ = input;
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,227 @@
+//! Blobs: bytes too large to stand in a message, kept under the hash of what they are.
+
+use std::fmt;
+use std::ops::Range;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::{ChatRef, Cursor, Error, Page, Result, Timestamp, UserId, limits};
+
+/// The name of a blob: the hash of its bytes, BLAKE3 in 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct BlobId([u8; 32]);
+
+impl BlobId {
+    /// How a message names a blob: this and the digits.
+    pub const SCHEME: &'static str = "blob:";
+
+    /// The name of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(*blake3::hash(bytes).as_bytes())
+    }
+
+    /// The hash.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The name of this hash.
+    pub fn from_bytes(hash: [u8; 32]) -> Self {
+        Self(hash)
+    }
+
+    /// The blob that a [`MediaSource::Reference`](crate::MediaSource::Reference) or a text names, if it is one:
+    /// `blob:` and the digits.
+    pub fn from_reference(reference: &str) -> Option<Self> {
+        reference.strip_prefix(Self::SCHEME)?.parse().ok()
+    }
+
+    /// How a message names it.
+    pub fn to_reference(self) -> String {
+        format!("{}{self}", Self::SCHEME)
+    }
+}
+
+impl fmt::Display for BlobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+impl fmt::Debug for BlobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::str::FromStr for BlobId {
+    type Err = Error;
+
+    /// Reads the digits.
+    fn from_str(text: &str) -> Result<Self> {
+        let hash = blake3::Hash::from_hex(text);
+        hash.map(|hash| Self(*hash.as_bytes()))
+            .map_err(|_| Error::invalid("blob", "a blob is named by 64 hexadecimal digits"))
+    }
+}
+
+impl TryFrom<String> for BlobId {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<BlobId> for String {
+    fn from(id: BlobId) -> Self {
+        id.to_string()
+    }
+}
+
+/// Bytes to keep.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NewBlob {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// What they are, such as `text/plain`.
+    pub media_type: Option<String>,
+    /// Now.
+    pub at: Timestamp,
+}
+
+impl NewBlob {
+    /// Bytes of an unknown type.
+    pub fn new(bytes: impl Into<Bytes>, at: Timestamp) -> Self {
+        Self { bytes: bytes.into(), media_type: None, at }
+    }
+
+    /// Of this type.
+    #[must_use]
+    pub fn media_type(mut self, media_type: impl Into<String>) -> Self {
+        self.media_type = Some(media_type.into());
+        self
+    }
+
+    /// Refuses a bad chat and too many bytes.
+    pub fn check(&self, chat: &ChatRef) -> Result<()> {
+        const OPERATION: &str = "put_blob";
+        limits::check_chat(OPERATION, chat)?;
+        if let Some(media_type) = &self.media_type {
+            limits::check_length(OPERATION, "media type", media_type.len(), limits::MAX_ID_BYTES)?;
+        }
+        limits::check_length(OPERATION, "blob", self.bytes.len(), limits::MAX_BLOB_BYTES)
+    }
+}
+
+/// A blob as a chat refers to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Blob {
+    /// Its name.
+    pub id: BlobId,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// What they are, as the chat said first.
+    pub media_type: Option<String>,
+    /// How many chats of the user refer to it.
+    pub references: u64,
+    /// When this chat first put it.
+    pub created_at: Timestamp,
+    /// When this chat last put or read it, as far as a call brought a time.
+    pub used_at: Timestamp,
+}
+
+impl Blob {
+    /// A blob that one chat refers to since now.
+    pub fn new(id: BlobId, bytes: u64, media_type: Option<String>, at: Timestamp) -> Self {
+        Self { id, bytes, media_type, references: 1, created_at: at, used_at: at }
+    }
+}
+
+/// Which references of chats to blobs are dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BlobPrune {
+    /// Whose.
+    pub user: UserId,
+    /// Of one chat; of all, if there is none.
+    pub chat: Option<crate::ChatId>,
+    /// Those not used since.
+    pub unused_since: Timestamp,
+}
+
+impl BlobPrune {
+    /// What no chat of this user has used since.
+    pub fn new(user: impl Into<UserId>, unused_since: Timestamp) -> Self {
+        Self { user: user.into(), chat: None, unused_since }
+    }
+}
+
+/// What a removal of blobs did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct BlobsPruned {
+    /// How many references of chats were dropped.
+    pub references: u64,
+    /// How many blobs nobody refers to any more, and are gone.
+    pub blobs: u64,
+    /// How many bytes those had.
+    pub bytes: u64,
+}
+
+/// Keeps bytes under the hash of what they are.
+///
+/// A blob belongs to a user: two users who keep the same bytes keep them twice, so that nobody learns what others have.
+/// Chats of one user share it, each with a reference of its own; the bytes are there as long as there is one.
+/// Deleting a chat drops its references, erasing a user all of theirs.
+///
+/// Contract with implementors, beside that of [`Store`](crate::Store): a put is one transaction, bytes and reference
+/// together; what was there is never written again; a read gives the bytes that were put or an error, never others
+/// ([`Corrupt`](crate::ErrorKind::Corrupt) if what is stored is not what its name says, as far as that is looked at).
+#[async_trait]
+pub trait BlobStore: Send + Sync {
+    /// Keeps bytes for a chat, which must exist. Bytes that the chat keeps already are not written again; their time of use
+    /// goes forward.
+    async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob>;
+
+    /// What is known of a blob the chat refers to.
+    async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>>;
+
+    /// Reads a range of the bytes, cut to where they end; nothing if the chat does not refer to such a blob. With a time the
+    /// blob counts as used then.
+    async fn read_blob(
+        &self,
+        chat: &ChatRef,
+        id: &BlobId,
+        range: Range<u64>,
+        at: Option<Timestamp>,
+    ) -> Result<Option<Bytes>>;
+
+    /// The blobs a chat refers to, ordered by name, page by page (`limit` from 1 to [`limits::MAX_PAGE`]).
+    async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>>;
+
+    /// Drops the chat's reference. The bytes go with the last one.
+    async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned>;
+
+    /// Drops references that were not used for long, and the bytes nobody refers to any more.
+    async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_what_the_bytes_are() {
+        let id = BlobId::of(b"a long report");
+        assert_eq!(BlobId::from_reference(&id.to_reference()), Some(id));
+        assert_ne!(id, BlobId::of(b"a long report "));
+        assert_eq!(BlobId::from_reference("file_123"), None);
+        assert!("blob:".parse::<BlobId>().is_err());
+    }
+}

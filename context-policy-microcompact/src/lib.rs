@@ -1,0 +1,1 @@
+//! A compaction policy that shortens old results of tools.

@@ -1,0 +1,1 @@
+//! A compaction policy that leaves out turns in the middle.

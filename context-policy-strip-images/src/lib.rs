@@ -1,0 +1,1 @@
+//! A compaction policy that takes media out of a conversation, oldest first.

@@ -1,0 +1,1 @@
+//! A compaction policy that lets a checkpoint stand for earlier messages.
