@@ -119,6 +119,7 @@ mod run;
 mod script;
 mod seek;
 mod settings;
+pub mod simulator;
 mod step;
 mod subject;
 mod visible;
