@@ -102,12 +102,12 @@ impl Behaviour for Agent {
         let is_result = |part: &&Part| matches!(part, Part::ToolResult(_));
         let mut results = 0;
         for message in request.messages.iter().rev() {
-            results += message.parts.iter().filter(is_result).count();
+            let found = message.parts.iter().filter(is_result).count();
             // Some providers hold results in the user's messages.
-            let spoken = message.parts.iter().any(|part| matches!(part, Part::Text(_)));
-            if message.role == Role::User && spoken && !message.parts.iter().any(|part| is_result(&part)) {
+            if message.role == Role::User && found == 0 {
                 break;
             }
+            results += found;
         }
         let function = request.tools.iter().find_map(|tool| match tool {
             Tool::Function(function) => Some(function),
