@@ -28,6 +28,11 @@ pub(super) trait Form: Send + Sync {
 
     /// The data of the events of an answer.
     fn events(&self, said: &Said) -> Vec<String>;
+
+    /// The data of the event that ends an answer in the middle, because there is too much to do.
+    fn failed(&self, said: &Said) -> String {
+        self.refuse(&Refusal::Overloaded, &said.model).1
+    }
 }
 
 /// The form of a provider, by the name of its codec.
