@@ -80,6 +80,12 @@
 //! of rules what it thinks of the bodies. [`wire`] has such checkers for the providers the context layer knows,
 //! [`histories`] the conversations, for tests of your own.
 //!
+//! # A provider to test against
+//!
+//! [`simulator::Simulator`] takes a provider's bodies, refuses what the provider refuses, in its words, and answers the
+//! rest as a small scripted model would: with usage, with a prompt cache, with faults where a script says so. Recorded
+//! conversations to drive it with are in [`conversations`].
+//!
 //! # Repeating a failure
 //!
 //! Random cases begin at a fixed seed, which a failure prints. The environment sets it and more:
@@ -92,7 +98,7 @@
 //! | `CONTEXT_CONFORMANCE_KILLS` | how many writing processes are killed |
 //! | `PROPTEST_CASES` | how many conversations a codec is asked about |
 //! | `CONTEXT_PYTHON` | a Python with the providers' packages, for [`wire::second_opinion`] |
-//! | `CONTEXT_TEST_DATA` | the folder of test data, for [`recordings`] |
+//! | `CONTEXT_TEST_DATA` | the folder of test data, for [`recordings`] and [`conversations`] |
 //!
 //! The kit reads no clock and draws no randomness. What it does not do: provision servers, measure speed.
 
@@ -102,6 +108,7 @@ mod cases;
 mod checked;
 mod child;
 pub mod codec;
+pub mod conversations;
 mod desk;
 mod expect;
 mod faults;
@@ -119,6 +126,7 @@ mod run;
 mod script;
 mod seek;
 mod settings;
+pub mod simulator;
 mod step;
 mod subject;
 mod visible;
