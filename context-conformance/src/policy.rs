@@ -37,6 +37,8 @@ pub use counter::QuarterCounter;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRng, TestRunner};
 
+use crate::histories::History;
+
 /// How many cases there are unless the environment says so.
 const CASES: u32 = 64;
 /// After how many plans a policy must have come to an end.
@@ -92,11 +94,7 @@ impl Kit<'_> {
     }
 
     /// The plan, if there is one, and what it leaves.
-    fn step(
-        &self,
-        messages: &[Arc<Message>],
-        asked: &Asked,
-    ) -> Result<Option<(Plan, Vec<Arc<Message>>)>, String> {
+    fn step(&self, messages: &[Arc<Message>], asked: &Asked) -> Result<Option<(Plan, History)>, String> {
         let copy: Vec<Message> = messages.iter().map(|message| Message::clone(message)).collect();
         let view = HistoryView::new(messages, &QuarterCounter);
         let proposal = self.policy.plan(&view, &asked.goal);

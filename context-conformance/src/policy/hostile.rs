@@ -8,9 +8,11 @@ use serde_json::json;
 use super::Asked;
 use crate::histories::History;
 
+type Make = fn() -> Vec<Message>;
+
 /// What each is, and it, to be cut to half, to nothing and not at all.
 pub(super) fn all() -> impl Iterator<Item = (String, Asked)> {
-    let histories: [(&str, fn() -> Vec<Message>); 9] = [
+    let histories: [(&str, Make); 9] = [
         ("no message", Vec::new),
         ("messages without parts", || {
             let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
