@@ -5,13 +5,14 @@ mod codes;
 mod duration;
 mod numbers;
 mod pattern;
-mod secrets;
 mod wording;
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
+
+use crate::secrets;
 
 /// What a provider said in place of an answer, in a form that does not depend on the provider.
 ///
