@@ -1,5 +1,5 @@
-//! Proves that a store keeps the contract of [`context_core::Store`], and a codec that of
-//! [`context_core::ModelCodec`]. A dev-dependency, never more.
+//! Proves that a store keeps the contract of [`context_core::Store`], a codec that of [`context_core::ModelCodec`], and a
+//! policy that of [`context_core::CompactionPolicy`]. A dev-dependency, never more.
 //!
 //! # Prove your store
 //!
@@ -80,6 +80,10 @@
 //! of rules what it thinks of the bodies. [`wire`] has such checkers for the providers the context layer knows,
 //! [`histories`] the conversations, for tests of your own.
 //!
+//! # Prove your policy
+//!
+//! [`policy::assert_policy_conforms`] asks a policy about random and hostile conversations, and checks what its plans leave.
+//!
 //! # Repeating a failure
 //!
 //! Random cases begin at a fixed seed, which a failure prints. The environment sets it and more:
@@ -90,7 +94,7 @@
 //! | `CONTEXT_CONFORMANCE_CASES` | how many random sequences are tried |
 //! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case appends a line of JSON |
 //! | `CONTEXT_CONFORMANCE_KILLS` | how many writing processes are killed |
-//! | `PROPTEST_CASES` | how many conversations a codec is asked about |
+//! | `PROPTEST_CASES` | how many conversations a codec or a policy is asked about |
 //! | `CONTEXT_PYTHON` | a Python with the providers' packages, for [`wire::second_opinion`] |
 //! | `CONTEXT_TEST_DATA` | the folder of test data, for [`recordings`] |
 //!
@@ -112,6 +116,7 @@ mod lab;
 mod life;
 mod model;
 mod namespace;
+pub mod policy;
 mod random;
 pub mod recordings;
 mod report;
