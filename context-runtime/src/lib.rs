@@ -63,6 +63,7 @@ mod codecs;
 mod engine;
 mod registry;
 mod retention;
+mod runtime;
 mod system;
 pub mod transfer;
 
@@ -126,6 +127,9 @@ pub use engine::{
 };
 pub use registry::{StoreFactory, StoreRegistry, open};
 pub use retention::{Removal, RemovalReason, Retention};
+#[cfg(feature = "tokens")]
+pub use runtime::{DefaultContextRuntime, DefaultContextRuntimeBuilder, RuntimeFault, RuntimeFaults};
+pub use runtime::{NullContextRuntime, Pipeline, Planned, PlannedStep, Stage, StageFault, StageFaults};
 pub use system::{SystemClock, Uuid7Ids};
 
 /// The README's example is compiled and run.
