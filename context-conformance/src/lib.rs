@@ -1,5 +1,5 @@
-//! Proves that a store keeps the contract of [`context_core::Store`], and a codec that of
-//! [`context_core::ModelCodec`]. A dev-dependency, never more.
+//! Proves that a store keeps the contract of [`context_core::Store`], a codec that of [`context_core::ModelCodec`], and a
+//! policy that of [`context_core::CompactionPolicy`]. A dev-dependency, never more.
 //!
 //! # Prove your store
 //!
@@ -86,6 +86,10 @@
 //! rest as a small scripted model would: with usage, with a prompt cache, with faults where a script says so. Recorded
 //! conversations to drive it with are in [`conversations`].
 //!
+//! # Prove your policy
+//!
+//! [`policy::assert_policy_conforms`] asks a policy about random and hostile conversations, and checks what its plans leave.
+//!
 //! # Repeating a failure
 //!
 //! Random cases begin at a fixed seed, which a failure prints. The environment sets it and more:
@@ -96,7 +100,7 @@
 //! | `CONTEXT_CONFORMANCE_CASES` | how many random sequences are tried |
 //! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case appends a line of JSON |
 //! | `CONTEXT_CONFORMANCE_KILLS` | how many writing processes are killed |
-//! | `PROPTEST_CASES` | how many conversations a codec is asked about |
+//! | `PROPTEST_CASES` | how many conversations a codec or a policy is asked about |
 //! | `CONTEXT_PYTHON` | a Python with the providers' packages, for [`wire::second_opinion`] |
 //! | `CONTEXT_TEST_DATA` | the folder of test data, for [`recordings`] and [`conversations`] |
 //!
@@ -119,6 +123,7 @@ mod lab;
 mod life;
 mod model;
 mod namespace;
+pub mod policy;
 mod random;
 pub mod recordings;
 mod report;

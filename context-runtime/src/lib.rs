@@ -47,6 +47,11 @@
 //! | `gemini` | the codec of Gemini's generateContent | yes |
 //! | `uimessage` | the codec of the AI SDK's UIMessage | yes |
 //! | `tokens` | [`tokens`]: token counts, windows and prices | yes |
+//! | `microcompact` | `Microcompact`: old results of tools are shortened | yes |
+//! | `snip` | `Snip`: turns in the middle are left out | yes |
+//! | `summarize` | `Summarize`: a rolling checkpoint stands for what was long ago | yes |
+//! | `strip-images` | `StripImages`: media are taken out, oldest first | yes |
+//! | `truncate-head` | `TruncateHead`: the newest part is kept | yes |
 //! | `cache` | `ChainCache`: chains that engines share | no |
 //! | `full` | all of these | |
 //!
@@ -63,6 +68,7 @@ mod codecs;
 mod engine;
 mod registry;
 mod retention;
+mod runtime;
 mod system;
 pub mod transfer;
 
@@ -126,6 +132,9 @@ pub use engine::{
 };
 pub use registry::{StoreFactory, StoreRegistry, open};
 pub use retention::{Removal, RemovalReason, Retention};
+#[cfg(feature = "tokens")]
+pub use runtime::{DefaultContextRuntime, DefaultContextRuntimeBuilder, RuntimeFault, RuntimeFaults};
+pub use runtime::{NullContextRuntime, Pipeline, Planned, PlannedStep, Stage, StageFault, StageFaults};
 pub use system::{SystemClock, Uuid7Ids};
 
 /// The README's example is compiled and run.
