@@ -133,7 +133,9 @@ pub use engine::{
 pub use registry::{StoreFactory, StoreRegistry, open};
 pub use retention::{Removal, RemovalReason, Retention};
 #[cfg(feature = "tokens")]
-pub use runtime::{DefaultContextRuntime, DefaultContextRuntimeBuilder, RuntimeFault, RuntimeFaults};
+pub use runtime::{
+    CARRIED_OVER, DefaultContextRuntime, DefaultContextRuntimeBuilder, RuntimeFault, RuntimeFaults,
+};
 pub use runtime::{NullContextRuntime, Pipeline, Planned, PlannedStep, Stage, StageFault, StageFaults};
 pub use system::{SystemClock, Uuid7Ids};
 
