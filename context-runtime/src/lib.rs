@@ -52,8 +52,6 @@
 //! | `summarize` | `Summarize`: a rolling checkpoint stands for what was long ago | yes |
 //! | `strip-images` | `StripImages`: media are taken out, oldest first | yes |
 //! | `truncate-head` | `TruncateHead`: the newest part is kept | yes |
-//! | `truncate-head` | [`truncate_head`]: keeps the newest part of a conversation | yes |
-//! | `strip-images` | [`strip_images`]: takes media out of a conversation | yes |
 //! | `cache` | `ChainCache`: chains that engines share | no |
 //! | `full` | all of these | |
 //!
