@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::desk::{WHOLE, accept, between, goal, history, says, shown, steps, task, user};
 
 /// The sound and the unsound cases of a group.
+#[allow(clippy::print_stdout, reason = "whoever runs tests should know what was not tested")]
 fn cases(group: &str) -> Vec<Value> {
     let Some(folder) = recordings::folder() else { return Vec::new() };
     let file = folder.join("vectors/pilotdeck.json");
