@@ -1,5 +1,8 @@
 //! The request for a summary, small enough for the model that is to write it.
 
+use std::cell::LazyCell;
+use std::ops::Deref;
+
 use context_core::{CacheMarks, HistoryView, Message, ModelRequest, TokenCounter};
 
 use crate::cut::Cut;
@@ -34,7 +37,7 @@ pub(crate) fn fit(view: &HistoryView<'_>, cut: &Cut, frame: &Frame<'_>) -> Optio
     let so_far = shrunk(counter, &quoted(frame.so_far), room / 2)?;
     let mut room = room.saturating_sub(counter.count(&so_far).high());
 
-    let shown: Vec<Shown> = Detail::LEVELS.iter().map(|detail| Shown::new(view, cut, *detail)).collect();
+    let shown = Detail::LEVELS.map(|detail| LazyCell::new(move || Shown::new(view, cut, detail)));
     for _ in 0..TRIES {
         let (text, end) = conversation(counter, &shown, cut, room)?;
         let request = frame.request(&so_far, &text);
@@ -66,9 +69,10 @@ impl Shown {
     }
 }
 
-fn conversation(
+/// The conversation within so many tokens, and where what it shows ends.
+fn conversation<S: Deref<Target = Shown>>(
     counter: &dyn TokenCounter,
-    shown: &[Shown],
+    shown: &[S],
     cut: &Cut,
     room: u64,
 ) -> Option<(String, usize)> {

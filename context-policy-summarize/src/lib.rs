@@ -23,10 +23,10 @@
 //! # Thoughts
 //!
 //! A provider that signs thoughts checks them, and what stands before them has changed. Thoughts of turns that are over are left out of
-//! what stays if one of them is signed; those of the turn that runs stay, since a step of tools must be sent back with them. Both is as Anthropic
-//! documents it under "Preserving thinking blocks" (platform.claude.com, extended thinking, as of 2026): thoughts may be left
-//! out of earlier turns, and within a turn with tools all of them have to be there, unchanged. Encrypted thoughts without a
-//! signature stay: items of OpenAI's Responses refer to them.
+//! what stays if one of them is signed; those of the turn that runs stay, since a step of tools must be sent back with them. Both is as
+//! Anthropic's documentation of extended thinking has it under "Preserving thinking blocks": thoughts may be left out of earlier turns, and
+//! while tools are used they have to be there, unchanged. Encrypted thoughts without a signature stay: items of OpenAI's Responses
+//! refer to them.
 //!
 //! # Sending the request
 //!

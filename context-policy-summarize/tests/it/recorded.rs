@@ -8,13 +8,19 @@ use serde_json::Value;
 use crate::desk::{WHOLE, accept, between, goal, history, says, shown, steps, task, user};
 
 /// The sound and the unsound cases of a group.
+#[allow(clippy::print_stdout, reason = "whoever runs tests should know what was not tested")]
 fn cases(group: &str) -> Vec<Value> {
     let Some(folder) = recordings::folder() else { return Vec::new() };
     let file = folder.join("vectors/pilotdeck.json");
-    let Ok(text) = std::fs::read_to_string(&file) else { return Vec::new() };
+    let Ok(text) = std::fs::read_to_string(&file) else {
+        println!("skipped: there is no {}", file.display());
+        return Vec::new();
+    };
     let file: Value = serde_json::from_str(&text).unwrap();
     let cases = file["cases"].as_array().unwrap().iter();
-    cases.filter(|case| case["group"] == group).cloned().collect()
+    let cases: Vec<Value> = cases.filter(|case| case["group"] == group).cloned().collect();
+    assert!(!cases.is_empty(), "no case of {group}");
+    cases
 }
 
 fn message(json: &Value) -> Message {
