@@ -111,6 +111,10 @@ pub use context_core::{
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]
 pub use context_instructions as instructions;
+#[cfg(feature = "strip-images")]
+pub use context_policy_strip_images::StripImages;
+#[cfg(feature = "truncate-head")]
+pub use context_policy_truncate_head::TruncateHead;
 #[cfg(feature = "markdown")]
 pub use context_render::MarkdownRenderer;
 #[cfg(feature = "toml")]
