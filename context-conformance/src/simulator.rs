@@ -15,6 +15,13 @@
 //! | [`Reply`] | what an HTTP client would see |
 //! | [`Served`] | what came of each request: tokens, cache, refusals |
 //!
+//! ```text
+//! let simulator = Simulator::new(codec, counter).window(32_000).script([Fault::Overloaded]);
+//! let reply = simulator.send(body);                        // 529, in the provider's form
+//! let answer = simulator.complete(&request, &cancel).await?; // answered
+//! assert_eq!(simulator.log()[1].cache_read, 0);
+//! ```
+//!
 //! It is a [`LanguageModel`](context_core::LanguageModel) too. It reads no clock and draws no randomness: ids are counted,
 //! and the same requests in the same order get the same replies.
 //!
@@ -34,7 +41,7 @@
 //!
 //! # What it does not do
 //!
-//! It opens no port. Its cache compares whole blocks and forgets nothing; it looks at no price and at no key. What a
+//! It opens no port, and keeps no conversations: every request brings all of its own. Its cache compares whole blocks and forgets nothing; it looks at no price and at no key. What a
 //! provider does to images before it counts them is the counter's business.
 
 mod behaviour;

@@ -66,6 +66,7 @@ pub mod renderers {
 
 mod codecs;
 mod engine;
+mod recovery;
 mod registry;
 mod retention;
 mod runtime;
@@ -111,10 +112,16 @@ pub use context_core::{
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]
 pub use context_instructions as instructions;
+#[cfg(feature = "microcompact")]
+pub use context_policy_microcompact as microcompact;
+#[cfg(feature = "snip")]
+pub use context_policy_snip as snip;
 #[cfg(feature = "strip-images")]
-pub use context_policy_strip_images::StripImages;
+pub use context_policy_strip_images as strip_images;
+#[cfg(feature = "summarize")]
+pub use context_policy_summarize as summarize;
 #[cfg(feature = "truncate-head")]
-pub use context_policy_truncate_head::TruncateHead;
+pub use context_policy_truncate_head as truncate_head;
 #[cfg(feature = "markdown")]
 pub use context_render::MarkdownRenderer;
 #[cfg(feature = "toml")]
@@ -133,6 +140,9 @@ pub use engine::{
     BranchDiff, ChangeKind, CherryPicked, ConflictPolicy, ContextEngine, ContextEngineBuilder, Edits,
     FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved, SaveOutcome,
     Saved, SystemPrompt,
+};
+pub use recovery::{
+    Carried, CarryOutError, Contract, Recovered, RecoveryChain, raised_output, without_failed_answer,
 };
 pub use registry::{StoreFactory, StoreRegistry, open};
 pub use retention::{Removal, RemovalReason, Retention};

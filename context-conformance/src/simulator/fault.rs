@@ -34,6 +34,11 @@ pub enum Fault {
         /// How many events arrive.
         after_events: usize,
     },
+    /// The provider fails behind this many events and says so in one; an answer that comes at once is refused.
+    FailsMidway {
+        /// How many events arrive before.
+        after_events: usize,
+    },
     /// The model says nothing.
     EmptyAnswer,
     /// The answer ends at this many tokens, for want of room.

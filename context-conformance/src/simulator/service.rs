@@ -175,17 +175,12 @@ impl Simulator {
         let fault = self.script.fault(number);
         let mut served = Served::new(number, body.len(), fault);
         let mut reply = match self.answer(body, &mut served) {
-            Ok((said, asks_for_events)) => self.write(&said, in_events || asks_for_events),
-            Err((refusal, model)) => {
-                let (status, body) = self.form.refuse(&refusal, &model);
-                served.refused = Some(self.codec.lift_error(Some(status), &body).code);
-                let mut reply = Reply::new(status, ReplyContent::Body(body));
-                if let Refusal::Rate { retry_after } = refusal {
-                    reply.retry_after = retry_after;
-                }
-                reply
-            }
+            Ok((said, asks_for_events)) => self.write(&said, in_events || asks_for_events, fault),
+            Err((refusal, model)) => self.refuse(&refusal, &model),
         };
+        if reply.status >= 400 {
+            served.refused = reply.read(&*self.codec).err().map(|error| error.code);
+        }
         if let Some(Fault::BrokenStream { after_events }) = fault.filter(|_| reply.status < 400) {
             broken_off(&mut reply, after_events);
         }
@@ -289,12 +284,28 @@ impl Simulator {
         self.state().cache.take(Keeping::of(provider), &boundaries, judged.input, count)
     }
 
-    fn write(&self, said: &Said, in_events: bool) -> Reply {
-        let content = match in_events {
-            true => ReplyContent::Events(self.form.events(said)),
-            false => ReplyContent::Body(self.form.answer(said).to_string()),
-        };
-        Reply::new(200, content)
+    fn refuse(&self, refusal: &Refusal, model: &str) -> Reply {
+        let (status, body) = self.form.refuse(refusal, model);
+        let mut reply = Reply::new(status, ReplyContent::Body(body));
+        if let Refusal::Rate { retry_after } = refusal {
+            reply.retry_after = *retry_after;
+        }
+        reply
+    }
+
+    fn write(&self, said: &Said, in_events: bool, fault: Option<Fault>) -> Reply {
+        if !in_events {
+            return match fault {
+                Some(Fault::FailsMidway { .. }) => self.refuse(&Refusal::Overloaded, &said.model),
+                _ => Reply::new(200, ReplyContent::Body(self.form.answer(said).to_string())),
+            };
+        }
+        let mut events = self.form.events(said);
+        if let Some(Fault::FailsMidway { after_events }) = fault {
+            events.truncate(after_events.min(events.len().saturating_sub(1)));
+            events.push(self.form.failed(said));
+        }
+        Reply::new(200, ReplyContent::Events(events))
     }
 }
 
@@ -330,13 +341,13 @@ impl LanguageModel for Simulator {
 
     /// Lowers the request, sends it and reads the reply: in events if the request wants them so.
     async fn complete(&self, request: &ModelRequest, cancel: &CancelSignal) -> Result<Answer, ModelError> {
-        let fault = |code, said: String| Err(ModelError::new(self.codec.name(), code, said));
+        let fault = |code, said: String| ModelError::new(self.codec.name(), code, said);
         if cancel.is_cancelled() {
-            return fault(ModelErrorCode::Unknown, "cancelled".to_owned());
+            return Err(fault(ModelErrorCode::Unknown, "cancelled".to_owned()));
         }
         let body = match self.codec.lower(request) {
             Ok(lowered) => lowered.body,
-            Err(error) => return fault(ModelErrorCode::InvalidRequest, error.to_string()),
+            Err(error) => return Err(fault(ModelErrorCode::InvalidRequest, error.to_string())),
         };
         let reply = match request.stream {
             Some(true) => self.stream(body.as_str()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use context_runtime::{
     Answer, BoundaryKind, Budget, CacheState, Compacted, DefaultContextRuntime, Goal, HistoryView, Message,
-    Pipeline, Role, Stage, SummaryError, TruncateHead,
+    Pipeline, Role, Stage, SummaryError, truncate_head::TruncateHead,
 };
 
 use crate::runtime_kit::*;

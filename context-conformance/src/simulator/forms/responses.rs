@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Form;
+use super::form::Form;
 use super::openai::{OpenAiError, arguments, limits, rule, shared};
 use crate::simulator::limits::Limits;
 use crate::simulator::refusal::{Pair, Refusal};
@@ -68,6 +68,13 @@ impl Form for Responses {
         }
         events.iter().map(Value::to_string).collect()
     }
+
+    fn failed(&self, said: &Said) -> String {
+        let message = "Our servers are currently overloaded. Please try again later.";
+        let mut failed = response(said, "failed", Vec::new());
+        failed["error"] = json!({"code": "server_is_overloaded", "message": message});
+        json!({"type": "response.failed", "response": failed}).to_string()
+    }
 }
 
 fn status(said: &Said) -> &'static str {
@@ -82,7 +89,7 @@ fn response(said: &Said, status: &str, output: Vec<Value>) -> Value {
         "id": said.id("resp_"), "object": "response", "created_at": 0, "status": status, "error": null,
         "incomplete_details": null, "model": said.model, "output": output, "usage": null,
     });
-    if status != "in_progress" {
+    if !matches!(status, "in_progress" | "failed") {
         response["usage"] = json!({
             "input_tokens": said.usage.total_input(), "output_tokens": said.usage.output,
             "input_tokens_details": {"cached_tokens": said.usage.cache_read},

@@ -86,6 +86,29 @@ async fn a_connection_may_break() {
 }
 
 #[tokio::test]
+async fn a_provider_may_fail_in_the_middle() {
+    for name in PROVIDERS {
+        let overloaded = |error: &ModelError| {
+            assert_eq!((error.code, error.retryable), (ModelErrorCode::Overloaded, true), "{name}: {error}");
+        };
+        for after_events in 0..12 {
+            let simulator =
+                simulator(name).behaviour(talkative).script([Fault::FailsMidway { after_events }]);
+            match ask(&simulator, true).await {
+                Ok(answer) => {
+                    assert!(!answer.complete && !answer.message.parts.is_empty(), "{name}: {answer:?}");
+                    overloaded(answer.error.as_ref().expect("an error"));
+                }
+                Err(error) => overloaded(&error),
+            }
+        }
+        let whole = simulator(name).script([Fault::FailsMidway { after_events: 3 }]);
+        overloaded(&ask(&whole, false).await.unwrap_err());
+        assert!(!whole.log()[0].is_answered());
+    }
+}
+
+#[tokio::test]
 async fn a_script_is_read_as_it_is_shown() {
     let script = Script::from([Fault::Overloaded]).at(2, Fault::CutOff { tokens: 1 });
     let read: Script = serde_json::from_str(&script.to_string()).unwrap();

@@ -1,9 +1,9 @@
 //! Bodies that break rules, and what providers say of them.
 
-use context_runtime::{ModelErrorCode, provider};
+use context_runtime::{Message, ModelErrorCode, Part, Role, provider};
 use serde_json::{Value, json};
 
-use super::simulator;
+use super::{body, request, simulator, simulators, tool, with_images};
 
 /// What is said of a body, once it is clear that it is understood.
 fn said(name: &str, body: &Value) -> String {
@@ -132,5 +132,67 @@ fn gemini() {
         (json!([{"role": "user", "parts": [text], "name": "ann"}]), "Unknown name \"name\" at 'contents[0]'"),
     ] {
         assert_said("gemini", body(contents), words);
+    }
+}
+
+/// Every place of a body, as JSON pointers.
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_owned());
+    match value {
+        Value::Object(map) => {
+            map.iter().for_each(|(key, value)| places(value, &format!("{at}/{key}"), found))
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(i, item)| places(item, &format!("{at}/{i}"), found));
+        }
+        _ => {}
+    }
+}
+
+/// The body with something wrong at a place.
+fn damaged(body: &Value, place: &str, with: &Value) -> Value {
+    let mut body = body.clone();
+    match body.pointer_mut(place) {
+        Some(Value::Object(map)) if with.is_null() => _ = map.insert("colour".into(), true.into()),
+        Some(Value::Array(items)) if with.is_null() => items.clear(),
+        Some(value) => *value = with.clone(),
+        None => {}
+    }
+    body
+}
+
+#[test]
+fn whatever_is_wrong_with_a_body_is_an_invalid_request() {
+    let call = Part::tool_call("call_1", "look", json!({"step": 1}));
+    let mut request = request([
+        with_images(["QUJD".to_owned()]),
+        Message::new(Role::Assistant, [Part::text("I look."), call]),
+        Message::new(Role::Tool, [Part::tool_result("call_1", "a door")]),
+        Message::from("And?"),
+    ]);
+    request = request.tools([tool()]).system("Be brief.").max_output_tokens(100);
+    request.temperature = Some(0.5);
+    let wrong = [Value::Null, json!(7), json!("no such value"), json!({"a": "b"})];
+    for (name, simulator) in simulators() {
+        let whole: Value = serde_json::from_str(&body(name, &request)).unwrap();
+        let (mut all, mut refused) = (Vec::new(), 0);
+        places(&whole, "", &mut all);
+        for (place, with) in all.iter().flat_map(|place| wrong.iter().map(move |with| (place, with))) {
+            let sent = damaged(&whole, place, with);
+            let reply = simulator.send(&sent.to_string());
+            let is_valid = simulator.log().pop().unwrap().violations.is_empty();
+            match reply.read(&*provider(name).unwrap()) {
+                Ok(_) => assert!(is_valid, "{name}: {place} with {with} was taken"),
+                Err(error) => {
+                    refused += 1;
+                    assert_eq!(
+                        error.code,
+                        ModelErrorCode::InvalidRequest,
+                        "{name}, {place}, {with}: {error}"
+                    );
+                }
+            }
+        }
+        assert!(refused > 50, "{name}: {refused}");
     }
 }
