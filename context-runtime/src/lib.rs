@@ -66,6 +66,8 @@ mod retention;
 mod runtime;
 mod system;
 pub mod transfer;
+#[cfg(feature = "tokens")]
+mod waiting;
 
 pub use codecs::{PROVIDERS, message_codec, provider};
 #[cfg(feature = "anthropic")]
@@ -128,7 +130,10 @@ pub use engine::{
 pub use registry::{StoreFactory, StoreRegistry, open};
 pub use retention::{Removal, RemovalReason, Retention};
 #[cfg(feature = "tokens")]
-pub use runtime::{DefaultContextRuntime, DefaultContextRuntimeBuilder, RuntimeFault, RuntimeFaults};
+pub use runtime::{
+    DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED, RuntimeFault,
+    RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize, spilled_output_tool,
+};
 pub use runtime::{NullContextRuntime, Pipeline, Planned, PlannedStep, Stage, StageFault, StageFaults};
 pub use system::{SystemClock, Uuid7Ids};
 

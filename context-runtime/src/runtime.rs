@@ -16,6 +16,8 @@ mod builder;
 #[cfg(feature = "tokens")]
 mod default;
 mod limit;
+#[cfg(feature = "tokens")]
+mod media;
 mod null;
 #[cfg(feature = "tokens")]
 mod parts;
@@ -25,6 +27,8 @@ mod prepare;
 mod prompt;
 #[cfg(feature = "tokens")]
 mod recover;
+#[cfg(feature = "tokens")]
+mod spill;
 mod stage;
 #[cfg(feature = "tokens")]
 mod tool_results;
@@ -33,8 +37,14 @@ mod tool_results;
 pub use builder::DefaultContextRuntimeBuilder;
 #[cfg(feature = "tokens")]
 pub use default::DefaultContextRuntime;
+#[cfg(feature = "tokens")]
+pub use media::{LiveMedia, materialize};
 pub use null::NullContextRuntime;
 #[cfg(feature = "tokens")]
 pub use parts::{RuntimeFault, RuntimeFaults};
 pub use pipeline::{Pipeline, Planned, PlannedStep};
+#[cfg(feature = "tokens")]
+pub use spill::{READ_SPILLED, Spill, Spilled, SpilledRange, spilled_output_tool};
 pub use stage::{Stage, StageFault, StageFaults};
+#[cfg(feature = "tokens")]
+pub use tool_results::ToolResultLimits;

@@ -8,7 +8,7 @@ use context_core::{
 use context_tokens::Calibrations;
 
 use super::parts::Parts;
-use super::{DefaultContextRuntimeBuilder, prepare, recover, tool_results};
+use super::{DefaultContextRuntimeBuilder, Spill, media, prepare, recover, tool_results};
 
 /// A runtime that keeps conversations within the window of their model.
 #[derive(Debug)]
@@ -22,6 +22,11 @@ impl DefaultContextRuntime {
         DefaultContextRuntimeBuilder::default()
     }
 
+    /// Where large outputs of sessions are kept, if somewhere: for answering a model that reads them back.
+    pub fn spill(&self) -> Option<Spill> {
+        self.parts.spill()
+    }
+
     pub(super) fn new(parts: Parts, _calibrations: Calibrations) -> Self {
         Self { parts }
     }
@@ -30,7 +35,9 @@ impl DefaultContextRuntime {
 #[async_trait]
 impl ContextRuntime for DefaultContextRuntime {
     async fn prepare_for_model(&self, input: PrepareInput) -> Result<ModelContext> {
-        prepare::prepare(&self.parts, input)
+        let (session, cancel) = (input.session_id.clone(), input.cancel.clone());
+        let context = prepare::prepare(&self.parts, input)?;
+        media::shown(&self.parts, context, &session, &cancel).await
     }
 
     async fn apply_tool_results(&self, input: ToolResultInput) -> Result<ToolResultOutput> {

@@ -25,6 +25,8 @@ mod remind;
 mod retention;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "uimessage"))]
 mod to_a_model;
+#[cfg(feature = "tokens")]
+mod tool_results;
 mod transfer;
 mod travel;
 mod trees;
