@@ -245,6 +245,36 @@ fn what_helps_follows_from_what_it_is() {
 }
 
 #[test]
+fn what_of_a_history_is_refused_is_told_apart() {
+    let refusals = |status, body| {
+        let error = ModelError::classify("anyone", Some(status), body);
+        (error.code, error.refuses_thoughts, error.refuses_pairs)
+    };
+    for body in [
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}"#,
+        "messages.3.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.",
+        r#"{"error":{"code":400,"message":"Corrupted thought signature.","status":"INVALID_ARGUMENT"}}"#,
+        r#"{"error":{"message":"The encrypted content gAAA could not be verified.","type":"invalid_request_error","code":"invalid_encrypted_content"}}"#,
+        "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+    ] {
+        assert_eq!(refusals(400, body), (InvalidRequest, true, false), "{body}");
+    }
+    for body in [
+        "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1",
+        r#"{"error":{"message":"Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."}}"#,
+        r#"{"error":{"message":"No tool output found for function call call_1.","type":"invalid_request_error"}}"#,
+        "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
+    ] {
+        assert_eq!(refusals(400, body), (InvalidRequest, false, true), "{body}");
+    }
+    assert_eq!(refusals(401, "invalid signature in thinking block"), (InvalidRequest, true, false));
+    assert_eq!(
+        refusals(400, "prompt is too long: tool_use ids must be unique"),
+        (ContextOverflow, false, false)
+    );
+}
+
+#[test]
 fn the_words_shown_are_the_innermost_that_say_something() {
     for (body, message, code) in [
         (WINDOWS[0].2, "prompt is too long: 214676 tokens > 200000 maximum", "invalid_request_error"),
