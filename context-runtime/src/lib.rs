@@ -47,6 +47,11 @@
 //! | `gemini` | the codec of Gemini's generateContent | yes |
 //! | `uimessage` | the codec of the AI SDK's UIMessage | yes |
 //! | `tokens` | [`tokens`]: token counts, windows and prices | yes |
+//! | `microcompact` | `Microcompact`: old results of tools are shortened | yes |
+//! | `snip` | `Snip`: turns in the middle are left out | yes |
+//! | `summarize` | `Summarize`: a rolling checkpoint stands for what was long ago | yes |
+//! | `strip-images` | `StripImages`: media are taken out, oldest first | yes |
+//! | `truncate-head` | `TruncateHead`: the newest part is kept | yes |
 //! | `cache` | `ChainCache`: chains that engines share | no |
 //! | `full` | all of these | |
 //!

@@ -6,13 +6,14 @@ mod duration;
 mod numbers;
 mod pattern;
 mod refusal;
-mod secrets;
 mod wording;
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
+
+use crate::secrets;
 
 /// What a provider said in place of an answer, in a form that does not depend on the provider.
 ///
