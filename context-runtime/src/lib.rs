@@ -66,6 +66,7 @@ pub mod renderers {
 
 mod codecs;
 mod engine;
+mod recovery;
 mod registry;
 mod retention;
 mod runtime;
@@ -113,6 +114,10 @@ pub use context_core::{
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]
 pub use context_instructions as instructions;
+#[cfg(feature = "strip-images")]
+pub use context_policy_strip_images as strip_images;
+#[cfg(feature = "truncate-head")]
+pub use context_policy_truncate_head as truncate_head;
 #[cfg(feature = "markdown")]
 pub use context_render::MarkdownRenderer;
 #[cfg(feature = "toml")]
@@ -131,6 +136,9 @@ pub use engine::{
     BranchDiff, ChangeKind, CherryPicked, ConflictPolicy, ContextEngine, ContextEngineBuilder, Edits,
     FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved, SaveOutcome,
     Saved, SystemPrompt,
+};
+pub use recovery::{
+    Carried, CarryOutError, Contract, Recovered, RecoveryChain, raised_output, without_failed_answer,
 };
 pub use registry::{StoreFactory, StoreRegistry, open};
 pub use retention::{Removal, RemovalReason, Retention};
