@@ -72,6 +72,8 @@ mod retention;
 mod runtime;
 mod system;
 pub mod transfer;
+#[cfg(feature = "tokens")]
+mod waiting;
 
 pub use codecs::{PROVIDERS, message_codec, provider};
 #[cfg(feature = "anthropic")]
@@ -148,7 +150,8 @@ pub use registry::{StoreFactory, StoreRegistry, open};
 pub use retention::{Removal, RemovalReason, Retention};
 #[cfg(feature = "tokens")]
 pub use runtime::{
-    CARRIED_OVER, DefaultContextRuntime, DefaultContextRuntimeBuilder, RuntimeFault, RuntimeFaults,
+    CARRIED_OVER, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED, RuntimeFault,
+    RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize, spilled_output_tool,
 };
 pub use runtime::{NullContextRuntime, Pipeline, Planned, PlannedStep, Stage, StageFault, StageFaults};
 pub use system::{SystemClock, Uuid7Ids};

@@ -13,7 +13,7 @@ use context_tokens::Calibrations;
 use super::count::Counters;
 use super::parts::Parts;
 use super::session::{Sessions, lock};
-use super::{DefaultContextRuntimeBuilder, capture, prepare, recover, tool_results};
+use super::{DefaultContextRuntimeBuilder, Spill, capture, media, prepare, recover, tool_results};
 
 /// A runtime that keeps conversations within the window of their model, and the provider's prompt cache intact where it can.
 ///
@@ -47,6 +47,11 @@ impl DefaultContextRuntime {
     /// Begins to compose one.
     pub fn builder() -> DefaultContextRuntimeBuilder {
         DefaultContextRuntimeBuilder::default()
+    }
+
+    /// Where large outputs of sessions are kept, if somewhere: for answering a model that reads them back.
+    pub fn spill(&self) -> Option<Spill> {
+        self.parts.spill()
     }
 
     pub(super) fn new(parts: Parts, calibrations: Calibrations) -> Self {
@@ -117,7 +122,9 @@ impl DefaultContextRuntime {
 #[async_trait]
 impl ContextRuntime for DefaultContextRuntime {
     async fn prepare_for_model(&self, input: PrepareInput) -> Result<ModelContext> {
-        prepare::prepare(&self.parts, &self.counters, &self.sessions, input).await
+        let (session, cancel) = (input.session_id.clone(), input.cancel.clone());
+        let context = prepare::prepare(&self.parts, &self.counters, &self.sessions, input).await?;
+        media::shown(&self.parts, context, &session, &cancel).await
     }
 
     async fn apply_tool_results(&self, input: ToolResultInput) -> Result<ToolResultOutput> {

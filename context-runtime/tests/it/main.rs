@@ -39,6 +39,8 @@ mod runtime_recall;
 mod simulator;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "uimessage"))]
 mod to_a_model;
+#[cfg(feature = "tokens")]
+mod tool_results;
 mod transfer;
 mod travel;
 mod trees;
