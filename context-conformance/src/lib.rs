@@ -1,5 +1,5 @@
-//! Proves that a store keeps the contract of [`context_core::Store`], and a codec that of
-//! [`context_core::ModelCodec`]. A dev-dependency, never more.
+//! Proves that a store keeps the contract of [`context_core::Store`], a codec that of [`context_core::ModelCodec`], and a
+//! policy that of [`context_core::CompactionPolicy`]. A dev-dependency, never more.
 //!
 //! # Prove your store
 //!
@@ -80,6 +80,16 @@
 //! of rules what it thinks of the bodies. [`wire`] has such checkers for the providers the context layer knows,
 //! [`histories`] the conversations, for tests of your own.
 //!
+//! # A provider to test against
+//!
+//! [`simulator::Simulator`] takes a provider's bodies, refuses what the provider refuses, in its words, and answers the
+//! rest as a small scripted model would: with usage, with a prompt cache, with faults where a script says so. Recorded
+//! conversations to drive it with are in [`conversations`].
+//!
+//! # Prove your policy
+//!
+//! [`policy::assert_policy_conforms`] asks a policy about random and hostile conversations, and checks what its plans leave.
+//!
 //! # Repeating a failure
 //!
 //! Random cases begin at a fixed seed, which a failure prints. The environment sets it and more:
@@ -90,9 +100,9 @@
 //! | `CONTEXT_CONFORMANCE_CASES` | how many random sequences are tried |
 //! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case appends a line of JSON |
 //! | `CONTEXT_CONFORMANCE_KILLS` | how many writing processes are killed |
-//! | `PROPTEST_CASES` | how many conversations a codec is asked about |
+//! | `PROPTEST_CASES` | how many conversations a codec or a policy is asked about |
 //! | `CONTEXT_PYTHON` | a Python with the providers' packages, for [`wire::second_opinion`] |
-//! | `CONTEXT_TEST_DATA` | the folder of test data, for [`recordings`] |
+//! | `CONTEXT_TEST_DATA` | the folder of test data, for [`recordings`] and [`conversations`] |
 //!
 //! The kit reads no clock and draws no randomness. What it does not do: provision servers, measure speed.
 
@@ -102,6 +112,7 @@ mod cases;
 mod checked;
 mod child;
 pub mod codec;
+pub mod conversations;
 mod desk;
 mod expect;
 mod faults;
@@ -112,6 +123,7 @@ mod lab;
 mod life;
 mod model;
 mod namespace;
+pub mod policy;
 mod random;
 pub mod recordings;
 mod report;
@@ -119,6 +131,7 @@ mod run;
 mod script;
 mod seek;
 mod settings;
+pub mod simulator;
 mod step;
 mod subject;
 mod visible;

@@ -19,7 +19,6 @@ mod search;
 use std::collections::{BTreeMap, HashMap};
 
 use self::cut::Cut;
-use crate::store::check_page;
 use crate::{
     Branch, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatSize, ChatSummary, Checkpoint, CheckpointName,
     CommitKey, Committed, Cursor, Error, Finding, FragmentId, MessageId, Page, Placed, Result, Revision,
@@ -128,7 +127,7 @@ impl ChatState {
     /// A page of all messages.
     pub fn all_messages(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<Placed>> {
         const OPERATION: &str = "all_messages";
-        check_page(OPERATION, limit)?;
+        limits::check_page(OPERATION, limit)?;
         let start: usize = match after {
             None => 0,
             Some(cursor) => cursor.as_str().parse().map_err(|_| bad_cursor(OPERATION))?,

@@ -59,6 +59,7 @@ mod recovery;
 mod render;
 mod runtime;
 pub mod search;
+pub mod secrets;
 mod store;
 mod tokens;
 pub mod wire;

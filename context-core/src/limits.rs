@@ -112,6 +112,16 @@ pub fn check_node(operation: &'static str, node: &Node) -> Result<()> {
         .map_err(|error| error.with("message", &node.id))
 }
 
+/// Refuses a page size of zero or above [`MAX_PAGE`].
+pub fn check_page(operation: &'static str, limit: usize) -> Result<()> {
+    if (1..=MAX_PAGE).contains(&limit) {
+        return Ok(());
+    }
+    Err(Error::invalid(operation, "a page holds at least one item and at most the limit")
+        .with("asked", limit)
+        .with("limit", MAX_PAGE))
+}
+
 pub(crate) fn check_length(
     operation: &'static str,
     what: &'static str,

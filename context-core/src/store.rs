@@ -11,7 +11,6 @@ mod state;
 use std::fmt::Debug;
 
 pub use blob::{Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, NewBlob};
-pub(crate) use chat::check_page;
 pub use chat::{Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, Created, Cursor, NewChat, Page};
 pub use commit::{
     Branch, BranchDeletion, Checkpoint, Commit, CommitOutcome, Committed, ForkName, Revision, StoredFragment,

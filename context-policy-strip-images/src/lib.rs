@@ -1,1 +1,44 @@
-//! A compaction policy that takes media out of a conversation, oldest first.
+//! A compaction policy that takes media out of a conversation, oldest first, and leaves a note in the place of each.
+//!
+//! Images, documents and sound, wherever they stand: in messages of any role, in results of tools, as data, at an address or
+//! with a provider. Ids, error flags, texts and thoughts stay as they are. What tools produced goes before what a user attached.
+//!
+//! [`StripImages`] is a [`CompactionPolicy`](context_core::CompactionPolicy), which makes room, and a
+//! [`RecoveryPolicy`](context_core::RecoveryPolicy), which answers a provider that refuses images or a request of too many bytes. Where
+//! a provider names limits, only what is beyond them goes; an image that is too large is scaled down instead if the application gives a
+//! [`Rescale`]. Nothing here decodes an image: sizes are read from the first bytes.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use context_core::{HistoryView, Media, MediaSource, Message, Metadata, Part, Role, TokenCount, TokenCounter};
+//! use context_policy_strip_images::StripImages;
+//!
+//! # #[derive(Debug)]
+//! # struct Bytes;
+//! # impl TokenCounter for Bytes {
+//! #     fn name(&self) -> &str { "bytes" }
+//! #     fn count(&self, text: &str) -> TokenCount { TokenCount::exact(text.len() as u64) }
+//! # }
+//! let chart = Media {
+//!     source: MediaSource::Url("https://example.com/chart.png".into()),
+//!     media_type: Some("image/png".into()),
+//!     name: Some("chart.png".into()),
+//!     metadata: Metadata::default(),
+//! };
+//! let history = [Arc::new(Message::new(Role::User, [Part::text("Why the dip?"), Part::Image(chart)]))];
+//! let plan = StripImages::new().all(&HistoryView::new(&history, &Bytes)).into_plan().ok_or("no media")?;
+//! let sent = plan.apply(&history)?.messages;
+//! assert_eq!(sent[0].plain_text(), "Why the dip?\n[image removed: chart.png]");
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+
+mod find;
+mod marker;
+mod policy;
+mod rescale;
+mod size;
+
+pub use marker::Marker;
+pub use policy::StripImages;
+pub use rescale::{Rescale, Rescaled};

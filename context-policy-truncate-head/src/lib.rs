@@ -1,1 +1,47 @@
-//! A compaction policy that keeps the newest part of a conversation that is too long.
+//! A compaction policy that keeps the newest part of a conversation that is too long: the last resort, which needs no model and always
+//! gets there.
+//!
+//! What stays, whatever is cut: a checkpoint and system messages in front, the first and the newest request of the user, calls with
+//! their results, and the request that began the turn in which the kept part begins. If that alone is too much, the
+//! longest texts of it are shortened inside, results of tools before what the user wrote; so a single message that is larger than
+//! the window is no dead end.
+//!
+//! [`TruncateHead`] is a [`CompactionPolicy`](context_core::CompactionPolicy) and a
+//! [`RecoveryPolicy`](context_core::RecoveryPolicy). It neither summarises nor chooses by content, and it does not say when to cut.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use context_core::{HistoryView, Message, Role, TokenCount, TokenCounter};
+//! use context_policy_truncate_head::truncate_head;
+//!
+//! # #[derive(Debug)]
+//! # struct Bytes;
+//! # impl TokenCounter for Bytes {
+//! #     fn name(&self) -> &str { "bytes" }
+//! #     fn count(&self, text: &str) -> TokenCount { TokenCount::exact(text.len() as u64) }
+//! # }
+//! let history: Vec<Arc<Message>> = (0..40)
+//!     .map(|turn| match turn % 2 {
+//!         0 => Message::from(format!("question {turn}, and what I know of it so far")),
+//!         _ => Message::text(Role::Assistant, format!("answer {turn}, with reasons for it")),
+//!     })
+//!     .map(Arc::new)
+//!     .collect();
+//! let view = HistoryView::new(&history, &Bytes);
+//! let plan = truncate_head(&view, 0.5).into_plan().ok_or("nothing to cut")?;
+//! assert!(plan.after <= plan.before / 2);
+//! let kept = plan.apply(&history)?.messages;
+//! assert_eq!(kept[0], history[0]);
+//! assert_eq!(kept[1].plain_text(), "[20 earlier messages were left out here]");
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+
+mod cut;
+mod gap;
+mod policy;
+mod select;
+mod shorten;
+
+pub use policy::{Measure, TruncateHead, truncate_head};
+pub use select::newest;

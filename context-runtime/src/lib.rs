@@ -47,6 +47,13 @@
 //! | `gemini` | the codec of Gemini's generateContent | yes |
 //! | `uimessage` | the codec of the AI SDK's UIMessage | yes |
 //! | `tokens` | [`tokens`]: token counts, windows and prices | yes |
+//! | `microcompact` | `Microcompact`: old results of tools are shortened | yes |
+//! | `snip` | `Snip`: turns in the middle are left out | yes |
+//! | `summarize` | `Summarize`: a rolling checkpoint stands for what was long ago | yes |
+//! | `strip-images` | `StripImages`: media are taken out, oldest first | yes |
+//! | `truncate-head` | `TruncateHead`: the newest part is kept | yes |
+//! | `truncate-head` | [`truncate_head`]: keeps the newest part of a conversation | yes |
+//! | `strip-images` | [`strip_images`]: takes media out of a conversation | yes |
 //! | `cache` | `ChainCache`: chains that engines share | no |
 //! | `full` | all of these | |
 //!
@@ -61,8 +68,10 @@ pub mod renderers {
 
 mod codecs;
 mod engine;
+mod recovery;
 mod registry;
 mod retention;
+mod runtime;
 mod system;
 pub mod transfer;
 
@@ -106,6 +115,10 @@ pub use context_core::{
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]
 pub use context_instructions as instructions;
+#[cfg(feature = "strip-images")]
+pub use context_policy_strip_images as strip_images;
+#[cfg(feature = "truncate-head")]
+pub use context_policy_truncate_head as truncate_head;
 #[cfg(feature = "markdown")]
 pub use context_render::MarkdownRenderer;
 #[cfg(feature = "toml")]
@@ -125,8 +138,16 @@ pub use engine::{
     Edits, FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved,
     SaveOutcome, Saved, SystemPrompt,
 };
+pub use recovery::{
+    Carried, CarryOutError, Contract, Recovered, RecoveryChain, raised_output, without_failed_answer,
+};
 pub use registry::{StoreFactory, StoreRegistry, open};
 pub use retention::{Removal, RemovalReason, Retention};
+#[cfg(feature = "tokens")]
+pub use runtime::{
+    CARRIED_OVER, DefaultContextRuntime, DefaultContextRuntimeBuilder, RuntimeFault, RuntimeFaults,
+};
+pub use runtime::{NullContextRuntime, Pipeline, Planned, PlannedStep, Stage, StageFault, StageFaults};
 pub use system::{SystemClock, Uuid7Ids};
 
 /// The README's example is compiled and run.

@@ -13,6 +13,7 @@
 //! assert_eq!(store.info().durability, Durability::Process);
 //! ```
 
+mod blobs;
 mod store;
 
 pub use store::InMemoryStore;

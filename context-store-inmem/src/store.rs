@@ -2,13 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use context_core::{
-    CancelSignal, ChatRef, ChatState, CheckReport, Durability, Erasure, Error, ErrorKind, FragmentStore,
-    HistoryStore, Maintenance, Result, SearchStore, StateStore, Store, StoreInfo, UserId,
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, CancelSignal, ChatRef, ChatState, CheckReport, Cursor,
+    Durability, Erasure, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, NewBlob, Page, Result,
+    SearchStore, StateStore, Store, StoreInfo, Timestamp, UserId,
 };
+
+use crate::blobs::Blobs;
 
 /// A store in memory. Clones are handles to the same chats.
 ///
@@ -25,6 +30,15 @@ struct Chats {
     by_ref: BTreeMap<ChatRef, Arc<ChatState>>,
     /// How many chats were ever created.
     created: u64,
+    blobs: Blobs,
+}
+
+impl Chats {
+    /// Refuses a chat that does not exist.
+    fn check(&self, operation: &'static str, chat: &ChatRef) -> Result<()> {
+        let known = self.by_ref.contains_key(chat);
+        if known { Ok(()) } else { Err(Error::not_found(operation, "chat", &chat.chat)) }
+    }
 }
 
 impl Store for InMemoryStore {
@@ -41,6 +55,10 @@ impl Store for InMemoryStore {
     }
 
     fn search(&self) -> Option<&dyn SearchStore> {
+        Some(&self.0)
+    }
+
+    fn blobs(&self) -> Option<&dyn BlobStore> {
         Some(&self.0)
     }
 
@@ -87,23 +105,89 @@ impl StateStore for Shared {
         F: FnOnce(&mut Option<ChatState>, &mut u64) -> Result<T> + Send + 'static,
     {
         let mut chats = self.chats_mut("write")?;
-        let Chats { by_ref, created } = &mut *chats;
+        let Chats { by_ref, created, blobs } = &mut *chats;
         // Taken out, not copied, unless somebody reads it just now. What a `ChatState` refuses it has not changed,
         // so it goes back in either case.
         let mut state = by_ref.remove(chat).map(Arc::unwrap_or_clone);
         let done = change(&mut state, created);
-        by_ref.extend(state.map(|state| (chat.clone(), Arc::new(state))));
+        match state {
+            Some(state) => drop(by_ref.insert(chat.clone(), Arc::new(state))),
+            None => blobs.forget_chat(chat),
+        }
         done
+    }
+}
+
+#[async_trait]
+impl BlobStore for Shared {
+    async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob> {
+        blob.check(chat)?;
+        // Before the lock, since it takes its time.
+        let id = BlobId::of(&blob.bytes);
+        let mut chats = self.chats_mut("put_blob")?;
+        chats.check("put_blob", chat)?;
+        Ok(chats.blobs.put(chat, id, blob))
+    }
+
+    async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>> {
+        let chats = self.chats("blob")?;
+        chats.check("blob", chat)?;
+        Ok(chats.blobs.get(chat, id))
+    }
+
+    async fn read_blob(
+        &self,
+        chat: &ChatRef,
+        id: &BlobId,
+        range: Range<u64>,
+        at: Option<Timestamp>,
+    ) -> Result<Option<Bytes>> {
+        if let Some(at) = at {
+            self.chats_mut("read_blob")?.blobs.touch(chat, id, at);
+        }
+        let chats = self.chats("read_blob")?;
+        chats.check("read_blob", chat)?;
+        Ok(chats.blobs.read(chat, id, range))
+    }
+
+    async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+        let chats = self.chats("blobs")?;
+        chats.check("blobs", chat)?;
+        chats.blobs.list(chat, limit, after)
+    }
+
+    async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
+        let mut chats = self.chats_mut("remove_blob")?;
+        chats.check("remove_blob", chat)?;
+        Ok(chats.blobs.remove(chat, id))
+    }
+
+    async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned> {
+        prune.check()?;
+        let mut chats = self.chats_mut("prune_blobs")?;
+        if let Some(chat) = &prune.chat {
+            chats.check("prune_blobs", &ChatRef::new(prune.user.clone(), chat.clone()))?;
+        }
+        Ok(chats.blobs.prune(prune))
     }
 }
 
 #[async_trait]
 impl Maintenance for Shared {
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
-        self.check_states(cancel).await
+        let mut report = self.check_states(cancel).await?;
+        let (blobs, findings) = self.chats("check")?.blobs.check();
+        report.blobs = blobs;
+        report.findings.extend(findings);
+        Ok(report)
     }
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
-        self.erase_states(user, cancel).await
+        let before = self.chats("erase_user")?.blobs.count(user);
+        let mut erased = self.erase_states(user, cancel).await?;
+        let after = self.chats("erase_user")?.blobs.count(user);
+        erased.blobs = before.saturating_sub(after);
+        erased.remaining += after;
+        Ok(erased)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::{
-    BranchName, ChatRef, Cursor, Error, MessageId, Node, Page, Placed, Revision, Timestamp, limits, pack,
+    BranchName, ChatRef, Cursor, MessageId, Node, Page, Placed, Revision, Timestamp, limits, pack,
 };
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
@@ -139,11 +139,7 @@ pub(crate) async fn all_messages(
     after: Option<&Cursor>,
 ) -> Result<Page<Placed>> {
     const OPERATION: &str = "all_messages";
-    if !(1..=limits::MAX_PAGE).contains(&limit) {
-        let message = "a page holds at least one item and at most the limit";
-        let error = Error::invalid(OPERATION, message).with("asked", limit).with("limit", limits::MAX_PAGE);
-        return Err(error.into());
-    }
+    limits::check_page(OPERATION, limit)?;
     let after: i64 = match after {
         None => 0,
         Some(cursor) => cursor.as_str().parse().map_err(|_| bad_cursor(OPERATION))?,

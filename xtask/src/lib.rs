@@ -10,6 +10,7 @@ mod ci;
 mod cli;
 pub mod conformance;
 mod fuzz;
+mod guarantees;
 pub mod layers;
 mod process;
 pub mod source;

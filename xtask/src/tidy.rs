@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: what a compiler does not check.
 //!
 //! Every module says what it is for, files stay small, nothing unfinished or machine-bound is left behind, and
-//! the README's tables name every crate and every feature of the facade. [`check`] judges data, so that the
+//! the README's tables name every crate and every feature of the facade, and the table of guarantees names tests that exist. [`check`] judges data, so that the
 //! rules can be tested; the workspace itself is judged by a test of this crate.
 
 use std::collections::BTreeSet;
@@ -9,6 +9,7 @@ use std::fmt;
 
 use anyhow::Result;
 
+use crate::guarantees;
 use crate::process::Verdict;
 use crate::source::{self, SourceFile, code};
 use crate::workspace::{FACADE, Workspace};
@@ -83,6 +84,9 @@ pub fn check(files: &[SourceFile], names: &Names) -> Vec<Finding> {
         if file.path == "README.md" {
             check_readme(file, names, &mut found);
         }
+    }
+    for (line, what) in guarantees::check(files) {
+        found.push(Finding { path: guarantees::FILE.to_owned(), line, what });
     }
     found
 }

@@ -131,6 +131,21 @@ impl Plan {
         edits: Vec<Edit>,
         what: impl Into<String>,
     ) -> Result<Self, PlanError> {
+        let plan = Self::of_any_size(policy, kind, view, edits, what)?;
+        match plan.after < plan.before {
+            true => Ok(plan),
+            false => Err(PlanError::Grows { before: plan.before, after: plan.after }),
+        }
+    }
+
+    /// The same of edits that are not made to save tokens, such as of media that a provider refuses: the history may even grow.
+    pub fn of_any_size(
+        policy: &'static str,
+        kind: BoundaryKind,
+        view: &HistoryView<'_>,
+        edits: Vec<Edit>,
+        what: impl Into<String>,
+    ) -> Result<Self, PlanError> {
         let before = view.total();
         let (mut gone, mut new) = (0_u64, 0_u64);
         for edit in &edits {
@@ -140,9 +155,6 @@ impl Plan {
             }
         }
         let after = before.saturating_sub(gone).saturating_add(new);
-        if after >= before {
-            return Err(PlanError::Grows { before, after });
-        }
         let plan = Self { policy, kind, edits, before, after, what: what.into() };
         plan.apply(view.messages())?;
         Ok(plan)

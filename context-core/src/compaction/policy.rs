@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
-use super::{Goal, HistoryView, Plan};
-use crate::{Answer, ModelRequest};
+use super::{Goal, HistoryView, Plan, PlanError};
+use crate::{Answer, Message, ModelRequest};
 
 /// Decides what to cut, as data.
 ///
@@ -18,8 +19,8 @@ pub trait CompactionPolicy: fmt::Debug + Send + Sync + 'static {
     /// What to cut so that the history has at most [`Goal::history`] tokens, or as close to it as this policy gets.
     fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal;
 
-    /// Makes the plan of an answer to a [`SummaryTask`] that this policy proposed for the same view. Nothing has happened if the
-    /// answer is refused.
+    /// Makes the plan of an answer to a [`SummaryTask`] that this policy proposed for the same view, or for one that was shorter:
+    /// what came since stays. Nothing has happened if the answer is refused.
     fn accept(
         &self,
         view: &HistoryView<'_>,
@@ -72,14 +73,41 @@ pub struct SummaryTask {
     pub request: ModelRequest,
     /// The messages of the view that the answer will stand for.
     pub covers: Range<usize>,
-    /// How many tokens those are: the answer is refused if it is not smaller.
+    /// Those of them that stay nevertheless, in order.
+    pub keeps: Vec<usize>,
+    /// How many tokens those are that will go: the answer is refused if it is not smaller.
     pub tokens: u64,
+    /// The covered messages, from the first of the view on. They tell whether a view is still the one it was asked for.
+    pub seen: Vec<Arc<Message>>,
 }
 
 impl SummaryTask {
     /// A request whose answer will stand for these messages.
     pub fn new(policy: &'static str, request: ModelRequest, covers: Range<usize>, tokens: u64) -> Self {
-        Self { policy, request, covers, tokens }
+        Self { policy, request, covers, keeps: Vec::new(), tokens, seen: Vec::new() }
+    }
+
+    /// With these covered messages staying.
+    #[must_use]
+    pub fn keeping(mut self, keeps: Vec<usize>) -> Self {
+        self.keeps = keeps;
+        self
+    }
+
+    /// Made for this view: its messages up to the last covered one are remembered.
+    #[must_use]
+    pub fn made_for(mut self, view: &HistoryView<'_>) -> Self {
+        let end = self.covers.end.min(view.messages().len());
+        self.seen = view.messages()[..end].to_vec();
+        self
+    }
+
+    /// Whether it was made for this view, or for one that this one goes on from.
+    pub fn is_current(&self, view: &HistoryView<'_>) -> bool {
+        let messages = view.messages();
+        self.covers.end <= self.seen.len()
+            && messages.len() >= self.seen.len()
+            && self.seen.iter().zip(messages).all(|(seen, now)| Arc::ptr_eq(seen, now) || seen == now)
     }
 }
 
@@ -119,4 +147,7 @@ pub enum SummaryError {
     /// The history it was asked for is not the one it is given to.
     #[error("the history changed while it was summarised")]
     Stale,
+    /// What would be made of it may not be applied.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
 }

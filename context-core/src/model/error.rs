@@ -5,13 +5,15 @@ mod codes;
 mod duration;
 mod numbers;
 mod pattern;
-mod secrets;
+mod refusal;
 mod wording;
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
+
+use crate::secrets;
 
 /// What a provider said in place of an answer, in a form that does not depend on the provider.
 ///
@@ -39,6 +41,10 @@ pub struct ModelError {
     pub helped_by_compaction: bool,
     /// Whether a request without images would help.
     pub helped_by_fewer_images: bool,
+    /// Whether the model's thoughts in the history are refused, such as a signature that does not fit them.
+    pub refuses_thoughts: bool,
+    /// Whether calls and results in the history are refused because they do not stand together.
+    pub refuses_pairs: bool,
     /// The model's window, in tokens.
     pub window: Option<u64>,
     /// How many tokens the request had.
@@ -156,6 +162,8 @@ impl ModelError {
             retry_after: None,
             helped_by_compaction: false,
             helped_by_fewer_images: false,
+            refuses_thoughts: false,
+            refuses_pairs: false,
             window: None,
             input_tokens: None,
             max_output_tokens: None,
@@ -193,6 +201,7 @@ impl ModelError {
         error.provider_code =
             verdict.provider_code.map(|code| shortened(&secrets::mask(&code), LONGEST_CODE));
         numbers::read(&mut error, &words, &body);
+        (error.refuses_thoughts, error.refuses_pairs) = refusal::of(error.code, &words);
         error.judge();
         if verdict.above_rate {
             error.retryable = false;

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatRef, Cursor, Error, Page, Result, Timestamp, UserId, limits};
+use crate::{ChatId, ChatRef, Cursor, Error, Page, Result, Timestamp, UserId, limits};
 
 /// The name of a blob: the hash of its bytes, BLAKE3 in 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -126,7 +126,7 @@ pub struct Blob {
     pub id: BlobId,
     /// How many bytes it has.
     pub bytes: u64,
-    /// What they are, as the chat said first.
+    /// What they are, as the chat first said.
     pub media_type: Option<String>,
     /// How many chats of the user refer to it.
     pub references: u64,
@@ -150,8 +150,8 @@ pub struct BlobPrune {
     /// Whose.
     pub user: UserId,
     /// Of one chat; of all, if there is none.
-    pub chat: Option<crate::ChatId>,
-    /// Those not used since.
+    pub chat: Option<ChatId>,
+    /// Those last used then or before.
     pub unused_since: Timestamp,
 }
 
@@ -159,6 +159,20 @@ impl BlobPrune {
     /// What no chat of this user has used since.
     pub fn new(user: impl Into<UserId>, unused_since: Timestamp) -> Self {
         Self { user: user.into(), chat: None, unused_since }
+    }
+
+    /// Of this chat alone.
+    #[must_use]
+    pub fn of_chat(mut self, chat: impl Into<ChatId>) -> Self {
+        self.chat = Some(chat.into());
+        self
+    }
+
+    /// Refuses a bad user or chat.
+    pub fn check(&self) -> Result<()> {
+        const OPERATION: &str = "prune_blobs";
+        limits::check_id(OPERATION, "user", self.user.as_str())?;
+        self.chat.iter().try_for_each(|chat| limits::check_id(OPERATION, "chat", chat.as_str()))
     }
 }
 
@@ -180,20 +194,25 @@ pub struct BlobsPruned {
 /// Chats of one user share it, each with a reference of its own; the bytes are there as long as there is one.
 /// Deleting a chat drops its references, erasing a user all of theirs.
 ///
+/// A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound) for every call; a blob that it does not refer to is
+/// nothing, also if another chat of the user keeps those bytes. Putting and reading are no change of the chat:
+/// [`Chat::updated_at`](crate::Chat::updated_at) stays.
+///
 /// Contract with implementors, beside that of [`Store`](crate::Store): a put is one transaction, bytes and reference
 /// together; what was there is never written again; a read gives the bytes that were put or an error, never others
-/// ([`Corrupt`](crate::ErrorKind::Corrupt) if what is stored is not what its name says, as far as that is looked at).
+/// ([`Corrupt`](crate::ErrorKind::Corrupt) if what is stored is not what its name says, as far as that is looked at:
+/// a check of the store looks at all of it).
 #[async_trait]
 pub trait BlobStore: Send + Sync {
-    /// Keeps bytes for a chat, which must exist. Bytes that the chat keeps already are not written again; their time of use
-    /// goes forward.
+    /// Keeps bytes for a chat. Bytes that the user keeps already are not written again. If the chat refers to them, their
+    /// time of use goes forward, and a media type is noted if there was none.
     async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob>;
 
     /// What is known of a blob the chat refers to.
     async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>>;
 
-    /// Reads a range of the bytes, cut to where they end; nothing if the chat does not refer to such a blob. With a time the
-    /// blob counts as used then.
+    /// Reads a range of the bytes, cut to where they end: behind the end, or if it ends before it begins, there are none.
+    /// Nothing if the chat does not refer to such a blob. With a time the blob counts as used then, unless it was used later.
     async fn read_blob(
         &self,
         chat: &ChatRef,
@@ -205,7 +224,7 @@ pub trait BlobStore: Send + Sync {
     /// The blobs a chat refers to, ordered by name, page by page (`limit` from 1 to [`limits::MAX_PAGE`]).
     async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>>;
 
-    /// Drops the chat's reference. The bytes go with the last one.
+    /// Drops the chat's reference, if it has one. The bytes go with the last one.
     async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned>;
 
     /// Drops references that were not used for long, and the bytes nobody refers to any more.

@@ -214,18 +214,8 @@ impl ChatQuery {
     /// Refuses a bad user or page size.
     pub fn check(&self) -> Result<()> {
         limits::check_id("list_chats", "user", self.user.as_str())?;
-        check_page("list_chats", self.limit)
+        limits::check_page("list_chats", self.limit)
     }
-}
-
-/// Refuses a page size of zero or above [`limits::MAX_PAGE`].
-pub(crate) fn check_page(operation: &'static str, limit: usize) -> Result<()> {
-    if (1..=limits::MAX_PAGE).contains(&limit) {
-        return Ok(());
-    }
-    Err(crate::Error::invalid(operation, "a page holds at least one item and at most the limit")
-        .with("asked", limit)
-        .with("limit", limits::MAX_PAGE))
 }
 
 /// A chat in a listing.

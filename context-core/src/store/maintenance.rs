@@ -48,6 +48,8 @@ pub struct CheckReport {
     pub chats: u64,
     /// Messages looked at.
     pub messages: u64,
+    /// Blobs looked at.
+    pub blobs: u64,
     /// What is wrong; empty if all is well.
     pub findings: Vec<Finding>,
 }
@@ -61,6 +63,8 @@ pub struct Erasure {
     pub chats: u64,
     /// Messages that were erased, on all branches.
     pub messages: u64,
+    /// Blobs that were erased.
+    pub blobs: u64,
     /// Records of this user, of every kind and in every index, that a search of the whole store found
     /// afterwards. Anything but 0 was written while the user was being erased: erase again.
     pub remaining: u64,
@@ -69,7 +73,7 @@ pub struct Erasure {
 impl Erasure {
     /// What was erased, and what was found afterwards.
     pub fn new(chats: u64, messages: u64, remaining: u64) -> Self {
-        Self { chats, messages, remaining }
+        Self { chats, messages, blobs: 0, remaining }
     }
 }
 
@@ -93,8 +97,8 @@ impl Vacuumed {
 /// Work on a store as a whole, for its operator: not scoped by the user who asks.
 #[async_trait]
 pub trait Maintenance: Send + Sync {
-    /// Checks every invariant: of the backend's own files, of the layout, of indexes, and of every chat's graph
-    /// ([`check_chat_graph`]). Changes nothing. Asks `cancel` between chats.
+    /// Checks every invariant: of the backend's own files, of the layout, of indexes, of every chat's graph
+    /// ([`check_chat_graph`]), and that blobs are what their names say and are referred to as often as they say. Changes nothing. Asks `cancel` between chats.
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport>;
 
     /// Erases a user: every chat with all that belongs to it, and every trace in the store's files that it can

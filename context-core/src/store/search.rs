@@ -3,7 +3,6 @@
 use async_trait::async_trait;
 
 use crate::search::Snippet;
-use crate::store::check_page;
 use crate::{BranchName, ChatId, ChatRef, Cursor, MessageId, Page, Result, Role, Timestamp, UserId, limits};
 
 /// Where to search.
@@ -57,7 +56,7 @@ impl SearchQuery {
             limits::check_id(OPERATION, "branch", branch.as_str())?;
         }
         limits::check_length(OPERATION, "search text", self.text.len(), limits::MAX_SEARCH_BYTES)?;
-        check_page(OPERATION, self.limit)
+        limits::check_page(OPERATION, self.limit)
     }
 }
 

@@ -95,7 +95,7 @@ const OUTPUTS: [Row; 17] = [
 ];
 
 #[rustfmt::skip]
-const IMAGES: [Row; 20] = [
+const IMAGES: [Row; 25] = [
     ("anthropic", 400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.122.content.1.image.source.base64: image exceeds 5 MB maximum: 5654321 bytes > 5242880 bytes"}}"#, Image, "bytes=5242880"),
     ("anthropic", 400, "image exceeds `5 MB` maximum", Image, "bytes=5242880"),
     ("anthropic", 400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.7.content.2.image.source.base64.data: At least one of the image dimensions exceed max allowed size: 8000 pixels"}}"#, Image, "pixels=8000"),
@@ -107,6 +107,11 @@ const IMAGES: [Row; 20] = [
     ("vllm", 400, r#"{"object":"error","message":"At most 5 image(s) may be provided in one request.","type":"BadRequestError","param":null,"code":400}"#, Image, "images=5"),
     ("groq", 400, r#"{"error":{"message":"Too many images provided. This model supports up to 5 images","type":"invalid_request_error"}}"#, Image, "images=5"),
     ("copilot", 400, "The request contains too many images: 11 images were provided, but the model supports a maximum of 10 images.", Image, "images=10"),
+    ("openai", 400, "Too many images in request. Max is 10.", Image, "images=10"),
+    ("openai", 400, r#"{"error":{"message":"You uploaded an unsupported image. Please make sure your image is below 20 MB in size and is of one the following formats: ['png', 'jpeg', 'gif', 'webp'].","type":"invalid_request_error","param":null,"code":"sanitizer_server_error"}}"#, Image, "bytes=20971520"),
+    ("gemini", 400, r#"{"error":{"code":400,"message":"Please use fewer than 3600 images in your request to models/gemini-1.5-flash","status":"INVALID_ARGUMENT"}}"#, Image, "images=3599"),
+    ("meta", 400, "request contains 52 images, exceeding the maximum of 50 allowed per request", Image, "images=50"),
+    ("agnes", 400, r#"{"object":"error","message":"Image count 5 exceeds limit 4 per request.","type":"BadRequestError","param":null,"code":400}"#, Image, "images=4"),
     ("openai", 400, r#"{"error":{"message":"cannot identify image file"}}"#, Image, ""),
     ("openai", 400, r#"{"error":{"message":"This model does not support image input"}}"#, Image, ""),
     ("openai", 400, r#"{"error":{"message":"You uploaded an unsupported image. Please make sure your image has of one the following formats: ['png', 'jpeg', 'gif', 'webp'].","type":"invalid_request_error","param":null,"code":"invalid_image_format"}}"#, Image, ""),
@@ -242,6 +247,36 @@ fn what_helps_follows_from_what_it_is() {
         assert_eq!(error.helped_by_compaction, long || no_room || above_rate, "{body}");
         assert_eq!(error.helped_by_fewer_images, matches!(error.code, Image | RequestTooLarge), "{body}");
     }
+}
+
+#[test]
+fn what_of_a_history_is_refused_is_told_apart() {
+    let refusals = |status, body| {
+        let error = ModelError::classify("anyone", Some(status), body);
+        (error.code, error.refuses_thoughts, error.refuses_pairs)
+    };
+    for body in [
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}"#,
+        "messages.3.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.",
+        r#"{"error":{"code":400,"message":"Corrupted thought signature.","status":"INVALID_ARGUMENT"}}"#,
+        r#"{"error":{"message":"The encrypted content gAAA could not be verified.","type":"invalid_request_error","code":"invalid_encrypted_content"}}"#,
+        "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+    ] {
+        assert_eq!(refusals(400, body), (InvalidRequest, true, false), "{body}");
+    }
+    for body in [
+        "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1",
+        r#"{"error":{"message":"Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."}}"#,
+        r#"{"error":{"message":"No tool output found for function call call_1.","type":"invalid_request_error"}}"#,
+        "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
+    ] {
+        assert_eq!(refusals(400, body), (InvalidRequest, false, true), "{body}");
+    }
+    assert_eq!(refusals(401, "invalid signature in thinking block"), (InvalidRequest, true, false));
+    assert_eq!(
+        refusals(400, "prompt is too long: tool_use ids must be unique"),
+        (ContextOverflow, false, false)
+    );
 }
 
 #[test]

@@ -25,6 +25,8 @@ mod recorded_usage;
 #[cfg(feature = "instructions")]
 mod remind;
 mod retention;
+#[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
+mod simulator;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "uimessage"))]
 mod to_a_model;
 mod transfer;

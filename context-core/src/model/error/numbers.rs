@@ -23,15 +23,18 @@ enum Fact {
     OutputEnd,
     Available,
     ImageCount,
+    /// One more than the most images.
+    ImageEnd,
     ImageBytes,
     ImagePixels,
 }
 
 use Fact::{
-    Asked, Available, ImageBytes, ImageCount, ImagePixels, Input, MaxOutput, Other, OutputEnd, Total, Window,
+    Asked, Available, ImageBytes, ImageCount, ImageEnd, ImagePixels, Input, MaxOutput, Other, OutputEnd,
+    Total, Window,
 };
 
-const WORDINGS: [(&str, &[Fact]); 88] = [
+const WORDINGS: [(&str, &[Fact]); 92] = [
     // Anthropic.
     ("exceed context limit: # + # > #", &[Input, Asked, Window]),
     ("prompt is too long: # tokens > # maximum", &[Input, Window]),
@@ -141,17 +144,22 @@ const WORDINGS: [(&str, &[Fact]); 88] = [
     ("at most # image", &[ImageCount]),
     ("maximum of # image", &[ImageCount]),
     ("up to # image", &[ImageCount]),
+    ("fewer than # image", &[ImageEnd]),
+    ("too many images*max is #", &[ImageCount]),
+    ("images*exceeding the maximum of #", &[ImageCount]),
+    ("image count # exceeds limit #", &[Other, ImageCount]),
     ("image*bytes > @", &[ImageBytes]),
     ("image*max*size*: # pixels", &[ImagePixels]),
 ];
 
 /// More wordings for images, which name the thing twice in any order.
-const MORE: [(&str, &[Fact]); 9] = [
+const MORE: [(&str, &[Fact]); 10] = [
     ("images*limit of #", &[ImageCount]),
     ("image exceeds @ maximum", &[ImageBytes]),
     ("image*maximum*@", &[ImageBytes]),
     ("image*limit*@", &[ImageBytes]),
     ("image*must be less than @", &[ImageBytes]),
+    ("image*is below @", &[ImageBytes]),
     ("image*larger than*@", &[ImageBytes]),
     ("image*(#px)", &[ImagePixels]),
     ("image*# pixels", &[ImagePixels]),
@@ -185,6 +193,7 @@ impl Found {
             OutputEnd => (&mut self.max_output, value.saturating_sub(1)),
             Available => (&mut self.available, value),
             ImageCount => (&mut self.images.count, value),
+            ImageEnd => (&mut self.images.count, value.saturating_sub(1)),
             ImageBytes => (&mut self.images.bytes, value),
             ImagePixels => (&mut self.images.pixels, value),
         };

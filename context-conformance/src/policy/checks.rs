@@ -1,0 +1,100 @@
+//! What a plan may do to a conversation, written down a second time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use context_core::{HistoryView, Message, Part, Plan, Role};
+
+use super::QuarterCounter;
+
+/// What the plan leaves of the view, or why it may not be applied.
+pub(super) fn applied(view: &HistoryView<'_>, plan: &Plan) -> Result<Vec<Arc<Message>>, String> {
+    let before = view.messages();
+    if plan.what.trim().is_empty() {
+        return Err("the plan does not say what it does".to_owned());
+    }
+    if plan.edits.is_empty() || plan.edits.iter().any(|edit| edit.range.is_empty() && edit.with.is_empty()) {
+        return Err("a plan or an edit that does nothing".to_owned());
+    }
+    let compacted = plan.apply(before).map_err(|error| error.to_string())?;
+    let after = compacted.messages;
+    let tokens = HistoryView::new(&after, &QuarterCounter).total();
+    if (plan.before, plan.after) != (view.total(), tokens) {
+        let counted = (view.total(), tokens);
+        return Err(format!("{} to {} tokens are in truth {counted:?}", plan.before, plan.after));
+    }
+    if tokens >= view.total() {
+        return Err(format!("{tokens} tokens of {}", view.total()));
+    }
+    kept(before, &after, &compacted.origins, plan)?;
+    for (which, request) in [("first", requests(before).next()), ("newest", requests(before).last())] {
+        if request.is_some_and(|request| !compacted.origins.contains(&Some(request))) {
+            return Err(format!("the {which} request is gone"));
+        }
+    }
+    let (halves, were) = (halves(&after), halves(before));
+    if halves > were {
+        return Err(format!("{halves} halves of pairs, where {were} were"));
+    }
+    let checkpoints: Vec<usize> = (0..after.len()).filter(|at| after[*at].is_checkpoint()).collect();
+    let had = before.iter().take_while(|message| message.is_checkpoint()).count();
+    if checkpoints.len() > had.max(1) || checkpoints.iter().enumerate().any(|(number, at)| number != *at) {
+        return Err(format!("checkpoints at {checkpoints:?}"));
+    }
+    Ok(after)
+}
+
+/// What is neither replaced nor put there is as it was, in order, and a shortened message is spoken by whom it was.
+fn kept(
+    before: &[Arc<Message>],
+    after: &[Arc<Message>],
+    origins: &[Option<usize>],
+    plan: &Plan,
+) -> Result<(), String> {
+    let mut last = None;
+    for (message, origin) in after.iter().zip(origins) {
+        let Some(origin) = *origin else {
+            if message.role == Role::User && !message.is_synthetic() {
+                return Err(format!("words are put into the user's mouth: {message:?}"));
+            }
+            continue;
+        };
+        if last.is_some_and(|last| last >= origin) {
+            return Err("the order has changed".to_owned());
+        }
+        last = Some(origin);
+        let edited = plan.edits.iter().any(|edit| edit.range.contains(&origin));
+        if !edited && message != &before[origin] {
+            return Err(format!("message {origin} is another one"));
+        }
+        // One checkpoint may be replaced by another; nobody else is.
+        if message.role != before[origin].role && !before[origin].is_checkpoint() {
+            return Err(format!("message {origin} is spoken by {}", message.role));
+        }
+    }
+    Ok(())
+}
+
+fn requests(messages: &[Arc<Message>]) -> impl Iterator<Item = usize> {
+    messages.iter().enumerate().filter(|(_, message)| message.is_request()).map(|(at, _)| at)
+}
+
+/// How many calls have no result behind them, and results no call before them.
+fn halves(messages: &[Arc<Message>]) -> u64 {
+    let (mut open, mut halves) = (HashMap::<&str, u64>::new(), 0);
+    for message in messages {
+        for part in &message.parts {
+            match part {
+                Part::ToolCall(call) if message.role == Role::Assistant => {
+                    *open.entry(&call.id).or_default() += 1
+                }
+                Part::ToolResult(result) => match open.get_mut(result.call_id.as_str()) {
+                    Some(calls) if *calls > 0 => *calls -= 1,
+                    _ => halves += 1,
+                },
+                _ => {}
+            }
+        }
+    }
+    halves + open.values().sum::<u64>()
+}

@@ -1,0 +1,86 @@
+//! Random conversations that are too long, and goals.
+
+use std::sync::Arc;
+
+use context_core::{Budget, CHECKPOINT, CacheState, GAP, Goal, HistoryView, Message, Part};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::QuarterCounter;
+use crate::histories::{History, damaged};
+
+/// A conversation and what is to become of it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Asked {
+    /// The conversation.
+    pub messages: History,
+    /// What a policy is to reach.
+    pub goal: Goal,
+}
+
+impl Asked {
+    /// To reach this many tokens of history.
+    pub(super) fn new(messages: History, history: u64) -> Self {
+        let outside = 100;
+        let budget = Budget::new(200_000, 8_000);
+        Self { messages, goal: Goal::new(budget, outside, history.saturating_add(outside)) }
+    }
+}
+
+/// Conversations of several turns after damage, some of whose texts are long, with checkpoints and gaps in some, and goals that are
+/// met, can be met or cannot.
+pub fn conversations() -> impl Strategy<Value = Asked> {
+    let histories = vec(damaged().prop_map(|(history, _)| history), 1..4);
+    let long = vec((any::<Index>(), 1_000_usize..20_000), 0..6);
+    let gap = proptest::option::weighted(0.2, any::<Index>());
+    let checkpoint = prop::bool::weighted(0.3);
+    let (percent, warm) = (prop_oneof![1 => Just(0_u64), 6 => 1_u64..130], prop::bool::weighted(0.3));
+    (histories, long, gap, checkpoint, percent, warm).prop_map(
+        |(histories, long, gap, checkpoint, percent, warm)| {
+            let mut messages = histories.concat();
+            long.iter().for_each(|(at, bytes)| lengthen(&mut messages, at, *bytes));
+            if let Some(at) = gap {
+                let left_out = "Something was left out here, by somebody else.";
+                messages.insert(at.index(messages.len() + 1), marked(left_out, GAP));
+            }
+            if checkpoint {
+                messages.insert(0, marked("What was said before, in a few words.", CHECKPOINT));
+            }
+            let total = HistoryView::new(&messages, &QuarterCounter).total();
+            let mut asked = Asked::new(messages, total.saturating_mul(percent) / 100);
+            if warm {
+                let mut cached = CacheState::default();
+                cached.messages = asked.messages.len() / 2;
+                asked.goal = asked.goal.cache(cached);
+            }
+            asked
+        },
+    )
+}
+
+fn marked(text: &str, key: &str) -> Arc<Message> {
+    Arc::new(Message::from(text).marked(Message::SYNTHETIC).marked(key))
+}
+
+/// A text of some part becomes as long, the text of a result before any other.
+fn lengthen(history: &mut History, at: &Index, bytes: usize) {
+    if history.is_empty() {
+        return;
+    }
+    let at = at.index(history.len());
+    for part in &mut Arc::make_mut(&mut history[at]).parts {
+        let text = match part {
+            Part::Text(text) => text,
+            Part::ToolResult(result) => match result.output.first_mut() {
+                Some(Part::Text(text)) => text,
+                _ => continue,
+            },
+            _ => continue,
+        };
+        let words = if text.text.is_empty() { "more" } else { text.text.as_str() };
+        text.text = words.repeat(bytes / words.len() + 1);
+        return;
+    }
+}

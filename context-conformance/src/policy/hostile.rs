@@ -1,0 +1,100 @@
+//! Conversations that nobody means well with.
+
+use std::sync::Arc;
+
+use context_core::{Message, Part, Role, ToolResult};
+use serde_json::json;
+
+use super::Asked;
+use crate::histories::History;
+
+type Make = fn() -> Vec<Message>;
+
+/// What each is, and it, to be cut to half, to nothing and not at all.
+pub(super) fn all() -> impl Iterator<Item = (String, Asked)> {
+    let histories: [(&str, Make); 9] = [
+        ("no message", Vec::new),
+        ("messages without parts", || {
+            let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
+            roles.into_iter().cycle().take(40).map(|role| Message::new(role, [])).collect()
+        }),
+        ("a megabyte in each role", || {
+            let text = || "one two three. ".repeat((1 << 20) / 15);
+            vec![
+                Message::text(Role::System, text()),
+                Message::from(text()),
+                Message::new(Role::Assistant, [Part::tool_call("a", "read", json!({ "path": text() }))]),
+                Message::new(Role::Tool, [Part::tool_result("a", text())]),
+                Message::text(Role::Assistant, text()),
+                Message::from("go on"),
+            ]
+        }),
+        ("a megabyte without a space", || {
+            let mut history = vec![Message::from("ä".repeat(1 << 19))];
+            history.extend(steps(20, |_| "漢".repeat(1 << 16)));
+            history
+        }),
+        ("ten thousand messages", || {
+            let mut history = vec![Message::from("begin")];
+            history.extend(steps(5_000, |n| format!("result {n} ").repeat(30)));
+            history
+        }),
+        ("nobody asks", || steps(60, |n| "x".repeat(n * 100)).collect()),
+        ("all calls have one id", || {
+            let same = |message: Message| {
+                let parts = message.parts.into_iter().map(|part| match part {
+                    Part::ToolCall(call) => Part::ToolCall(context_core::ToolCall { id: "c".into(), ..call }),
+                    Part::ToolResult(result) => {
+                        Part::ToolResult(ToolResult { call_id: "c".into(), ..result })
+                    }
+                    other => other,
+                });
+                Message::new(message.role, parts)
+            };
+            let steps = steps(50, |n| "word ".repeat(n * 40)).map(same);
+            [Message::from("begin")].into_iter().chain(steps).collect()
+        }),
+        ("results within results", || {
+            let mut part = Part::text("deep ".repeat(4_000));
+            for _ in 0..200 {
+                let Part::ToolResult(mut result) = Part::tool_result("c0", "in ".repeat(100)) else { break };
+                result.output.push(part);
+                part = Part::ToolResult(result);
+            }
+            let call = Message::new(Role::Assistant, [Part::tool_call("c0", "nest", json!({}))]);
+            let mut history = vec![Message::from("begin"), call, Message::new(Role::Tool, [part])];
+            history.extend(steps(20, |_| "short".into()));
+            history
+        }),
+        ("everything in one message", || {
+            let calls = (0..500).map(|n| Part::tool_call(format!("c{n}"), "read", json!({})));
+            let results = (0..500).map(|n| Part::tool_result(format!("c{n}"), "line\n".repeat(n * 10)));
+            vec![
+                Message::from("begin"),
+                Message::new(Role::Assistant, calls),
+                Message::new(Role::Tool, results),
+                Message::from("go on"),
+            ]
+        }),
+    ];
+    histories.into_iter().flat_map(|(what, history)| {
+        let history: History = history().into_iter().map(Arc::new).collect();
+        let total = context_core::HistoryView::new(&history, &super::QuarterCounter).total();
+        [total / 2, 0, u64::MAX]
+            .map(|goal| (format!("{what}, to {goal} tokens"), Asked::new(history.clone(), goal)))
+    })
+}
+
+/// So many calls and their results, with a request of the user behind every tenth.
+fn steps(count: usize, result: impl Fn(usize) -> String) -> impl Iterator<Item = Message> {
+    (0..count).flat_map(move |n| {
+        let call = Part::tool_call(format!("c{n}"), "read_file", json!({ "path": n }));
+        let request = (n % 10 == 9 && n + 1 < count).then(|| Message::from(format!("request {n}")));
+        [
+            Message::new(Role::Assistant, [call]),
+            Message::new(Role::Tool, [Part::tool_result(format!("c{n}"), result(n))]),
+        ]
+        .into_iter()
+        .chain(request)
+    })
+}

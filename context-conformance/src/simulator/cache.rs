@@ -1,0 +1,157 @@
+//! The provider's prompt cache: what of a request was sent before.
+//!
+//! Whole blocks are compared: what changes in the middle of a text counts as all of it. Nothing is ever forgotten, so
+//! a loss is the doing of whoever sent the requests.
+
+use std::collections::HashMap;
+
+use super::prompt::{Boundary, Place};
+
+/// The fewest tokens an entry has.
+const LEAST: u64 = 1_024;
+/// How many blocks in front of a mark are looked at for an entry.
+const BEHIND_MARK: usize = 20;
+/// OpenAI tells what it has read in steps of so many tokens.
+const STEP: u64 = 128;
+
+/// How a provider keeps entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// Only where the request says so.
+    Marked,
+    /// All of a request, told in steps.
+    InSteps,
+    /// All of a request.
+    Everything,
+}
+
+impl Keeping {
+    pub(super) fn of(provider: &str) -> Self {
+        match provider {
+            "anthropic" => Self::Marked,
+            "gemini" => Self::Everything,
+            _ => Self::InSteps,
+        }
+    }
+}
+
+/// What a request found in the cache and what it left there, in tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cached {
+    pub(super) read: u64,
+    pub(super) written: u64,
+}
+
+/// What was sent before: hashes of beginnings, with their tokens as far as they are known.
+#[derive(Debug, Default)]
+pub(super) struct PromptCache(HashMap<u64, Option<u64>>);
+
+impl PromptCache {
+    /// Looks a request of `total` tokens up and keeps it. `count` counts its tokens up to a place.
+    pub(super) fn take(
+        &mut self,
+        keeping: Keeping,
+        boundaries: &[Boundary],
+        total: u64,
+        count: impl Fn(Place) -> u64,
+    ) -> Cached {
+        let last = boundaries.len().saturating_sub(1);
+        let tokens = |cache: &mut Self, at: usize| match cache.0.get(&boundaries[at].hash) {
+            Some(Some(known)) => *known,
+            _ if at == last => total,
+            seen => {
+                let is_kept = seen.is_some();
+                let counted = count(boundaries[at].place).min(total);
+                if is_kept {
+                    cache.0.insert(boundaries[at].hash, Some(counted));
+                }
+                counted
+            }
+        };
+        let found = self.find(keeping, boundaries);
+        let read = found.map_or(0, |at| tokens(self, at));
+        let read = match keeping {
+            _ if read < LEAST => 0,
+            Keeping::InSteps => read / STEP * STEP,
+            _ => read,
+        };
+        let mut written = 0;
+        for (at, boundary) in boundaries.iter().enumerate() {
+            match keeping {
+                Keeping::Marked if boundary.marked => {
+                    let tokens = tokens(self, at);
+                    if tokens >= LEAST {
+                        self.0.insert(boundary.hash, Some(tokens));
+                        written = tokens.saturating_sub(read);
+                    }
+                }
+                Keeping::Marked => {}
+                _ if at == last => _ = self.0.insert(boundary.hash, Some(total)),
+                _ => _ = self.0.entry(boundary.hash).or_insert(None),
+            }
+        }
+        Cached { read, written }
+    }
+
+    /// The last boundary up to which the request was sent before.
+    fn find(&self, keeping: Keeping, boundaries: &[Boundary]) -> Option<usize> {
+        let is_kept = |at: &usize| self.0.contains_key(&boundaries[*at].hash);
+        if keeping != Keeping::Marked {
+            return (0..boundaries.len()).rev().find(is_kept);
+        }
+        let marks = (0..boundaries.len()).rev().filter(|at| boundaries[*at].marked);
+        marks.flat_map(|mark| (mark.saturating_sub(BEHIND_MARK)..=mark).rev()).find(is_kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A boundary each thousand tokens; hashes are the numbers, marks are told.
+    fn prompt(hashes: &[u64], marks: &[usize]) -> Vec<Boundary> {
+        let boundary = |(i, hash): (usize, &u64)| Boundary {
+            hash: *hash,
+            place: Place::Messages(i + 1, 0),
+            marked: marks.contains(&i),
+        };
+        hashes.iter().enumerate().map(boundary).collect()
+    }
+
+    fn take(cache: &mut PromptCache, keeping: Keeping, hashes: &[u64], marks: &[usize]) -> (u64, u64) {
+        let count = |place| match place {
+            Place::Messages(n, _) => n as u64 * 1_000,
+            _ => 0,
+        };
+        let total = hashes.len() as u64 * 1_000;
+        let Cached { read, written } = cache.take(keeping, &prompt(hashes, marks), total, count);
+        (read, written)
+    }
+
+    #[test]
+    fn what_begins_alike_is_read() {
+        let mut cache = PromptCache::default();
+        assert_eq!(take(&mut cache, Keeping::Everything, &[1, 2, 3], &[]), (0, 0));
+        assert_eq!(take(&mut cache, Keeping::Everything, &[1, 2, 3, 4], &[]), (3_000, 0));
+        assert_eq!(take(&mut cache, Keeping::Everything, &[1, 2, 9, 10], &[]), (2_000, 0));
+        assert_eq!(take(&mut cache, Keeping::InSteps, &[1, 2, 8], &[]), (1_920, 0));
+        // Too little for an entry.
+        assert_eq!(take(&mut cache, Keeping::Everything, &[1, 7], &[]), (0, 0));
+        assert_eq!(take(&mut cache, Keeping::Everything, &[], &[]), (0, 0));
+    }
+
+    #[test]
+    fn with_marks_only_what_is_marked_is_kept_and_found() {
+        let mut cache = PromptCache::default();
+        assert_eq!(take(&mut cache, Keeping::Marked, &[1, 2, 3], &[]), (0, 0));
+        assert_eq!(take(&mut cache, Keeping::Marked, &[1, 2, 3], &[1, 2]), (0, 3_000));
+        assert_eq!(take(&mut cache, Keeping::Marked, &[1, 2, 3, 4], &[3]), (3_000, 1_000));
+        assert_eq!(take(&mut cache, Keeping::Marked, &[1, 2, 3, 4], &[]), (0, 0));
+        assert_eq!(take(&mut cache, Keeping::Marked, &[1, 2, 8], &[2]), (2_000, 1_000));
+        // A mark far behind the entry does not find it, a second one does.
+        let long: Vec<u64> = [1, 2, 3, 4].into_iter().chain(100..130).collect();
+        assert_eq!(take(&mut cache, Keeping::Marked, &long, &[33]).0, 0);
+        let other: Vec<u64> = [1, 2, 3, 4].into_iter().chain(200..230).collect();
+        assert_eq!(take(&mut cache, Keeping::Marked, &other, &[3, 33]).0, 4_000);
+    }
+}

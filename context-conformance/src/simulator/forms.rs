@@ -1,0 +1,22 @@
+//! How each provider writes answers and refusals. The words are theirs, as clients report them.
+
+mod anthropic;
+mod chat;
+mod form;
+mod gemini;
+mod openai;
+mod responses;
+mod words;
+
+pub(super) use form::Form;
+
+/// The form of a provider, by the name of its codec.
+pub(super) fn of(provider: &str) -> Option<&'static dyn Form> {
+    Some(match provider {
+        "openai" => &chat::Chat,
+        "openai-responses" => &responses::Responses,
+        "anthropic" => &anthropic::Anthropic,
+        "gemini" => &gemini::Gemini,
+        _ => return None,
+    })
+}

@@ -1,0 +1,249 @@
+//! A request as a prompt cache sees it: tools, system prompt, messages, block by block.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::{Map, Value, json};
+
+/// Where a mark for the cache stands; it is no part of the prompt.
+const MARK: &str = "cache_control";
+/// What is shown to the model before everything else: the form of the answer.
+const FRONT: [&str; 3] = ["response_format", "text", "output_config"];
+/// What the model's reading of messages depends on, but not that of tools and system prompt.
+const SETTINGS: [&str; 2] = ["tool_choice", "thinking"];
+
+/// The keys of a provider's prompt.
+struct Layout {
+    system: &'static str,
+    messages: &'static str,
+    blocks: &'static str,
+}
+
+fn layout(provider: &str) -> Layout {
+    let (system, messages, blocks) = match provider {
+        "anthropic" => ("system", "messages", "content"),
+        "gemini" => ("systemInstruction", "contents", "parts"),
+        "openai-responses" => ("instructions", "input", "content"),
+        _ => ("", "messages", "content"),
+    };
+    Layout { system, messages, blocks }
+}
+
+/// How far a prompt goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// So many tools.
+    Tools(usize),
+    /// All tools and so many blocks of the system prompt.
+    System(usize),
+    /// All of that, so many messages, and of the next so many blocks.
+    Messages(usize, usize),
+}
+
+/// A place where what a cache holds may end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Boundary {
+    /// Of everything up to here.
+    pub(super) hash: u64,
+    pub(super) place: Place,
+    /// Whether the request marks it.
+    pub(super) marked: bool,
+}
+
+/// All boundaries of a request, in order.
+pub(super) fn boundaries(provider: &str, model: &str, body: &Value) -> Vec<Boundary> {
+    let layout = layout(provider);
+    let mut walk = Walk { hasher: DefaultHasher::new(), found: Vec::new() };
+    model.hash(&mut walk.hasher);
+    walk.settings(body, &FRONT);
+    for (i, tool) in list(body.get("tools")).iter().enumerate() {
+        walk.block(tool, Place::Tools(i + 1));
+    }
+    "system".hash(&mut walk.hasher);
+    walk.blocks(body.get(layout.system).map(|system| system.get(layout.blocks).unwrap_or(system)), |n| {
+        Place::System(n)
+    });
+    if provider == "anthropic" {
+        walk.settings(body, &SETTINGS);
+    }
+    "messages".hash(&mut walk.hasher);
+    let messages = body.get(layout.messages);
+    if messages.is_some_and(Value::is_string) {
+        walk.blocks(messages, |n| Place::Messages(n, 0));
+    }
+    for (i, message) in list(messages).iter().enumerate() {
+        let rest = message.as_object().into_iter().flatten().filter(|(key, _)| *key != layout.blocks);
+        for (key, value) in rest {
+            key.hash(&mut walk.hasher);
+            walk.feed(value);
+        }
+        match message.get(layout.blocks) {
+            Some(blocks) => walk.blocks(Some(blocks), |n| Place::Messages(i, n)),
+            None => walk.found.push(Boundary {
+                hash: walk.hasher.finish(),
+                place: Place::Messages(i + 1, 0),
+                marked: false,
+            }),
+        }
+    }
+    walk.found
+}
+
+fn list(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+struct Walk {
+    hasher: DefaultHasher,
+    found: Vec<Boundary>,
+}
+
+impl Walk {
+    fn settings(&mut self, body: &Value, keys: &[&str]) {
+        for key in keys {
+            if let Some(value) = body.get(key) {
+                key.hash(&mut self.hasher);
+                self.feed(value);
+            }
+        }
+    }
+
+    /// Blocks, or a text, which is the same as a block of it.
+    fn blocks(&mut self, blocks: Option<&Value>, place: impl Fn(usize) -> Place) {
+        match blocks {
+            Some(Value::String(text)) => self.block(&json!({"type": "text", "text": text}), place(1)),
+            blocks => {
+                for (i, block) in list(blocks).iter().enumerate() {
+                    self.block(block, place(i + 1));
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Value, place: Place) {
+        self.feed(block);
+        let marked = block.get(MARK).is_some_and(|mark| !mark.is_null());
+        self.found.push(Boundary { hash: self.hasher.finish(), place, marked });
+    }
+
+    /// Adds a value without its marks. Bodies are read with a limit of depth, so this ends soon.
+    fn feed(&mut self, value: &Value) {
+        match value {
+            Value::Array(items) => {
+                '['.hash(&mut self.hasher);
+                items.iter().for_each(|item| self.feed(item));
+                ']'.hash(&mut self.hasher);
+            }
+            Value::Object(map) => {
+                '{'.hash(&mut self.hasher);
+                for (key, value) in map.iter().filter(|(key, _)| *key != MARK) {
+                    key.hash(&mut self.hasher);
+                    self.feed(value);
+                }
+                '}'.hash(&mut self.hasher);
+            }
+            Value::String(text) => text.hash(&mut self.hasher),
+            plain => plain.to_string().hash(&mut self.hasher),
+        }
+    }
+}
+
+/// The body of the request up to a place.
+pub(super) fn cut(provider: &str, body: &Value, place: Place) -> Value {
+    let layout = layout(provider);
+    let mut out = Map::new();
+    for (key, value) in body.as_object().into_iter().flatten() {
+        let kept = match key.as_str() {
+            "tools" => match place {
+                Place::Tools(n) => first(value, n),
+                _ => value.clone(),
+            },
+            key if key == layout.system => match place {
+                Place::Tools(_) => continue,
+                Place::System(n) => match value.get(layout.blocks) {
+                    Some(blocks) => within(value, layout.blocks, first(blocks, n)),
+                    None => first(value, n),
+                },
+                Place::Messages(..) => value.clone(),
+            },
+            key if key == layout.messages => match place {
+                Place::Messages(messages, blocks) => cut_messages(value, messages, blocks, &layout),
+                _ => Value::Array(Vec::new()),
+            },
+            _ => value.clone(),
+        };
+        out.insert(key.clone(), kept);
+    }
+    Value::Object(out)
+}
+
+fn cut_messages(messages: &Value, whole: usize, blocks: usize, layout: &Layout) -> Value {
+    let Value::Array(items) = messages else { return messages.clone() };
+    let mut kept: Vec<Value> = items.iter().take(whole).cloned().collect();
+    if let Some(next) = items.get(whole).filter(|_| blocks > 0) {
+        kept.push(match next.get(layout.blocks) {
+            Some(content) => within(next, layout.blocks, first(content, blocks)),
+            None => next.clone(),
+        });
+    }
+    Value::Array(kept)
+}
+
+/// An object with another value under a key.
+fn within(object: &Value, key: &str, value: Value) -> Value {
+    let mut object = object.clone();
+    object[key] = value;
+    object
+}
+
+/// The first items of a list; anything else as it is.
+fn first(value: &Value, n: usize) -> Value {
+    match value {
+        Value::Array(items) => Value::Array(items.iter().take(n).cloned().collect()),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(last: &str, marked: bool) -> Value {
+        let mut block = json!({"type": "text", "text": last});
+        if marked {
+            block[MARK] = json!({"type": "ephemeral"});
+        }
+        json!({
+            "model": "m", "tools": [{"name": "a"}, {"name": "b"}], "system": "Be brief.",
+            "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": [block]}],
+        })
+    }
+
+    #[test]
+    fn marks_and_the_way_a_text_is_written_change_nothing() {
+        let (plain, marked) =
+            (boundaries("anthropic", "m", &body("x", false)), boundaries("anthropic", "m", &body("x", true)));
+        let hashes = |all: &[Boundary]| all.iter().map(|at| at.hash).collect::<Vec<_>>();
+        assert_eq!(hashes(&plain), hashes(&marked));
+        assert!(marked.last().is_some_and(|at| at.marked) && plain.iter().all(|at| !at.marked));
+        let mut as_blocks = body("x", false);
+        as_blocks["system"] = json!([{"type": "text", "text": "Be brief."}]);
+        assert_eq!(hashes(&plain), hashes(&boundaries("anthropic", "m", &as_blocks)));
+        let other = boundaries("anthropic", "m", &body("y", false));
+        assert_eq!(hashes(&plain)[..4], hashes(&other)[..4]);
+        assert_ne!(hashes(&plain)[4], hashes(&other)[4]);
+        assert_ne!(hashes(&plain)[0], hashes(&boundaries("anthropic", "n", &body("x", false)))[0]);
+    }
+
+    #[test]
+    fn a_body_is_cut_where_it_is_told() {
+        let body = body("x", false);
+        let tools = cut("anthropic", &body, Place::Tools(1));
+        assert_eq!(tools, json!({"model": "m", "tools": [{"name": "a"}], "messages": []}));
+        let system = cut("anthropic", &body, Place::System(1));
+        assert_eq!((&system["system"], &system["messages"]), (&body["system"], &json!([])));
+        let one = cut("anthropic", &body, Place::Messages(0, 1));
+        assert_eq!(one["messages"], json!([{"role": "user", "content": "q"}]));
+        let whole = boundaries("anthropic", "m", &body).last().map(|at| at.place);
+        assert_eq!(whole.map(|place| cut("anthropic", &body, place)), Some(body));
+    }
+}

@@ -1,0 +1,42 @@
+//! What stands in the place of removed media.
+
+use context_core::{Media, MediaKind};
+
+/// How long a name in a note may be, in characters.
+const LONGEST_NAME: usize = 80;
+
+/// What a note says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Marker {
+    /// That something was here and is gone: `[image removed: chart.png]`, with the name or else the type.
+    #[default]
+    Removed,
+    /// What it was, for a reader who only has to know that there was one: `[image]`.
+    Kind,
+}
+
+impl Marker {
+    /// The note for this.
+    pub fn text(self, kind: MediaKind, media: &Media) -> String {
+        let kind = match kind {
+            MediaKind::Image => "image",
+            MediaKind::Document => "document",
+            MediaKind::Audio => "audio",
+            _ => "media",
+        };
+        let named = media.name.as_deref().or(media.media_type.as_deref()).map(plain);
+        match (self, named.filter(|name| !name.is_empty())) {
+            (Self::Kind, _) => format!("[{kind}]"),
+            (Self::Removed, Some(name)) => format!("[{kind} removed: {name}]"),
+            (Self::Removed, None) => format!("[{kind} removed]"),
+        }
+    }
+}
+
+/// A name that cannot end the note it stands in.
+fn plain(name: &str) -> String {
+    let told = name.chars().map(|c| if c.is_control() || matches!(c, '[' | ']') { ' ' } else { c });
+    let told: String = told.take(LONGEST_NAME).collect();
+    told.trim().to_owned()
+}

@@ -1,0 +1,76 @@
+//! How large an image is, and making it smaller.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use context_core::{ImageLimits, Media, MediaSource, wire};
+
+use crate::Rescale;
+
+/// How much of an image is read to find its size, in characters of Base64. What cameras write in front of it may be long.
+const HEAD: usize = 96 * 1024;
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// How an image stands to limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Within,
+    Beyond,
+    /// It is not here, or of an unknown form.
+    Unknown,
+}
+
+/// How an image stands to limits of bytes and pixels. Bytes are counted as providers do: as they are sent, in Base64.
+pub(crate) fn standing(image: &Media, limits: &ImageLimits) -> Standing {
+    let Some(data) = base64(image) else {
+        return if limits.bytes.is_none() && limits.pixels.is_none() {
+            Standing::Within
+        } else {
+            Standing::Unknown
+        };
+    };
+    if limits.bytes.is_some_and(|most| data.len() as u64 > most) {
+        return Standing::Beyond;
+    }
+    let Some(most) = limits.pixels else { return Standing::Within };
+    match longest_edge(&data) {
+        Some(edge) if edge > most => Standing::Beyond,
+        Some(_) => Standing::Within,
+        None => Standing::Unknown,
+    }
+}
+
+/// The image made smaller, if that can be done and suffices.
+pub(crate) fn rescaled(image: &Media, limits: &ImageLimits, rescale: &dyn Rescale) -> Option<Media> {
+    let bytes = BASE64.decode(base64(image)?.as_bytes()).ok()?;
+    let smaller = rescale.rescale(&bytes, image.media_type.as_deref(), limits)?;
+    let media = Media {
+        source: MediaSource::Base64(BASE64.encode(&smaller.bytes)),
+        media_type: Some(smaller.media_type),
+        name: image.name.clone(),
+        metadata: image.metadata.clone(),
+    };
+    (standing(&media, limits) == Standing::Within).then_some(media)
+}
+
+fn base64(image: &Media) -> Option<Cow<'_, str>> {
+    match &image.source {
+        MediaSource::Base64(data) => Some(Cow::Borrowed(data)),
+        MediaSource::Url(url) => wire::data_url(url).map(|(_, data)| Cow::Borrowed(data)),
+        _ => None,
+    }
+}
+
+fn longest_edge(data: &str) -> Option<u64> {
+    let text = data.as_bytes();
+    // Four characters are three bytes.
+    let head = &text[..text.len().min(HEAD) / 4 * 4];
+    let size = imagesize::blob_size(&BASE64.decode(head).ok()?).ok()?;
+    u64::try_from(size.width.max(size.height)).ok()
+}

@@ -1,0 +1,150 @@
+//! The policy and its options.
+
+use context_core::{
+    CompactionPolicy, Failure, Goal, HistoryView, Plan, PlanError, Proposal, RecoveryDecision, RecoveryPolicy,
+};
+
+use crate::cut::Cut;
+use crate::select::{clamp, newest};
+
+/// Of what a ratio is a share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Measure {
+    /// Of the tokens: what is kept is no more than that, and texts are shortened where messages alone are too much.
+    #[default]
+    Tokens,
+    /// Of the number of messages behind checkpoints, rounded down, and at least one. What always stays comes on top, nothing is
+    /// shortened.
+    Messages,
+}
+
+/// Keeps the newest part of a history. See the [crate](crate) for what stays in any case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TruncateHead {
+    ratios: Vec<f64>,
+    measure: Measure,
+    gaps: bool,
+}
+
+impl Default for TruncateHead {
+    fn default() -> Self {
+        Self { ratios: vec![0.5, 0.25], measure: Measure::Tokens, gaps: true }
+    }
+}
+
+impl TruncateHead {
+    /// The name of the policy.
+    pub const NAME: &'static str = "truncate-head";
+
+    /// Half of the tokens at the first refusal, a quarter at the second, then no more.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With these shares to keep, one after the other: how often a refused call is cut, and how deep.
+    #[must_use]
+    pub fn ratios(mut self, ratios: impl IntoIterator<Item = f64>) -> Self {
+        self.ratios = ratios.into_iter().collect();
+        self
+    }
+
+    /// With ratios that are shares of this.
+    #[must_use]
+    pub fn measure(mut self, measure: Measure) -> Self {
+        self.measure = measure;
+        self
+    }
+
+    /// Whether a message in the place of those that were left out says so; it does, unless that would take an eighth of what is kept.
+    #[must_use]
+    pub fn gaps(mut self, gaps: bool) -> Self {
+        self.gaps = gaps;
+        self
+    }
+
+    /// Which share of the history to keep when so many cuts did not suffice; nothing if it has been cut often enough.
+    pub fn ratio(&self, cuts: usize) -> Option<f64> {
+        self.ratios.get(cuts).copied().map(clamp)
+    }
+
+    /// The next cut for a call that was refused, whatever the error; nothing if it has been cut often enough.
+    pub fn deeper(&self, failure: &Failure<'_>) -> Option<RecoveryDecision> {
+        let tried = failure.tried("truncate_head_and_retry") + failure.tried("compact_and_retry");
+        let cuts = tried.max(usize::from(failure.has_attempted_compact));
+        let keep_ratio = self.ratio(cuts)?;
+        let reason = format!("{}: cut for the {} time", failure.error.code, ordinal(cuts));
+        Some(RecoveryDecision::TruncateHeadAndRetry { keep_ratio, reason })
+    }
+
+    /// Keeps a share of the history, from 0.05 to 1; what is no number counts as 0.05.
+    pub fn keep(&self, view: &HistoryView<'_>, keep_ratio: f64) -> Proposal {
+        let ratio = clamp(keep_ratio);
+        if ratio >= 1.0 {
+            return Proposal::nothing("all of it is kept");
+        }
+        match self.measure {
+            Measure::Tokens => self.keep_tokens(view, (view.total() as f64 * ratio).floor() as u64),
+            Measure::Messages => {
+                let live = &view.messages()[view.structure().checkpoints..];
+                proposal(self.cut(view).to_messages(newest(live, ratio).len()))
+            }
+        }
+    }
+
+    /// Keeps so many tokens of the history.
+    pub fn keep_tokens(&self, view: &HistoryView<'_>, tokens: u64) -> Proposal {
+        if view.total() <= tokens {
+            return Proposal::nothing("it fits");
+        }
+        proposal(self.cut(view).to_tokens(tokens))
+    }
+
+    fn cut<'v, 'm>(&self, view: &'v HistoryView<'m>) -> Cut<'v, 'm> {
+        Cut { view, policy: Self::NAME, gaps: self.gaps }
+    }
+}
+
+fn proposal(plan: Result<Plan, PlanError>) -> Proposal {
+    match plan {
+        Ok(plan) => Proposal::Plan(plan),
+        Err(PlanError::Grows { .. }) => Proposal::nothing("nothing can be left out"),
+        Err(error) => Proposal::nothing(error.to_string()),
+    }
+}
+
+/// Keeps a share of a history's tokens, as [`TruncateHead`] does without options.
+pub fn truncate_head(view: &HistoryView<'_>, keep_ratio: f64) -> Proposal {
+    TruncateHead::new().keep(view, keep_ratio)
+}
+
+impl CompactionPolicy for TruncateHead {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal {
+        self.keep_tokens(view, goal.history())
+    }
+}
+
+impl RecoveryPolicy for TruncateHead {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    /// Cuts where a shorter history would help: deeper each time, and only as often as there are [`ratios`](Self::ratios). A
+    /// compaction that was tried counts as a cut.
+    fn decide(&self, failure: &Failure<'_>) -> Option<RecoveryDecision> {
+        failure.error.helped_by_compaction.then(|| self.deeper(failure)).flatten()
+    }
+}
+
+fn ordinal(cuts: usize) -> String {
+    match cuts {
+        0 => "first".to_owned(),
+        1 => "second".to_owned(),
+        2 => "third".to_owned(),
+        more => format!("{}th", more + 1),
+    }
+}

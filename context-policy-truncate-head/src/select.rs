@@ -1,0 +1,146 @@
+//! Which messages stay.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use context_core::{HistoryView, Message, Part, Role};
+
+/// The newest of these messages: `keep_ratio` of their number, rounded down, and at least one. The ratio lies between 0.05 and 1; what is no
+/// number counts as 0.05.
+///
+/// That and nothing else: whoever sends them without what they belong to has them repaired first.
+pub fn newest(messages: &[Arc<Message>], keep_ratio: f64) -> &[Arc<Message>] {
+    let keep = (messages.len() as f64 * clamp(keep_ratio)).floor() as usize;
+    &messages[messages.len().saturating_sub(keep.max(1))..]
+}
+
+/// A ratio that makes sense.
+pub(crate) fn clamp(keep_ratio: f64) -> f64 {
+    if keep_ratio.is_nan() { 0.05 } else { keep_ratio.clamp(0.05, 1.0) }
+}
+
+/// How much may stay.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit {
+    /// So many tokens.
+    Tokens(u64),
+    /// So many messages, besides those that always stay.
+    Messages(usize),
+}
+
+/// What always stays of a history, and where it may be cut.
+#[derive(Debug)]
+pub(crate) struct Selector<'v, 'm> {
+    view: &'v HistoryView<'m>,
+    /// Checkpoints, system messages in front, the first and the newest request.
+    always: Vec<bool>,
+    /// Where a cut parts no call from its result.
+    clean: Vec<bool>,
+    /// Where the newest step begins that belongs to the newest request: what is going on right now.
+    current: usize,
+}
+
+impl<'v, 'm> Selector<'v, 'm> {
+    pub(crate) fn new(view: &'v HistoryView<'m>) -> Self {
+        let (messages, structure) = (view.messages(), view.structure());
+        let mut always = vec![false; messages.len()];
+        let front =
+            messages.iter().take_while(|message| message.is_checkpoint() || message.role == Role::System);
+        always[..front.count()].fill(true);
+        structure.anchors().for_each(|at| always[at] = true);
+        let newest = structure.requests.last().copied();
+        let real = |at: &usize| !messages[*at].is_placeholder() && !always[*at];
+        let last = (0..messages.len()).rev().find(real);
+        let group = last.and_then(|at| structure.group_of(at)).map(|group| structure.groups[group].start);
+        let current = group.filter(|start| newest.is_none_or(|newest| *start > newest));
+        let current = current.unwrap_or(messages.len());
+        Self { view, always, clean: clean_cuts(messages), current }
+    }
+
+    /// Whether a message always stays.
+    pub(crate) fn is_anchor(&self, position: usize) -> bool {
+        self.always[position]
+    }
+
+    /// Which messages stay within a limit. What always stays may be more than that.
+    pub(crate) fn within(&self, limit: Limit) -> Vec<bool> {
+        let messages = self.view.messages();
+        let start = match limit {
+            Limit::Tokens(tokens) => self.start_by_tokens(tokens).min(self.current),
+            Limit::Messages(count) => self.start_by_messages(count),
+        };
+        let start = (start..messages.len()).find(|at| self.clean[*at]).unwrap_or(messages.len());
+        let mut kept = self.always.clone();
+        kept[start..].fill(true);
+        if start < messages.len()
+            && let Some(request) = self.request_of(start)
+        {
+            kept[request] = true;
+        }
+        if !kept.contains(&true)
+            && let Some(group) = self.view.structure().groups.last()
+        {
+            kept[group.clone()].fill(true);
+        }
+        kept
+    }
+
+    /// The groups from the newest on, for as long as they fit together with what always stays and the request they belong to.
+    fn start_by_tokens(&self, tokens: u64) -> usize {
+        let tokens_of = |at: usize| self.view.tokens(at);
+        let mut taken: u64 = (0..self.always.len()).filter(|at| self.always[*at]).map(tokens_of).sum();
+        let mut start = self.always.len();
+        for group in self.view.structure().groups.iter().rev() {
+            taken = taken.saturating_add(group.clone().filter(|at| !self.always[*at]).map(tokens_of).sum());
+            let request = self.request_of(group.start).filter(|at| *at < group.start && !self.always[*at]);
+            if taken.saturating_add(request.map_or(0, tokens_of)) > tokens {
+                break;
+            }
+            start = group.start;
+        }
+        start
+    }
+
+    fn start_by_messages(&self, count: usize) -> usize {
+        let groups = self.view.structure().groups.iter().rev().map(|group| group.start);
+        let fits = |start: &usize| self.always.len() - start <= count;
+        groups.take_while(fits).last().unwrap_or(self.always.len())
+    }
+
+    /// The request of the turn that a message is in.
+    fn request_of(&self, position: usize) -> Option<usize> {
+        let requests = &self.view.structure().requests;
+        let behind = requests.partition_point(|request| *request <= position);
+        behind.checked_sub(1).map(|at| requests[at])
+    }
+}
+
+/// For each position, whether a cut before it parts no call from its result. Where ids repeat, a result belongs to the newest open call.
+fn clean_cuts(messages: &[Arc<Message>]) -> Vec<bool> {
+    let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut change = vec![0_i64; messages.len() + 2];
+    for (at, message) in messages.iter().enumerate() {
+        for part in &message.parts {
+            match part {
+                Part::ToolCall(call) if message.role == Role::Assistant => {
+                    open.entry(&call.id).or_default().push(at);
+                }
+                Part::ToolResult(result) => {
+                    if let Some(call) = open.get_mut(result.call_id.as_str()).and_then(Vec::pop) {
+                        change[call + 1] += 1;
+                        change[at + 1] -= 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut parted = 0;
+    change[..=messages.len()]
+        .iter()
+        .map(|change| {
+            parted += change;
+            parted == 0
+        })
+        .collect()
+}

@@ -1,0 +1,244 @@
+//! Making messages smaller that have to stay.
+//!
+//! Texts are shortened from the longest down to one common length, so that no more than necessary is lost and short ones stay as they
+//! are. How far it goes is a matter of steps: results and answers first, then what always stays, then media, thoughts and inputs of
+//! calls, at last every text to next to nothing. The first step that is enough is taken.
+
+use std::sync::Arc;
+
+use context_core::shorten::ends;
+use context_core::{HistoryView, Json, Message, Part, ToolInput, wire};
+
+/// Stands between the beginning and the end of a shortened text.
+const CUT: &str = "\n[… the middle was left out …]\n";
+/// All that is left of a text that may have no room.
+const LEFT_OUT: &str = "[left out]";
+/// Under which key a shortened input of a call stands.
+const SHORTENED: &str = "shortened";
+/// Below how many tokens a text is not shortened, but for the last step.
+const SHORTEST: u64 = 32;
+
+/// How far shortening may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+enum Step {
+    /// Texts of messages that stay for being new.
+    New,
+    /// Texts of all messages.
+    All,
+    /// Media and thoughts go, inputs of calls are shortened.
+    Inputs,
+    /// Texts may become nothing but a note.
+    Nothing,
+}
+
+/// A message that stays, and whether it would stay whatever is cut.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) position: usize,
+    pub(crate) message: Arc<Message>,
+    pub(crate) is_anchor: bool,
+}
+
+/// Makes these messages fit so many tokens, or as close to it as makes sense.
+pub(crate) fn fit(view: &HistoryView<'_>, mut kept: Vec<Kept>, tokens: u64) -> Vec<Kept> {
+    // What a counter adds for a whole may differ from what it adds for its parts, so the result is counted and the aim corrected.
+    let mut aim = tokens;
+    for _ in 0..4 {
+        let total = total(view, &kept);
+        if total <= tokens {
+            break;
+        }
+        let before: Vec<Arc<Message>> = kept.iter().map(|one| Arc::clone(&one.message)).collect();
+        once(view, &mut kept, aim, total);
+        if kept.iter().zip(&before).all(|(now, before)| Arc::ptr_eq(&now.message, before)) {
+            break;
+        }
+        aim = aim.saturating_sub(self::total(view, &kept).saturating_sub(tokens));
+    }
+    kept
+}
+
+fn total(view: &HistoryView<'_>, kept: &[Kept]) -> u64 {
+    kept.iter().map(|one| view.count(&one.message)).fold(0, u64::saturating_add)
+}
+
+fn once(view: &HistoryView<'_>, kept: &mut [Kept], aim: u64, total: u64) {
+    let mut step = Step::New;
+    let mut total = total;
+    loop {
+        if step == Step::Inputs {
+            for one in kept.iter_mut() {
+                if let Some(bare) = without_media_and_thoughts(&one.message) {
+                    one.message = Arc::new(bare);
+                }
+            }
+            total = self::total(view, kept);
+            if total <= aim {
+                return;
+            }
+        }
+        let lengths = lengths(view, kept, step);
+        let fixed = total.saturating_sub(lengths.iter().sum());
+        let room = aim.saturating_sub(fixed);
+        let least = if step == Step::Nothing { 0 } else { SHORTEST };
+        let level = level(lengths, room);
+        if level >= least && (level > 0 || room > 0) {
+            return shorten(view, kept, step, level);
+        }
+        step = match step {
+            Step::New => Step::All,
+            Step::All => Step::Inputs,
+            Step::Inputs => Step::Nothing,
+            // Nothing is enough: then not everything is thrown away for it.
+            Step::Nothing => return shorten(view, kept, Step::Inputs, SHORTEST),
+        };
+    }
+}
+
+/// How long the longest text may be so that all together are at most `room`.
+fn level(mut lengths: Vec<u64>, room: u64) -> u64 {
+    lengths.sort_unstable();
+    let (mut left, mut longer) = (room, lengths.len() as u64);
+    for length in lengths {
+        if length.saturating_mul(longer) > left {
+            return left / longer;
+        }
+        left -= length;
+        longer -= 1;
+    }
+    u64::MAX
+}
+
+fn lengths(view: &HistoryView<'_>, kept: &mut [Kept], step: Step) -> Vec<u64> {
+    let mut lengths = Vec::new();
+    for one in kept.iter().filter(|one| step > Step::New || !one.is_anchor) {
+        rewritten(&one.message, step, &mut |text| {
+            lengths.push(view.count_text(text));
+            None
+        });
+    }
+    lengths
+}
+
+fn shorten(view: &HistoryView<'_>, kept: &mut [Kept], step: Step, level: u64) {
+    for one in kept.iter_mut().filter(|one| step > Step::New || !one.is_anchor) {
+        if let Some(message) = rewritten(&one.message, step, &mut |text| shortened(view, text, level)) {
+            one.message = Arc::new(message);
+        }
+    }
+}
+
+/// The beginning and the end of a text, at most so many tokens; nothing if it has no more.
+fn shortened(view: &HistoryView<'_>, text: &str, level: u64) -> Option<String> {
+    let tokens = view.count_text(text);
+    if tokens <= level {
+        return None;
+    }
+    let share = |bytes: usize, of: u64, all: u64| {
+        let part = (bytes as u128).saturating_mul(u128::from(of)) / u128::from(all.max(1));
+        usize::try_from(part).unwrap_or(bytes)
+    };
+    let mut room = share(text.len(), level, tokens);
+    for _ in 0..8 {
+        let Some(half) = room.checked_sub(CUT.len()).map(|room| room / 2).filter(|half| *half > 0) else {
+            break;
+        };
+        let Some((head, tail)) = ends(text, half, half) else { break };
+        let short = format!("{head}{CUT}{tail}");
+        let count = view.count_text(&short);
+        if count <= level {
+            return Some(short);
+        }
+        room = share(room, level, count).min(room - room / 10 - 1);
+    }
+    (view.count_text(LEFT_OUT) < tokens).then(|| LEFT_OUT.to_owned())
+}
+
+/// The message with what `rewrite` makes of its texts; nothing if that is the same.
+fn rewritten(
+    message: &Message,
+    step: Step,
+    rewrite: &mut impl FnMut(&str) -> Option<String>,
+) -> Option<Message> {
+    let mut out: Option<Message> = None;
+    for (at, part) in message.parts.iter().enumerate() {
+        let part = match part {
+            Part::Text(text) => rewrite(&text.text).map(|short| {
+                let mut text = text.clone();
+                text.text = short;
+                Part::Text(text)
+            }),
+            Part::ToolResult(result) => {
+                let mut new = None;
+                for (at, part) in result.output.iter().enumerate() {
+                    if let Part::Text(text) = part
+                        && let Some(short) = rewrite(&text.text)
+                        && let Part::Text(text) = &mut new.get_or_insert_with(|| result.clone()).output[at]
+                    {
+                        text.text = short;
+                    }
+                }
+                new.map(Part::ToolResult)
+            }
+            Part::ToolCall(call) if step >= Step::Inputs => {
+                rewrite(call.input.as_written()).and_then(|short| {
+                    let input = match &call.input {
+                        // It was shortened before, and its text is the value.
+                        ToolInput::Json(json) if is_shortened(json) => return None,
+                        ToolInput::Json(_) => {
+                            ToolInput::Json(wire::object([(SHORTENED, Json::from(short.as_str()))]))
+                        }
+                        ToolInput::Invalid(_) => ToolInput::Invalid(short),
+                    };
+                    let mut call = call.clone();
+                    call.input = input;
+                    Some(Part::ToolCall(call))
+                })
+            }
+            _ => None,
+        };
+        if let Some(part) = part {
+            out.get_or_insert_with(|| message.clone()).parts[at] = part;
+        }
+    }
+    out
+}
+
+fn is_shortened(input: &Json) -> bool {
+    input.as_str().strip_prefix("{\"").is_some_and(|rest| rest.starts_with(SHORTENED))
+}
+
+/// The message without media and thoughts; nothing if it has none.
+fn without_media_and_thoughts(message: &Message) -> Option<Message> {
+    let is_media = |part: &Part| matches!(part, Part::Image(_) | Part::Document(_) | Part::Audio(_));
+    let is_thought = |part: &Part| matches!(part, Part::Reasoning(_));
+    let has = |part: &Part| match part {
+        Part::ToolResult(result) => result.output.iter().any(is_media),
+        part => is_media(part) || is_thought(part),
+    };
+    if !message.parts.iter().any(has) {
+        return None;
+    }
+    let mut message = message.clone();
+    let thoughts_alone = message.parts.iter().all(is_thought);
+    message.parts.retain(|part| thoughts_alone || !is_thought(part));
+    for part in &mut message.parts {
+        match part {
+            Part::ToolResult(result) => {
+                result.output.iter_mut().filter(|part| is_media(part)).for_each(leave_note);
+            }
+            part if is_media(part) => leave_note(part),
+            _ => {}
+        }
+    }
+    Some(message)
+}
+
+fn leave_note(part: &mut Part) {
+    let note = match part {
+        Part::Image(_) => "[image left out]",
+        Part::Document(_) => "[document left out]",
+        _ => "[audio left out]",
+    };
+    *part = Part::text(note);
+}

@@ -1,0 +1,15 @@
+//! Results of tools as they are.
+
+use std::sync::Arc;
+
+use context_core::{ToolResultInput, ToolResultOutput};
+
+/// The conversation with results and supplements behind it, unchanged.
+pub(super) fn append(input: ToolResultInput) -> ToolResultOutput {
+    let mut output = ToolResultOutput::default();
+    output.appended =
+        std::iter::once(input.tool_result_message).chain(input.supplements).map(Arc::new).collect();
+    output.messages = input.messages;
+    output.messages.extend(output.appended.iter().map(Arc::clone));
+    output
+}

@@ -1,0 +1,202 @@
+//! Composing a runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use context_core::{Clock, MemoryProvider, RecoveryPolicy, Store, TokenCounter, UserId};
+use context_tokens::{Calibrations, ModelTable};
+
+use super::parts::Parts;
+use super::{DefaultContextRuntime, Pipeline, RuntimeFault, RuntimeFaults, Stage};
+use crate::SystemClock;
+
+/// Composes a [`DefaultContextRuntime`]. Everything has a default: without policies nothing is cut, without a memory nothing is
+/// recalled.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct DefaultContextRuntimeBuilder {
+    parts: Parts,
+    stages: Vec<Stage>,
+    calibrations: Calibrations,
+}
+
+impl Default for DefaultContextRuntimeBuilder {
+    fn default() -> Self {
+        let parts = Parts {
+            models: Arc::new(ModelTable::builtin().clone()),
+            model: None,
+            window: None,
+            reserve: None,
+            counter: None,
+            pipeline: Pipeline::default(),
+            recovery: Vec::new(),
+            memory: None,
+            recall_timeout: Duration::from_secs(5),
+            recall_tokens: 2_000,
+            spill: None,
+            clock: Arc::new(SystemClock),
+            environment: false,
+            max_messages: None,
+            max_sessions: 1_024,
+            expected_calls: 10,
+            cache_lifetime: Duration::from_secs(300),
+            summary_cooldown: Duration::from_secs(60),
+        };
+        Self { parts, stages: Vec::new(), calibrations: Calibrations::default() }
+    }
+}
+
+impl DefaultContextRuntimeBuilder {
+    /// The model that is prepared for if an input names none.
+    pub fn model(mut self, name: impl Into<String>) -> Self {
+        self.parts.model = Some(name.into());
+        self
+    }
+
+    /// What is known of models. Default: the built-in table.
+    pub fn models(mut self, table: ModelTable) -> Self {
+        self.parts.models = Arc::new(table);
+        self
+    }
+
+    /// The window in tokens, whatever the table says.
+    pub fn window(mut self, tokens: u64) -> Self {
+        self.parts.window = Some(tokens);
+        self
+    }
+
+    /// How many tokens are kept for the answer, and asked for. Default: what the model writes at most, and no more than a quarter of
+    /// the window.
+    pub fn reserve(mut self, tokens: u64) -> Self {
+        self.parts.reserve = Some(tokens);
+        self
+    }
+
+    /// Counts tokens, for every model. Default: the counter of the model, by the table.
+    pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
+        self.parts.counter = Some(counter);
+        self
+    }
+
+    /// What was learned before about how far counts are off; see [`DefaultContextRuntime::calibrations`].
+    pub fn calibrations(mut self, calibrations: Calibrations) -> Self {
+        self.calibrations = calibrations;
+        self
+    }
+
+    /// What is done when the window fills up: stages from gentle to harsh, policies or [`Stage`]s. They come behind those that
+    /// were given before.
+    pub fn compaction(mut self, stages: impl IntoIterator<Item = impl Into<Stage>>) -> Self {
+        self.stages.extend(stages.into_iter().map(Into::into));
+        self
+    }
+
+    /// Who decides what to do when a model refuses a request, asked in this order, behind those that were given before.
+    pub fn recovery(mut self, policies: impl IntoIterator<Item = Arc<dyn RecoveryPolicy>>) -> Self {
+        self.parts.recovery.extend(policies);
+        self
+    }
+
+    /// Remembers. Default: nothing does.
+    pub fn memory(mut self, memory: Arc<dyn MemoryProvider>) -> Self {
+        self.parts.memory = Some(memory);
+        self
+    }
+
+    /// How long a call waits for memories. Default: 5 seconds.
+    pub fn recall_timeout(mut self, timeout: Duration) -> Self {
+        self.parts.recall_timeout = timeout;
+        self
+    }
+
+    /// How many tokens memories may have. Default: 2,000.
+    pub fn recall_tokens(mut self, tokens: u64) -> Self {
+        self.parts.recall_tokens = tokens;
+        self
+    }
+
+    /// Where results of tools that are too large are kept, and whose chats the sessions are. A session's id is its chat's.
+    pub fn spill(mut self, store: Arc<dyn Store>, user: impl Into<UserId>) -> Self {
+        self.parts.spill = Some((store, user.into()));
+        self
+    }
+
+    /// Tells the time. Default: the host's clock.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.parts.clock = Arc::new(clock);
+        self
+    }
+
+    /// Whether the system prompt says which day it is, on which platform and in which folder. Default: no.
+    pub fn environment(mut self, shown: bool) -> Self {
+        self.parts.environment = shown;
+        self
+    }
+
+    /// The most messages to send, unless an input says otherwise. Default: all.
+    pub fn max_messages(mut self, messages: usize) -> Self {
+        self.parts.max_messages = Some(messages);
+        self
+    }
+
+    /// Of how many sessions something is remembered. Default: 1,024, the ones used lately.
+    pub fn max_sessions(mut self, sessions: usize) -> Self {
+        self.parts.max_sessions = sessions;
+        self
+    }
+
+    /// How many more calls a conversation is expected to have: within them a compaction must pay off that is not needed yet.
+    /// Default: 10.
+    pub fn expected_calls(mut self, calls: u32) -> Self {
+        self.parts.expected_calls = calls;
+        self
+    }
+
+    /// How long the provider's prompt cache keeps what nobody asks for. Default: 5 minutes.
+    pub fn cache_lifetime(mut self, lifetime: Duration) -> Self {
+        self.parts.cache_lifetime = lifetime;
+        self
+    }
+
+    /// How long no summary is asked for after one failed. Default: a minute.
+    pub fn summary_cooldown(mut self, pause: Duration) -> Self {
+        self.parts.summary_cooldown = pause;
+        self
+    }
+
+    /// The runtime, or everything that keeps it from working.
+    pub fn build(self) -> Result<DefaultContextRuntime, RuntimeFaults> {
+        let mut parts = self.parts;
+        let mut faults = Vec::new();
+        let window = parts.window.or_else(|| parts.models.model(parts.model.as_deref()?).window());
+        if let (Some(window), Some(reserve)) = (window, parts.reserve)
+            && window <= reserve
+        {
+            faults.push(RuntimeFault::Window { window, reserve });
+        }
+        let numbers = [
+            ("window", parts.window == Some(0)),
+            ("reserve", parts.reserve == Some(0)),
+            ("max_messages", parts.max_messages == Some(0)),
+            ("max_sessions", parts.max_sessions == 0),
+            ("expected_calls", parts.expected_calls == 0),
+            ("recall_timeout", parts.recall_timeout.is_zero()),
+            ("recall_tokens", parts.recall_tokens == 0),
+        ];
+        let zeros = numbers.into_iter().filter(|(_, is_zero)| *is_zero);
+        faults.extend(zeros.map(|(what, _)| RuntimeFault::Zero { what }));
+        if let Some((store, _)) = &parts.spill
+            && store.blobs().is_none()
+        {
+            faults.push(RuntimeFault::NoBlobs { store: store.info().name });
+        }
+        match Pipeline::new(self.stages) {
+            Ok(pipeline) => parts.pipeline = pipeline,
+            Err(stages) => faults.extend(stages.0.into_iter().map(RuntimeFault::from)),
+        }
+        if !faults.is_empty() {
+            return Err(RuntimeFaults(faults));
+        }
+        Ok(DefaultContextRuntime::new(parts, self.calibrations))
+    }
+}

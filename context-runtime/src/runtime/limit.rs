@@ -1,0 +1,124 @@
+//! The limit of messages: the newest part of a history, with pairs and requests whole.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use context_core::{Compacted, Diagnostic, DiagnosticCode, Message, Part, Role, Severity};
+
+/// What is kept of a history: what stands in front, the request that what follows belongs to, and the newest part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    head: usize,
+    request: Option<usize>,
+    tail: Range<usize>,
+}
+
+impl Kept {
+    /// How many messages.
+    pub(super) fn len(&self) -> usize {
+        self.head + usize::from(self.request.is_some()) + self.tail.len()
+    }
+
+    fn positions(&self) -> impl Iterator<Item = usize> {
+        (0..self.head).chain(self.request).chain(self.tail.clone())
+    }
+
+    /// The history cut to it.
+    pub(super) fn of(&self, messages: &[Arc<Message>]) -> Compacted {
+        let mut kept = Compacted::default();
+        kept.messages = self.positions().map(|at| Arc::clone(&messages[at])).collect();
+        kept.origins = self.positions().map(Some).collect();
+        kept
+    }
+
+    /// What is told of it.
+    pub(super) fn diagnostic(&self, messages: usize) -> Diagnostic {
+        let dropped = messages - self.len();
+        let said = format!("{dropped} of {messages} messages were left out, the oldest");
+        Diagnostic::new(DiagnosticCode::ContextTruncated, Severity::Warning, "messages", said)
+    }
+}
+
+/// What is kept if at most `max` messages are wanted; nothing if nothing has to go. Checkpoints and system messages in front stay and do
+/// not count. A few more stay so that no call is parted from its result, and so that the request is there that the oldest kept message
+/// belongs to: the model is not to go on with work whose purpose it cannot see.
+pub(super) fn limit(messages: &[Arc<Message>], max: usize) -> Option<Kept> {
+    let stays = |message: &&Arc<Message>| message.role == Role::System || message.is_checkpoint();
+    let head = messages.iter().take_while(stays).count();
+    let cut = messages.len().saturating_sub(max.max(1)).max(head);
+    if cut == head {
+        return None;
+    }
+    let mut start = whole(messages, head, cut);
+    let mut request = None;
+    if !messages[start].is_request() {
+        request = (head..start).rev().find(|at| messages[*at].is_request());
+        if let Some(at) = request
+            && messages[at].parts.iter().any(is_result)
+        {
+            // It answers calls as well, which cannot be left out then.
+            start = whole(messages, head, at);
+            request = None;
+        }
+    }
+    let kept = Kept { head, request, tail: start..messages.len() };
+    (kept.len() < messages.len()).then_some(kept)
+}
+
+fn is_result(part: &Part) -> bool {
+    matches!(part, Part::ToolResult(_))
+}
+
+/// The newest position, `cut` at the latest, behind which no result stands whose call stands before it.
+fn whole(messages: &[Arc<Message>], head: usize, cut: usize) -> usize {
+    let mut start = cut;
+    // Results behind `start`, and those before it, that wait for their calls, which come before them.
+    let (mut waiting, mut outside) = (Waiting::default(), Waiting::default());
+    for at in (head..messages.len()).rev() {
+        if at < start && waiting.is_empty() {
+            break;
+        }
+        for part in messages[at].parts.iter().rev() {
+            match part {
+                Part::ToolResult(result) if at < start => outside.add(&result.call_id, 1),
+                Part::ToolResult(result) => waiting.add(&result.call_id, 1),
+                // A result belongs to the newest call of its id.
+                Part::ToolCall(call) if messages[at].role == Role::Assistant => {
+                    if !outside.take(&call.id) && waiting.take(&call.id) {
+                        start = start.min(at);
+                        for (id, results) in std::mem::take(&mut outside.0) {
+                            waiting.add(id, results);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    start
+}
+
+/// How many results of an id wait for their calls.
+#[derive(Debug, Default)]
+struct Waiting<'a>(HashMap<&'a str, usize>);
+
+impl<'a> Waiting<'a> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn add(&mut self, id: &'a str, results: usize) {
+        *self.0.entry(id).or_default() += results;
+    }
+
+    /// Whether one waits for a call of this id; it waits no longer.
+    fn take(&mut self, id: &str) -> bool {
+        let Some(results) = self.0.get_mut(id) else { return false };
+        *results -= 1;
+        if *results == 0 {
+            self.0.remove(id);
+        }
+        true
+    }
+}

@@ -1,0 +1,85 @@
+//! What a runtime is made of.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use context_core::{Clock, Error, MemoryProvider, RecoveryPolicy, Store, TokenCounter, UserId};
+use context_tokens::ModelTable;
+
+use super::{Pipeline, StageFault};
+
+/// What a runtime is made of: what the builder says, and nothing that changes.
+#[derive(Clone, Debug)]
+pub(super) struct Parts {
+    pub(super) models: Arc<ModelTable>,
+    pub(super) model: Option<String>,
+    pub(super) window: Option<u64>,
+    pub(super) reserve: Option<u64>,
+    pub(super) counter: Option<Arc<dyn TokenCounter>>,
+    pub(super) pipeline: Pipeline,
+    pub(super) recovery: Vec<Arc<dyn RecoveryPolicy>>,
+    pub(super) memory: Option<Arc<dyn MemoryProvider>>,
+    pub(super) recall_timeout: Duration,
+    pub(super) recall_tokens: u64,
+    /// Where results too large are kept, and whose chats the sessions are.
+    pub(super) spill: Option<(Arc<dyn Store>, UserId)>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) environment: bool,
+    pub(super) max_messages: Option<usize>,
+    pub(super) max_sessions: usize,
+    pub(super) expected_calls: u32,
+    pub(super) cache_lifetime: Duration,
+    pub(super) summary_cooldown: Duration,
+}
+
+/// Why a runtime cannot work.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeFault {
+    /// Nothing of the window is left for input.
+    #[error("a window of {window} tokens has no room beside {reserve} for the answer")]
+    Window {
+        /// The window.
+        window: u64,
+        /// What is kept for the answer.
+        reserve: u64,
+    },
+    /// Something that must be more is nothing.
+    #[error("{what} may not be 0")]
+    Zero {
+        /// What.
+        what: &'static str,
+    },
+    /// The store keeps no bytes.
+    #[error("the store {store} keeps no blobs, so nothing can be spilled to it")]
+    NoBlobs {
+        /// The store.
+        store: &'static str,
+    },
+    /// A stage of the compaction cannot work.
+    #[error(transparent)]
+    Stage(#[from] StageFault),
+}
+
+/// Everything that keeps a runtime from working, at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuntimeFaults(pub Vec<RuntimeFault>);
+
+impl fmt::Display for RuntimeFaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the runtime cannot work")?;
+        for (i, fault) in self.0.iter().enumerate() {
+            write!(f, "{} {fault}", if i == 0 { ":" } else { ";" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for RuntimeFaults {}
+
+impl From<RuntimeFaults> for Error {
+    fn from(faults: RuntimeFaults) -> Self {
+        Self::invalid("build_runtime", "the runtime cannot work").with_source(faults)
+    }
+}

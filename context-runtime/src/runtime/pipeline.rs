@@ -1,0 +1,263 @@
+//! Compaction in stages: which plans are made, what they cost, which are carried out.
+//!
+//! Pure: it looks at a view and says what should happen. Keeping the outcome, and asking a model for a summary, is the caller's.
+
+use std::sync::Arc;
+
+use context_core::{
+    Boundary, Compacted, Diagnostic, DiagnosticCode, Goal, HistoryView, Plan, PlanError, PlanReport, Price,
+    Proposal, Severity, SummaryTask,
+};
+
+use super::boundary::boundary;
+use super::stage::{self, Resolved};
+use super::{Stage, StageFaults};
+
+/// From which share of the window on a plan is needed, whatever it costs.
+const NEEDED: f64 = 0.9;
+
+/// Stages of compaction, asked from gentle to harsh.
+///
+/// A stage is asked if the request, as the stages before it leave it, fills the window to its trigger. Its plan is carried out if it
+/// is needed, from 90 percent of the window on, or if it pays off within the calls that are expected: what stands behind the first
+/// change is no longer in the provider's cache and is paid again. A plan that frees less than a hundredth of the history is not worth a
+/// broken cache, unless it makes the request fit.
+#[derive(Clone, Debug, Default)]
+pub struct Pipeline {
+    stages: Vec<Resolved>,
+}
+
+/// What a pipeline came to.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+#[non_exhaustive]
+pub struct Planned {
+    /// The plans, in the order in which they were made, those that were not carried out included.
+    pub steps: Vec<PlannedStep>,
+    /// The history after the plans that are to be carried out; nothing if there is none.
+    pub compacted: Option<Compacted>,
+    /// A summary that would help, of the history as [`summary_of`](Self::summary_of) has it.
+    pub summary: Option<Box<SummaryTask>>,
+    /// What the summary would be of: the history as the stages before it left it.
+    pub summary_of: Option<Compacted>,
+    /// How many of the steps come before the summary.
+    pub summary_after: usize,
+    /// How many tokens the history has after all steps.
+    pub after: u64,
+    /// What should be known.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A plan, and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PlannedStep {
+    /// The plan, for the history as the steps before it left it.
+    pub plan: Plan,
+    /// What it costs and saves.
+    pub price: Price,
+    /// Whether it is to be carried out.
+    pub applied: bool,
+    /// Why, or why not, for people.
+    pub reason: String,
+    /// How many messages there are when it is carried out.
+    pub retained: usize,
+}
+
+impl PlannedStep {
+    /// It as runtimes report it.
+    pub fn report(&self) -> PlanReport {
+        PlanReport::new(&self.plan, self.price, self.applied, self.reason.clone())
+    }
+
+    /// The cut that it makes, if it is carried out.
+    pub fn boundary(&self) -> Option<Boundary> {
+        self.applied.then(|| boundary(&self.plan, self.retained))
+    }
+}
+
+/// A history that is worked on, with the tokens of each of its messages.
+struct Current {
+    history: Compacted,
+    counts: Vec<u64>,
+}
+
+impl Pipeline {
+    /// Of these stages, or everything that is wrong with them.
+    pub fn new(stages: impl IntoIterator<Item = impl Into<Stage>>) -> Result<Self, StageFaults> {
+        let stages = stage::resolve(stages.into_iter().map(Into::into).collect())?;
+        Ok(Self { stages })
+    }
+
+    /// The same stages, asked however empty the window is.
+    #[must_use]
+    pub fn forced(mut self) -> Self {
+        for stage in &mut self.stages {
+            stage.trigger = 0.0;
+        }
+        self
+    }
+
+    /// Whether a stage is asked when so much of the window is full.
+    pub fn is_due(&self, ratio: f64) -> bool {
+        self.stages.iter().any(|stage| stage.is_due(ratio))
+    }
+
+    /// The names of its policies.
+    pub fn policies(&self) -> impl Iterator<Item = &'static str> {
+        self.stages.iter().map(|stage| stage.policy.name())
+    }
+
+    /// The policy of a name.
+    #[cfg(feature = "tokens")]
+    pub(super) fn policy(&self, name: &str) -> Option<&Arc<dyn context_core::CompactionPolicy>> {
+        self.stages.iter().map(|stage| &stage.policy).find(|policy| policy.name() == name)
+    }
+
+    /// What is to be done to a history. Each stage is asked to reach its own target, or the goal's if that is less.
+    pub fn run(&self, view: &HistoryView<'_>, goal: &Goal) -> Planned {
+        self.run_with(view, goal, true)
+    }
+
+    /// The same; without `summaries` no model is asked for any.
+    pub(super) fn run_with(&self, view: &HistoryView<'_>, goal: &Goal, summaries: bool) -> Planned {
+        let mut planned = Planned { after: view.total(), ..Planned::default() };
+        let mut goal = goal.clone();
+        let mut current: Option<Current> = None;
+        let mut missed = None;
+        for stage in &self.stages {
+            let made = current.as_ref().map(|current| {
+                let counts = current.counts.iter().copied();
+                HistoryView::counted(&current.history.messages, counts, view.counter())
+            });
+            let view = made.as_ref().unwrap_or(view);
+            let total = goal.outside.saturating_add(view.total());
+            let ratio = goal.budget.ratio(total);
+            let stage_goal = within(&goal, stage);
+            if !stage.is_due(ratio) || total <= stage_goal.target {
+                continue;
+            }
+            match stage.policy.plan(view, &stage_goal) {
+                Proposal::Plan(plan) => {
+                    let step = judge(plan, view, &stage_goal, ratio, &mut planned.diagnostics);
+                    let Some((step, applied)) = step else { continue };
+                    if let Some(applied) = applied {
+                        goal.cache.messages =
+                            goal.cache.messages.min(step.plan.first_change().unwrap_or(usize::MAX));
+                        planned.after = step.plan.after;
+                        missed = (planned.after > stage_goal.history()).then_some(stage_goal.history());
+                        let next = applied.onto(current.as_ref().map(|current| &current.history), view);
+                        drop(made);
+                        current = Some(next);
+                    }
+                    planned.steps.push(step);
+                }
+                Proposal::Summary(task) if summaries && planned.summary.is_none() => {
+                    let history = current.as_ref().map(|current| current.history.clone());
+                    planned.summary_of =
+                        Some(history.unwrap_or_else(|| Compacted::untouched(view.messages())));
+                    planned.summary_after = planned.steps.len();
+                    planned.summary = Some(task);
+                }
+                _ => {}
+            }
+        }
+        if let Some(wanted) = missed {
+            planned.diagnostics.push(Diagnostic::new(
+                DiagnosticCode::CompactionTargetNotReached,
+                Severity::Info,
+                "messages",
+                format!("the history has {} tokens, {wanted} were wanted", planned.after),
+            ));
+        }
+        planned.compacted = current.map(|current| current.history);
+        planned
+    }
+}
+
+/// What a stage is to reach.
+fn within(goal: &Goal, stage: &Resolved) -> Goal {
+    let target = (goal.budget.input() as f64 * stage.target).floor() as u64;
+    let mut within = goal.clone();
+    within.target = target.min(goal.target);
+    within
+}
+
+/// Whether a plan is carried out, and what it leaves. Nothing if there is no plan worth showing.
+fn judge(
+    plan: Plan,
+    view: &HistoryView<'_>,
+    goal: &Goal,
+    ratio: f64,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(PlannedStep, Option<Applied>)> {
+    let price = plan.price(view, &goal.cache);
+    let fits = |history: u64| history <= goal.limit();
+    let little = plan.saved().saturating_mul(100) < plan.before;
+    let (needed, helps) = (ratio >= NEEDED, fits(plan.after) && !fits(plan.before));
+    let calls = goal.cache.expected_calls;
+    let (wanted, reason) = if little && !helps && plan.after > goal.history() {
+        (false, "it would free less than a hundredth of the history".to_owned())
+    } else if needed {
+        (true, format!("{:.0} percent of the window are full", ratio * 100.0))
+    } else if price.pays_off_within(calls) {
+        (true, pays_off(&price))
+    } else {
+        (false, pays_off(&price))
+    };
+    let messages = view.messages();
+    let mut step = PlannedStep { plan, price, applied: wanted, reason, retained: messages.len() };
+    if !wanted {
+        let said = format!("{}: {}: {}", step.plan.policy, step.plan.what, step.reason);
+        let code = DiagnosticCode::CompactionNotWorth;
+        diagnostics.push(Diagnostic::new(code, Severity::Info, "messages", said));
+        return Some((step, None));
+    }
+    match step.plan.apply(messages) {
+        Ok(compacted) => {
+            step.retained = compacted.messages.len();
+            Some((step, Some(Applied(compacted))))
+        }
+        Err(error) => {
+            diagnostics.push(refused(step.plan.policy, &error));
+            (step.applied, step.reason) = (false, error.to_string());
+            Some((step, None))
+        }
+    }
+}
+
+fn pays_off(price: &Price) -> String {
+    match price.pays_off_after() {
+        Some(0) => "nothing that is cached changes".to_owned(),
+        Some(1) => "it pays off after 1 call".to_owned(),
+        Some(calls) => format!("it pays off after {calls} calls"),
+        None => "it never pays off".to_owned(),
+    }
+}
+
+fn refused(policy: &str, error: &PlanError) -> Diagnostic {
+    let code = DiagnosticCode::CompactionPlanRefused;
+    Diagnostic::new(code, Severity::Warning, "messages", format!("{policy}: {error}"))
+}
+
+/// A history as a plan leaves it, its origins being positions in the view that the plan was made for.
+struct Applied(Compacted);
+
+impl Applied {
+    /// It with origins in the history that was there first, and with counts: only what is new is counted.
+    fn onto(self, first: Option<&Compacted>, view: &HistoryView<'_>) -> Current {
+        let Self(mut history) = self;
+        let mut counts = Vec::with_capacity(history.messages.len());
+        for (message, origin) in history.messages.iter().zip(&mut history.origins) {
+            let same = origin.filter(|at| view.messages().get(*at).is_some_and(|m| Arc::ptr_eq(m, message)));
+            counts.push(match same {
+                Some(at) => view.tokens(at),
+                None => view.counter().count_shared(message).tokens(),
+            });
+            if let Some(first) = first {
+                *origin = origin.and_then(|at| first.origins.get(at).copied().flatten());
+            }
+        }
+        Current { history, counts }
+    }
+}

@@ -1,0 +1,104 @@
+//! The system prompt in parts: what the caller gives, where and when it is, instructions, what is appended.
+
+use std::fmt::Write as _;
+
+use context_core::{PrepareInput, Timestamp, wire};
+
+/// The parts of a system prompt, in the order in which they stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Prompt {
+    /// The parts.
+    pub(super) parts: Vec<String>,
+    /// How many of them come before the instructions.
+    pub(super) before_instructions: usize,
+    /// How many are instructions.
+    pub(super) instructions: usize,
+}
+
+impl Prompt {
+    /// Of an input; with a time it says which day it is and where the work is done.
+    pub(super) fn of(input: &PrepareInput, now: Option<Timestamp>) -> Self {
+        let says = |text: &&str| !wire::is_blank(text);
+        let mut parts: Vec<String> = Vec::new();
+        match input.custom_system_prompt.as_deref().filter(says) {
+            Some(custom) => parts.push(custom.to_owned()),
+            None => {
+                let given = input.system.iter().map(|text| text.text.as_str());
+                parts.extend(given.filter(says).map(str::to_owned));
+                parts.extend(now.map(|now| environment(input, now)));
+            }
+        }
+        let before_instructions = parts.len();
+        let instructions = input.instructions.iter().map(|text| text.text.as_str());
+        parts.extend(instructions.filter(says).map(str::to_owned));
+        let instructions = parts.len() - before_instructions;
+        let appended = input.append_system_prompt.as_deref().filter(says);
+        parts.extend(appended.map(|text| text.trim().to_owned()));
+        Self { parts, before_instructions, instructions }
+    }
+
+    /// The parts that are instructions.
+    #[cfg(feature = "tokens")]
+    pub(super) fn instructions(&self) -> &[String] {
+        &self.parts[self.before_instructions..self.before_instructions + self.instructions]
+    }
+
+    /// All of it as one text.
+    pub(super) fn joined(&self) -> Option<String> {
+        (!self.parts.is_empty()).then(|| self.parts.join("\n\n"))
+    }
+}
+
+/// Where and when the work is done. The day and no time: a prompt that changes with every call is never in a cache.
+fn environment(input: &PrepareInput, now: Timestamp) -> String {
+    let mut text = String::from("<environment>");
+    let mut line = |name: &str, value: &str| {
+        let _ = write!(text, "\n{name}: {}", one_line(value));
+    };
+    line("date", &day(now));
+    line("platform", std::env::consts::OS);
+    if let Some(cwd) = &input.cwd {
+        line("working folder", &cwd.display().to_string());
+    }
+    for folder in &input.additional_working_directories {
+        line("further folder", &folder.display().to_string());
+    }
+    if let Some(mode) = input.permission_mode.as_deref().filter(|mode| !wire::is_blank(mode)) {
+        line("permissions", mode);
+    }
+    text.push_str("\n</environment>");
+    text
+}
+
+/// A value that cannot end the block it stands in, nor its line.
+fn one_line(value: &str) -> String {
+    value.replace(['\n', '\r'], " ").replace('&', "&amp;").replace('<', "&lt;")
+}
+
+/// The day in UTC, `YYYY-MM-DD`.
+fn day(now: Timestamp) -> String {
+    // Howard Hinnant's civil_from_days: years begin in March, so that the leap day is the last.
+    let days = now.as_micros().div_euclid(86_400_000_000) + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        let at = |seconds: i64| day(Timestamp::from_micros(seconds * 1_000_000));
+        assert_eq!(at(0), "1970-01-01");
+        assert_eq!(at(-1), "1969-12-31");
+        assert_eq!(at(951_782_400), "2000-02-29");
+        assert_eq!(at(1_795_269_599), "2026-11-21");
+    }
+}

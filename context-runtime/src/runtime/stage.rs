@@ -1,0 +1,160 @@
+//! A policy, and when it is asked.
+
+use std::fmt;
+use std::sync::Arc;
+
+use context_core::CompactionPolicy;
+
+/// From which share of the window on a stage is asked that says nothing else.
+const TRIGGER: f64 = 0.9;
+/// Down to which share of the window it is asked to go.
+const TARGET: f64 = 0.6;
+
+/// A compaction policy, with the share of the window from which on it is asked and the share to which it should go.
+///
+/// What is not said is chosen by the policy's name: `microcompact` begins at 0.80, `summarize` at 0.90, `snip` at 0.90 or, behind a
+/// stage that summarises, where nothing else helps, `truncate-head` only there; any other at 0.90. The target is 0.60. The
+/// distance between the two keeps a conversation from being compacted again with every message.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Stage {
+    policy: Arc<dyn CompactionPolicy>,
+    trigger: Option<f64>,
+    target: Option<f64>,
+}
+
+impl Stage {
+    /// From here on a stage is asked only if the request does not fit at all.
+    pub const EMERGENCY: f64 = 1.0;
+
+    /// Of this policy.
+    pub fn new(policy: impl CompactionPolicy) -> Self {
+        Self::shared(Arc::new(policy))
+    }
+
+    /// Of a policy that others hold as well.
+    pub fn shared(policy: Arc<dyn CompactionPolicy>) -> Self {
+        Self { policy, trigger: None, target: None }
+    }
+
+    /// From which share of the window on it is asked. At [`EMERGENCY`](Self::EMERGENCY) only if the request does not fit.
+    pub fn trigger(mut self, share: f64) -> Self {
+        self.trigger = Some(share);
+        self
+    }
+
+    /// Down to which share of the window it is asked to go.
+    pub fn target(mut self, share: f64) -> Self {
+        self.target = Some(share);
+        self
+    }
+}
+
+impl<P: CompactionPolicy> From<P> for Stage {
+    fn from(policy: P) -> Self {
+        Self::new(policy)
+    }
+}
+
+/// A stage of which everything is said.
+#[derive(Clone, Debug)]
+pub(super) struct Resolved {
+    pub(super) policy: Arc<dyn CompactionPolicy>,
+    pub(super) trigger: f64,
+    pub(super) target: f64,
+}
+
+impl Resolved {
+    /// Whether it is asked when so much of the window is full.
+    pub(super) fn is_due(&self, ratio: f64) -> bool {
+        if self.trigger >= Stage::EMERGENCY { ratio > self.trigger } else { ratio >= self.trigger }
+    }
+}
+
+/// What is wrong with a stage.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StageFault {
+    /// A share is no number from 0 to 1.
+    #[error("{policy}: a share of {share} is not between 0 and 1")]
+    Share {
+        /// The policy.
+        policy: &'static str,
+        /// The share.
+        share: f64,
+    },
+    /// It would be asked to go to where it begins, or above.
+    #[error("{policy}: the target {target} is not below the trigger {trigger}")]
+    Target {
+        /// The policy.
+        policy: &'static str,
+        /// Where it begins.
+        trigger: f64,
+        /// Where it should go.
+        target: f64,
+    },
+    /// It begins before a stage that stands in front of it.
+    #[error("{policy} begins at {trigger}, before {before}, which is to be asked first")]
+    Order {
+        /// The policy.
+        policy: &'static str,
+        /// Where it begins.
+        trigger: f64,
+        /// The stage in front of it.
+        before: &'static str,
+    },
+    /// It is there twice.
+    #[error("{policy} is there twice")]
+    Twice {
+        /// The policy.
+        policy: &'static str,
+    },
+}
+
+/// Everything that is wrong with the stages of a pipeline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageFaults(pub Vec<StageFault>);
+
+impl fmt::Display for StageFaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the stages cannot work")?;
+        for (i, fault) in self.0.iter().enumerate() {
+            write!(f, "{} {fault}", if i == 0 { ":" } else { ";" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for StageFaults {}
+
+/// The stages with everything said, or what is wrong with them.
+pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<Resolved>, StageFaults> {
+    let mut resolved: Vec<Resolved> = Vec::with_capacity(stages.len());
+    let mut faults = Vec::new();
+    for Stage { policy, trigger, target } in stages {
+        let name = policy.name();
+        let summarised = resolved.iter().any(|stage| stage.policy.name() == "summarize");
+        let trigger = trigger.unwrap_or(match name {
+            "microcompact" => 0.8,
+            "truncate-head" => Stage::EMERGENCY,
+            "snip" if summarised => Stage::EMERGENCY,
+            _ => TRIGGER,
+        });
+        let target = target.unwrap_or(if trigger > TARGET { TARGET } else { trigger * 0.75 });
+        let is_share = |share: &f64| share.is_finite() && (0.0..=1.0).contains(share);
+        let wrong = [trigger, target].into_iter().find(|share| !is_share(share));
+        if let Some(share) = wrong {
+            faults.push(StageFault::Share { policy: name, share });
+        } else if target >= trigger && trigger > 0.0 {
+            faults.push(StageFault::Target { policy: name, trigger, target });
+        }
+        if let Some(before) = resolved.iter().find(|before| before.trigger > trigger) {
+            faults.push(StageFault::Order { policy: name, trigger, before: before.policy.name() });
+        }
+        if resolved.iter().any(|before| before.policy.name() == name) {
+            faults.push(StageFault::Twice { policy: name });
+        }
+        resolved.push(Resolved { policy, trigger, target });
+    }
+    if faults.is_empty() { Ok(resolved) } else { Err(StageFaults(faults)) }
+}

@@ -1,0 +1,73 @@
+//! The kit's provider within the process, spoken to through the real codecs: whatever it says is understood, and what
+//! it refuses is refused for a reason.
+
+mod answers;
+mod caches;
+mod faults;
+mod refuses;
+mod replays;
+mod rules;
+
+use std::sync::Arc;
+
+use context_conformance::simulator::Simulator;
+use context_runtime::tokens::MediaKind;
+use context_runtime::{
+    FunctionTool, Json, Media, MediaSource, Message, Metadata, ModelRequest, PROVIDERS, Part, Role,
+    TokenCount, TokenCounter, Tool, provider,
+};
+use serde_json::json;
+
+/// A token for every four bytes, and a hundred for an image: exact, and quick.
+#[derive(Debug)]
+struct Quarters;
+
+impl TokenCounter for Quarters {
+    fn name(&self) -> &str {
+        "quarters"
+    }
+
+    fn count(&self, text: &str) -> TokenCount {
+        TokenCount::exact(text.len().div_ceil(4) as u64)
+    }
+
+    fn count_media(&self, _kind: MediaKind, _media: &Media) -> TokenCount {
+        TokenCount::exact(100)
+    }
+}
+
+fn simulator(name: &str) -> Simulator {
+    Simulator::new(provider(name).unwrap(), Arc::new(Quarters))
+}
+
+/// One of each provider, with its name.
+fn simulators() -> impl Iterator<Item = (&'static str, Simulator)> {
+    PROVIDERS.iter().map(|name| (*name, simulator(name)))
+}
+
+fn request(messages: impl IntoIterator<Item = Message>) -> ModelRequest {
+    ModelRequest::new(messages).model("a-model").max_output_tokens(200)
+}
+
+fn tool() -> Tool {
+    let schema = json!({"type": "object", "properties": {"step": {"type": "integer"}}});
+    FunctionTool::new("look", Json::from(&schema)).description("Looks.").into()
+}
+
+fn body(name: &str, request: &ModelRequest) -> String {
+    provider(name).unwrap().lower(request).unwrap().body.as_str().to_owned()
+}
+
+/// A user's message with these images, in Base64.
+fn with_images(images: impl IntoIterator<Item = String>) -> Message {
+    let image = |data| {
+        let source = MediaSource::Base64(data);
+        Part::Image(Media {
+            source,
+            media_type: Some("image/png".into()),
+            name: None,
+            metadata: Metadata::default(),
+        })
+    };
+    Message::new(Role::User, [Part::text("Look.")].into_iter().chain(images.into_iter().map(image)))
+}

@@ -1,0 +1,206 @@
+//! Blobs in memory: bytes once for each user, a reference for each chat.
+//!
+//! Whether a chat exists is not asked here.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::{Bound, Range};
+
+use bytes::Bytes;
+use context_core::{
+    Blob, BlobId, BlobPrune, BlobsPruned, ChatId, ChatRef, Cursor, Error, Finding, NewBlob, Page, Result,
+    Timestamp, UserId, limits,
+};
+
+#[derive(Debug, Default)]
+pub(crate) struct Blobs(BTreeMap<UserId, OfUser>);
+
+#[derive(Debug, Default)]
+struct OfUser {
+    bytes: BTreeMap<BlobId, Kept>,
+    chats: BTreeMap<ChatId, BTreeMap<BlobId, Reference>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    bytes: Bytes,
+    references: u64,
+}
+
+#[derive(Debug)]
+struct Reference {
+    media_type: Option<String>,
+    created_at: Timestamp,
+    used_at: Timestamp,
+}
+
+impl Blobs {
+    /// Keeps bytes of this name for a chat.
+    pub(crate) fn put(&mut self, chat: &ChatRef, id: BlobId, new: NewBlob) -> Blob {
+        let OfUser { bytes, chats } = self.0.entry(chat.user.clone()).or_default();
+        let kept = bytes.entry(id).or_insert(Kept { bytes: new.bytes, references: 0 });
+        let reference = match chats.entry(chat.chat.clone()).or_default().entry(id) {
+            Entry::Occupied(entry) => {
+                let reference = entry.into_mut();
+                reference.used_at = reference.used_at.max(new.at);
+                if reference.media_type.is_none() {
+                    reference.media_type = new.media_type;
+                }
+                reference
+            }
+            Entry::Vacant(entry) => {
+                kept.references += 1;
+                entry.insert(Reference { media_type: new.media_type, created_at: new.at, used_at: new.at })
+            }
+        };
+        shown(id, kept, reference)
+    }
+
+    /// What is known of a blob.
+    pub(crate) fn get(&self, chat: &ChatRef, id: &BlobId) -> Option<Blob> {
+        let OfUser { bytes, chats } = self.0.get(&chat.user)?;
+        let reference = chats.get(&chat.chat)?.get(id)?;
+        Some(shown(*id, bytes.get(id)?, reference))
+    }
+
+    /// A range of its bytes, which are shared, not copied.
+    pub(crate) fn read(&self, chat: &ChatRef, id: &BlobId, range: Range<u64>) -> Option<Bytes> {
+        let OfUser { bytes, chats } = self.0.get(&chat.user)?;
+        chats.get(&chat.chat)?.get(id)?;
+        let bytes = &bytes.get(id)?.bytes;
+        let cut = |end: u64| usize::try_from(end).map_or(bytes.len(), |end| end.min(bytes.len()));
+        let end = cut(range.end);
+        Some(bytes.slice(cut(range.start).min(end)..end))
+    }
+
+    /// Notes that a chat has used a blob.
+    pub(crate) fn touch(&mut self, chat: &ChatRef, id: &BlobId, at: Timestamp) {
+        let chats = self.0.get_mut(&chat.user).map(|of| &mut of.chats);
+        if let Some(reference) = chats.and_then(|chats| chats.get_mut(&chat.chat)?.get_mut(id)) {
+            reference.used_at = reference.used_at.max(at);
+        }
+    }
+
+    /// A page of what a chat refers to.
+    pub(crate) fn list(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+        const OPERATION: &str = "blobs";
+        limits::check_page(OPERATION, limit)?;
+        let after = after.map(|cursor| cursor.as_str().parse::<BlobId>()).transpose();
+        let after = after.map_err(|_| Error::invalid(OPERATION, "the cursor is not one of this listing"))?;
+        let mut items = Vec::new();
+        if let Some(OfUser { bytes, chats }) = self.0.get(&chat.user)
+            && let Some(references) = chats.get(&chat.chat)
+        {
+            let behind =
+                references.range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
+            let known = behind.filter_map(|(id, reference)| Some(shown(*id, bytes.get(id)?, reference)));
+            items.extend(known.take(limit + 1));
+        }
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next = items.last().filter(|_| more).map(|last| Cursor::new(last.id.to_string()));
+        Ok(Page { items, next })
+    }
+
+    /// Drops a chat's reference.
+    pub(crate) fn remove(&mut self, chat: &ChatRef, id: &BlobId) -> BlobsPruned {
+        self.drop_where(&chat.user, Some(&chat.chat), |other, _| other == id)
+    }
+
+    /// Drops what was not used for long.
+    pub(crate) fn prune(&mut self, prune: &BlobPrune) -> BlobsPruned {
+        self.drop_where(&prune.user, prune.chat.as_ref(), |_, reference| {
+            reference.used_at <= prune.unused_since
+        })
+    }
+
+    /// Drops all references of a chat.
+    pub(crate) fn forget_chat(&mut self, chat: &ChatRef) {
+        self.drop_where(&chat.user, Some(&chat.chat), |_, _| true);
+    }
+
+    /// How many blobs a user keeps.
+    pub(crate) fn count(&self, user: &UserId) -> u64 {
+        self.0.get(user).map_or(0, |of| of.bytes.len() as u64)
+    }
+
+    /// How many blobs there are, and what is wrong with them.
+    pub(crate) fn check(&self) -> (u64, Vec<Finding>) {
+        let mut findings = Vec::new();
+        let mut blobs = 0;
+        for OfUser { bytes, chats } in self.0.values() {
+            blobs += bytes.len() as u64;
+            let mut add = |id: &BlobId, problem: &str| {
+                findings.push(Finding::new(None, format!("blob {id}"), problem));
+            };
+            let mut counted: BTreeMap<&BlobId, u64> = BTreeMap::new();
+            for id in chats.values().flat_map(BTreeMap::keys) {
+                *counted.entry(id).or_default() += 1;
+                if !bytes.contains_key(id) {
+                    add(id, "is referred to, but not there");
+                }
+            }
+            for (id, kept) in bytes {
+                if BlobId::of(&kept.bytes) != *id {
+                    add(id, "is not what its name says");
+                }
+                if counted.get(id) != Some(&kept.references) {
+                    add(id, "is not referred to as often as it says");
+                }
+            }
+        }
+        (blobs, findings)
+    }
+
+    /// Drops the references of a user, or of one chat, that are picked, and the bytes that have none left.
+    fn drop_where(
+        &mut self,
+        user: &UserId,
+        chat: Option<&ChatId>,
+        picked: impl Fn(&BlobId, &Reference) -> bool,
+    ) -> BlobsPruned {
+        let mut pruned = BlobsPruned::default();
+        let Some(OfUser { bytes, chats }) = self.0.get_mut(user) else { return pruned };
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        let these = chat.map_or(all, |chat| (Bound::Included(chat), Bound::Included(chat)));
+        let mut empty = Vec::new();
+        for (chat, references) in chats.range_mut::<ChatId, _>(these) {
+            references.retain(|id, reference| {
+                let gone = picked(id, reference);
+                if gone {
+                    pruned.references += 1;
+                    release(bytes, id, &mut pruned);
+                }
+                !gone
+            });
+            if references.is_empty() {
+                empty.push(chat.clone());
+            }
+        }
+        for chat in empty {
+            chats.remove(&chat);
+        }
+        if chats.is_empty() {
+            self.0.remove(user);
+        }
+        pruned
+    }
+}
+
+/// Counts a reference down, and lets the bytes go with the last one.
+fn release(bytes: &mut BTreeMap<BlobId, Kept>, id: &BlobId, pruned: &mut BlobsPruned) {
+    let Entry::Occupied(mut entry) = bytes.entry(*id) else { return };
+    let kept = entry.get_mut();
+    kept.references = kept.references.saturating_sub(1);
+    if kept.references == 0 {
+        pruned.blobs += 1;
+        pruned.bytes += entry.remove().bytes.len() as u64;
+    }
+}
+
+fn shown(id: BlobId, kept: &Kept, reference: &Reference) -> Blob {
+    let mut blob = Blob::new(id, kept.bytes.len() as u64, reference.media_type.clone(), reference.created_at);
+    blob.used_at = reference.used_at;
+    blob.references = kept.references;
+    blob
+}
