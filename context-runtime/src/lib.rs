@@ -68,6 +68,7 @@ pub mod renderers {
 
 mod codecs;
 mod engine;
+mod policies;
 mod recovery;
 mod registry;
 mod retention;
@@ -138,6 +139,7 @@ pub use engine::{
     Edits, FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved,
     SaveOutcome, Saved, SystemPrompt,
 };
+pub use policies::{POLICIES, policy};
 pub use recovery::{
     Carried, CarryOutError, Contract, Recovered, RecoveryChain, raised_output, without_failed_answer,
 };
