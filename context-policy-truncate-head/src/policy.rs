@@ -68,6 +68,15 @@ impl TruncateHead {
         self.ratios.get(cuts).copied().map(clamp)
     }
 
+    /// The next cut for a call that was refused, whatever the error; nothing if it has been cut often enough.
+    pub fn deeper(&self, failure: &Failure<'_>) -> Option<RecoveryDecision> {
+        let tried = failure.tried("truncate_head_and_retry") + failure.tried("compact_and_retry");
+        let cuts = tried.max(usize::from(failure.has_attempted_compact));
+        let keep_ratio = self.ratio(cuts)?;
+        let reason = format!("{}: cut for the {} time", failure.error.code, ordinal(cuts));
+        Some(RecoveryDecision::TruncateHeadAndRetry { keep_ratio, reason })
+    }
+
     /// Keeps a share of the history, from 0.05 to 1; what is no number counts as 0.05.
     pub fn keep(&self, view: &HistoryView<'_>, keep_ratio: f64) -> Proposal {
         let ratio = clamp(keep_ratio);
@@ -127,14 +136,7 @@ impl RecoveryPolicy for TruncateHead {
     /// Cuts where a shorter history would help: deeper each time, and only as often as there are [`ratios`](Self::ratios). A
     /// compaction that was tried counts as a cut.
     fn decide(&self, failure: &Failure<'_>) -> Option<RecoveryDecision> {
-        if !failure.error.helped_by_compaction {
-            return None;
-        }
-        let tried = failure.tried("truncate_head_and_retry") + failure.tried("compact_and_retry");
-        let cuts = tried.max(usize::from(failure.has_attempted_compact));
-        let keep_ratio = self.ratio(cuts)?;
-        let reason = format!("{}: cut for the {} time", failure.error.code, ordinal(cuts));
-        Some(RecoveryDecision::TruncateHeadAndRetry { keep_ratio, reason })
+        failure.error.helped_by_compaction.then(|| self.deeper(failure)).flatten()
     }
 }
 

@@ -66,6 +66,7 @@ pub mod renderers {
 
 mod codecs;
 mod engine;
+mod recovery;
 mod registry;
 mod retention;
 mod runtime;
@@ -111,6 +112,10 @@ pub use context_core::{
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]
 pub use context_instructions as instructions;
+#[cfg(feature = "strip-images")]
+pub use context_policy_strip_images as strip_images;
+#[cfg(feature = "truncate-head")]
+pub use context_policy_truncate_head as truncate_head;
 #[cfg(feature = "markdown")]
 pub use context_render::MarkdownRenderer;
 #[cfg(feature = "toml")]
@@ -130,10 +135,15 @@ pub use engine::{
     FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved, SaveOutcome,
     Saved, SystemPrompt,
 };
+pub use recovery::{
+    Carried, CarryOutError, Contract, Recovered, RecoveryChain, raised_output, without_failed_answer,
+};
 pub use registry::{StoreFactory, StoreRegistry, open};
 pub use retention::{Removal, RemovalReason, Retention};
 #[cfg(feature = "tokens")]
-pub use runtime::{DefaultContextRuntime, DefaultContextRuntimeBuilder, RuntimeFault, RuntimeFaults};
+pub use runtime::{
+    CARRIED_OVER, DefaultContextRuntime, DefaultContextRuntimeBuilder, RuntimeFault, RuntimeFaults,
+};
 pub use runtime::{NullContextRuntime, Pipeline, Planned, PlannedStep, Stage, StageFault, StageFaults};
 pub use system::{SystemClock, Uuid7Ids};
 

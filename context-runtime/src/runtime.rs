@@ -12,7 +12,18 @@
 
 mod append;
 #[cfg(feature = "tokens")]
+mod assemble;
+mod boundary;
+#[cfg(feature = "tokens")]
 mod builder;
+#[cfg(feature = "tokens")]
+mod capture;
+#[cfg(feature = "tokens")]
+mod chain;
+#[cfg(feature = "tokens")]
+mod count;
+#[cfg(feature = "tokens")]
+mod cuts;
 #[cfg(feature = "tokens")]
 mod default;
 mod limit;
@@ -21,16 +32,28 @@ mod null;
 mod parts;
 mod pipeline;
 #[cfg(feature = "tokens")]
+mod prefix;
+#[cfg(feature = "tokens")]
 mod prepare;
 mod prompt;
 #[cfg(feature = "tokens")]
+mod recall;
+#[cfg(feature = "tokens")]
 mod recover;
+#[cfg(feature = "tokens")]
+mod repair;
+#[cfg(feature = "tokens")]
+mod session;
 mod stage;
 #[cfg(feature = "tokens")]
 mod tool_results;
+#[cfg(feature = "tokens")]
+mod track;
 
 #[cfg(feature = "tokens")]
 pub use builder::DefaultContextRuntimeBuilder;
+#[cfg(feature = "tokens")]
+pub use capture::CARRIED_OVER;
 #[cfg(feature = "tokens")]
 pub use default::DefaultContextRuntime;
 pub use null::NullContextRuntime;

@@ -1,19 +1,46 @@
 //! The runtime of an agent.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use context_core::{
-    CaptureTurnInput, ContextRuntime, Diagnostic, ModelContext, PrepareInput, RecoveryDecision,
-    RecoveryInput, Result, ToolResultInput, ToolResultOutput,
+    Answer, CaptureTurnInput, Compacted, ContextRuntime, Diagnostic, MemoryScope, Message, ModelContext,
+    PrepareInput, RecoveryDecision, RecoveryInput, Result, SummaryError, SummaryTask, Timestamp,
+    ToolResultInput, ToolResultOutput, Usage,
 };
 use context_tokens::Calibrations;
 
+use super::count::Counters;
 use super::parts::Parts;
-use super::{DefaultContextRuntimeBuilder, prepare, recover, tool_results};
+use super::session::{Sessions, lock};
+use super::{DefaultContextRuntimeBuilder, capture, prepare, recover, tool_results};
 
-/// A runtime that keeps conversations within the window of their model.
+/// A runtime that keeps conversations within the window of their model, and the provider's prompt cache intact where it can.
+///
+/// One serves any number of sessions at once. What it remembers of a session, by its id, makes calls cheap and keeps what was decided:
+/// a history that was compacted stays so, whether the caller goes on with [`ModelContext::compacted`] or with its own. Nothing of it
+/// has to be stored; a new process counts once more and decides anew.
+///
+/// ```
+/// use context_runtime::{ContextRuntime, DefaultContextRuntime, Message, PrepareInput};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = DefaultContextRuntime::builder().model("claude-sonnet-4-5").build()?;
+/// let input = PrepareInput::new("session", "turn", "anthropic", "claude-sonnet-4-5")
+///     .system("You book trips.")
+///     .messages([Message::from("Two tickets to Lisbon, please.")]);
+/// let context = runtime.prepare_for_model(input).await?;
+/// assert_eq!(context.fits(), Some(true));
+/// assert_eq!(context.request().max_output_tokens, context.budget.map(|budget| budget.reserve));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct DefaultContextRuntime {
     parts: Parts,
+    counters: Counters,
+    sessions: Sessions,
 }
 
 impl DefaultContextRuntime {
@@ -22,15 +49,75 @@ impl DefaultContextRuntime {
         DefaultContextRuntimeBuilder::default()
     }
 
-    pub(super) fn new(parts: Parts, _calibrations: Calibrations) -> Self {
-        Self { parts }
+    pub(super) fn new(parts: Parts, calibrations: Calibrations) -> Self {
+        let sessions = Sessions::new(parts.max_sessions);
+        Self { parts, counters: Counters::new(calibrations), sessions }
+    }
+
+    /// Learns from what the provider says the last prepared request of a session had. Call it with the usage of the answer to that
+    /// request, as it was prepared and by the model it was prepared for; of any other it would learn something wrong.
+    pub fn observe_usage(&self, session_id: &str, usage: &Usage) {
+        let session = self.sessions.get(session_id);
+        let sent = lock(&session).sent.as_ref().map(|sent| (sent.model.clone(), sent.estimate));
+        if let Some((model, estimate)) = sent {
+            self.counters.observe(&model, estimate, usage);
+        }
+    }
+
+    /// What was learned of how far counts are off, by model: to be stored, and given to the
+    /// [builder](DefaultContextRuntimeBuilder::calibrations) of the next process.
+    pub fn calibrations(&self) -> Calibrations {
+        self.counters.calibrations()
+    }
+
+    /// Takes the answer to a [`ModelContext::summary`] and gives the history with the summary in it; what follows the messages that
+    /// the context was prepared from stays behind it. The next call of the session is made from it, whether the caller gives this
+    /// history or the one before. `messages` are those that were given to prepare, perhaps with more behind them.
+    ///
+    /// If the answer is refused, nothing has changed, but that no summary is asked for
+    /// [for a while](DefaultContextRuntimeBuilder::summary_cooldown).
+    pub fn accept_summary(
+        &self,
+        session_id: &str,
+        messages: &[Arc<Message>],
+        task: &SummaryTask,
+        answer: &Answer,
+    ) -> Result<Compacted, SummaryError> {
+        let policy = self.parts.pipeline.policy(task.policy).ok_or(SummaryError::NotAsked)?;
+        let session = self.sessions.get(session_id);
+        let mut session = lock(&session);
+        let model = session.sent.as_ref().map(|sent| sent.model.clone()).unwrap_or_default();
+        let counter = self.counters.of(&self.parts, &model).calibrated();
+        let accepted = session.cuts.accept(messages, (task, answer), &**policy, &counter);
+        if let Err(error) = &accepted
+            && !matches!(error, SummaryError::NotAsked | SummaryError::Stale)
+        {
+            session.cuts.pause(self.after_the_pause());
+        }
+        accepted
+    }
+
+    /// Says that the model could not be asked for a summary. None is asked for for a while. Not to be called if it was cancelled:
+    /// that the caller did not want to wait says nothing about the next time.
+    pub fn summary_failed(&self, session_id: &str) {
+        lock(&self.sessions.get(session_id)).cuts.pause(self.after_the_pause());
+    }
+
+    fn after_the_pause(&self) -> Timestamp {
+        let pause = i64::try_from(self.parts.summary_cooldown.as_micros()).unwrap_or(i64::MAX);
+        Timestamp::from_micros(self.parts.clock.now().as_micros().saturating_add(pause))
+    }
+
+    /// Forgets what is remembered of a session; whether there was something.
+    pub fn forget_session(&self, session_id: &str) -> bool {
+        self.sessions.forget(session_id)
     }
 }
 
 #[async_trait]
 impl ContextRuntime for DefaultContextRuntime {
     async fn prepare_for_model(&self, input: PrepareInput) -> Result<ModelContext> {
-        prepare::prepare(&self.parts, input)
+        prepare::prepare(&self.parts, &self.counters, &self.sessions, input).await
     }
 
     async fn apply_tool_results(&self, input: ToolResultInput) -> Result<ToolResultOutput> {
@@ -38,11 +125,22 @@ impl ContextRuntime for DefaultContextRuntime {
     }
 
     async fn recover_from_model_error(&self, input: RecoveryInput) -> Result<RecoveryDecision> {
-        let counter = self.parts.models.model(self.parts.model.as_deref().unwrap_or_default()).counter();
-        Ok(recover::recover(&self.parts, &counter, None, &input))
+        let session = self.sessions.get(&input.session_id);
+        let sent = lock(&session).sent.as_ref().map(|sent| (sent.model.clone(), sent.budget));
+        let (model, budget) = sent.map_or((String::new(), None), |(model, budget)| (model, Some(budget)));
+        let counter = self.counters.of(&self.parts, &model).calibrated();
+        Ok(recover::recover(&self.parts, &counter, budget, &input))
     }
 
-    async fn capture_turn(&self, _input: CaptureTurnInput) -> Result<Vec<Diagnostic>> {
-        Ok(Vec::new())
+    fn captures_turns(&self) -> bool {
+        self.parts.memory.is_some()
+    }
+
+    async fn capture_turn(&self, input: CaptureTurnInput) -> Result<Vec<Diagnostic>> {
+        let Some(memory) = &self.parts.memory else { return Ok(Vec::new()) };
+        let session = self.sessions.get(&input.session_id);
+        let mut scope = MemoryScope::session(&input.session_id);
+        scope.user = self.parts.spill.as_ref().map(|(_, user)| user.to_string());
+        Ok(capture::capture(&**memory, scope, &session, input).await)
     }
 }

@@ -9,6 +9,7 @@ use context_core::{
     Proposal, Severity, SummaryTask,
 };
 
+use super::boundary::boundary;
 use super::stage::{self, Resolved};
 use super::{Stage, StageFaults};
 
@@ -39,7 +40,9 @@ pub struct Planned {
     pub summary: Option<Box<SummaryTask>>,
     /// What the summary would be of: the history as the stages before it left it.
     pub summary_of: Option<Compacted>,
-    /// How many tokens the history has then.
+    /// How many of the steps come before the summary.
+    pub summary_after: usize,
+    /// How many tokens the history has after all steps.
     pub after: u64,
     /// What should be known.
     pub diagnostics: Vec<Diagnostic>,
@@ -69,17 +72,7 @@ impl PlannedStep {
 
     /// The cut that it makes, if it is carried out.
     pub fn boundary(&self) -> Option<Boundary> {
-        let mut boundary = Boundary::new(self.plan.kind, self.retained);
-        let facts = [
-            ("policy", serde_json::Value::from(self.plan.policy)),
-            ("before", self.plan.before.into()),
-            ("after", self.plan.after.into()),
-            ("what", self.plan.what.clone().into()),
-        ];
-        for (key, value) in facts {
-            boundary.metadata = boundary.metadata.with(key, value);
-        }
-        self.applied.then_some(boundary)
+        self.applied.then(|| boundary(&self.plan, self.retained))
     }
 }
 
@@ -116,6 +109,7 @@ impl Pipeline {
     }
 
     /// The policy of a name.
+    #[cfg(feature = "tokens")]
     pub(super) fn policy(&self, name: &str) -> Option<&Arc<dyn context_core::CompactionPolicy>> {
         self.stages.iter().map(|stage| &stage.policy).find(|policy| policy.name() == name)
     }
@@ -162,6 +156,7 @@ impl Pipeline {
                     let history = current.as_ref().map(|current| current.history.clone());
                     planned.summary_of =
                         Some(history.unwrap_or_else(|| Compacted::untouched(view.messages())));
+                    planned.summary_after = planned.steps.len();
                     planned.summary = Some(task);
                 }
                 _ => {}

@@ -1,27 +1,211 @@
-//! What a model is sent, in order.
+//! What a model is sent, made in order: cuts that were made before, the limit of messages, recall, compaction, repair, prefix.
+//!
+//! The session is locked in two stretches without any waiting in them; memories are asked for in between.
 
-use context_core::{HistoryRules, ModelContext, PrepareInput, Result, Unanswered, normalize};
+use std::sync::{Arc, Mutex};
 
-use super::limit;
+use context_core::{
+    Boundary, BoundaryKind, Diagnostic, DiagnosticCode, Goal, HistoryView, MemoryScope, Message, MessageHash,
+    ModelContext, PrepareInput, RecallQuery, Result, Severity,
+};
+
+use super::assemble::{self, Call};
+use super::count::{self, Counters, Counting};
+use super::cuts::History;
 use super::parts::Parts;
+use super::prefix::Start;
 use super::prompt::Prompt;
+use super::recall::{self, TurnRecall};
+use super::session::{Session, Sessions, lock};
+use super::{limit, repair};
+
+const OPERATION: &str = "prepare_for_model";
 
 /// What a model is to be sent.
-pub(super) fn prepare(parts: &Parts, mut input: PrepareInput) -> Result<ModelContext> {
-    input.cancel.check("prepare_for_model")?;
-    let mut context = ModelContext::default();
-    let mut messages = std::mem::take(&mut input.messages);
-    let max = input.max_messages.or(parts.max_messages);
-    if let Some(kept) = max.and_then(|max| limit::limit(&messages, max)) {
-        context.diagnostics.push(kept.diagnostic(messages.len()));
-        messages = kept.of(&messages).messages;
+pub(super) async fn prepare(
+    parts: &Parts,
+    counters: &Counters,
+    sessions: &Sessions,
+    mut input: PrepareInput,
+) -> Result<ModelContext> {
+    input.cancel.check(OPERATION)?;
+    let counting = counters.of(parts, &input.model);
+    let session = sessions.get(&input.session_id);
+    let mut diagnostics = Vec::new();
+    let (history, query) = {
+        let mut session = lock(&session);
+        let given = std::mem::take(&mut input.messages);
+        let history = history(parts, &mut session, &input, given, &mut diagnostics);
+        session.track.update(&history.messages, &counting.model, &*counting.counter);
+        let query = wanted(parts, &session, &input, &history.messages);
+        (history, query)
+    };
+    if let Some((query, recalled_for)) = query {
+        recall(parts, &counting, &session, &input, query, recalled_for, &mut diagnostics).await?;
     }
-    let repaired = normalize(&messages, &HistoryRules::new(), Unanswered::Answer, false);
-    context.diagnostics.extend(repaired.diagnostics);
-    context.messages = repaired.messages.into_owned();
-    let prompt = Prompt::of(&input, parts.environment.then(|| parts.clock.now()));
-    context.system_prompt = prompt.joined();
-    context.system_prompt_parts = prompt.parts;
-    context.tools = input.tools;
-    Ok(context)
+    let now = parts.clock.now();
+    let prompt = Prompt::of(&input, parts.environment.then_some(now));
+    let start = Start::of(&prompt.parts, &input.tools, input.output.as_ref());
+    let call = Call { parts, counting: &counting, input, prompt, start, now };
+    Ok(finish(call, &mut lock(&session), history, diagnostics))
+}
+
+/// The history that a given one stands for, cut to a number of messages.
+fn history(
+    parts: &Parts,
+    session: &mut Session,
+    input: &PrepareInput,
+    given: Vec<Arc<Message>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> History {
+    let mut history = session.cuts.history(given);
+    let max = input.max_messages.or(parts.max_messages);
+    if let Some(kept) = max.and_then(|max| limit::limit(&history.messages, max)) {
+        diagnostics.push(kept.diagnostic(history.messages.len()));
+        let boundary = Boundary::new(BoundaryKind::Compact, kept.len());
+        history.replace(kept.of(&history.messages), [boundary]);
+        history.limited = true;
+    }
+    history
+}
+
+/// What the memory is to be asked, and for which request, unless it was for this turn.
+fn wanted(
+    parts: &Parts,
+    session: &Session,
+    input: &PrepareInput,
+    messages: &[Arc<Message>],
+) -> Option<(RecallQuery, MessageHash)> {
+    parts.memory.as_ref()?;
+    let request = messages[session.track.newest_request()?].hash();
+    if session.recall.as_ref().is_some_and(|known| known.is_of(&input.turn_id, &request)) {
+        return None;
+    }
+    let mut scope = MemoryScope::session(&input.session_id);
+    scope.user = parts.spill.as_ref().map(|(_, user)| user.to_string());
+    scope.project = input.cwd.as_ref().map(|cwd| cwd.display().to_string());
+    let query = recall::query(scope, messages, session.track.requests(), parts.recall_tokens)?;
+    Some((query, request))
+}
+
+async fn recall(
+    parts: &Parts,
+    counting: &Counting,
+    session: &Mutex<Session>,
+    input: &PrepareInput,
+    query: RecallQuery,
+    request: MessageHash,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<()> {
+    let Some(memory) = &parts.memory else { return Ok(()) };
+    let asked =
+        recall::recall(&**memory, &query, parts.recall_timeout, &input.cancel, &*counting.counter).await;
+    let (message, said) = asked?;
+    diagnostics.extend(said);
+    lock(session).recall = Some(TurnRecall { turn: input.turn_id.clone(), request, message });
+    Ok(())
+}
+
+/// The rest, in which nothing waits.
+fn finish(
+    call: Call<'_>,
+    session: &mut Session,
+    mut history: History,
+    mut diagnostics: Vec<Diagnostic>,
+) -> ModelContext {
+    let Call { parts, counting, ref input, .. } = call;
+    let counter = &*counting.counter;
+    // Another call of the session may have come in between.
+    session.track.update(&history.messages, &counting.model, counter);
+    let (budget, assumed) = count::budget(parts, input, &counting.model);
+    diagnostics.extend(assumed);
+    let request = session.track.newest_request().map(|at| history.messages[at].hash());
+    let recalled = call.recalled(session, request);
+    let fixed = call.fixed(session);
+    let mut breakdown = assemble::breakdown(&call, &fixed, recalled.as_ref());
+    let outside = breakdown.outside().tokens();
+    let warm = call.warm(session, recalled.as_ref());
+
+    session.cuts.requested(&input.turn_id, request);
+    let mut context = ModelContext::default();
+    let total = counting.calibration.apply(session.track.tokens(session.track.len())).tokens();
+    if parts.pipeline.is_due(budget.ratio(outside.saturating_add(total))) {
+        if session.cuts.is_stopped() {
+            diagnostics.push(Diagnostic::new(
+                DiagnosticCode::CompactionStopped,
+                Severity::Warning,
+                "messages",
+                "compaction came to little several times in a row and waits for the next request of the user",
+            ));
+        } else {
+            let mut goal = Goal::new(budget, outside, budget.input());
+            goal.cache = count::cache(parts, &counting.model, warm);
+            compact(&call, session, &mut history, &goal, &mut context, &mut diagnostics);
+        }
+    }
+    if std::mem::take(&mut session.cuts.failed) {
+        diagnostics.push(Diagnostic::new(
+            DiagnosticCode::CompactSummaryFailed,
+            Severity::Warning,
+            "messages",
+            "a summary failed or was refused; the history is as it was, and none is asked for for a while",
+        ));
+    }
+
+    context.boundaries = std::mem::take(&mut history.boundaries);
+    context.compacted = history.compacted.then(|| history.as_compacted());
+    let cut = history.limited || std::mem::take(&mut session.cuts.fresh);
+    let repaired = repair::repair(&mut session.track, history.messages);
+    diagnostics.extend(repaired.diagnostics.iter().cloned());
+    context.diagnostics = diagnostics;
+    assemble::messages(
+        call,
+        session,
+        repaired,
+        recalled,
+        &fixed,
+        &mut breakdown,
+        (budget, cut),
+        &mut context,
+    );
+    context
+}
+
+/// Asks the stages, and carries out what they say.
+fn compact(
+    call: &Call<'_>,
+    session: &mut Session,
+    history: &mut History,
+    goal: &Goal,
+    context: &mut ModelContext,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let Call { parts, counting, .. } = *call;
+    let counter = counting.calibrated();
+    let counts = session.track.counts().map(|count| counting.calibration.scale(count).tokens());
+    let view = HistoryView::counted(&history.messages, counts, &counter);
+    let before = view.total();
+    let planned = parts.pipeline.run_with(&view, goal, session.cuts.may_ask(call.now));
+    context.plans = planned.steps.iter().map(|step| step.report()).collect();
+    diagnostics.extend(planned.diagnostics);
+    if let (Some(task), Some(of)) = (planned.summary, planned.summary_of) {
+        let steps = planned.steps.iter().take(planned.summary_after);
+        session.cuts.ask(history, of, steps.filter_map(|step| step.boundary()).collect(), &task);
+        context.summary = Some(task);
+    }
+    let Some(compacted) = planned.compacted else { return };
+    let boundaries: Vec<_> = planned.steps.iter().filter_map(|step| step.boundary()).collect();
+    let said: Vec<_> =
+        planned.steps.iter().filter(|step| step.applied).map(|step| step.plan.what.as_str()).collect();
+    diagnostics.push(Diagnostic::new(
+        DiagnosticCode::Compacted,
+        Severity::Info,
+        "messages",
+        format!("{before} tokens became {}: {}", planned.after, said.join("; ")),
+    ));
+    history.replace(compacted, boundaries);
+    history.compacted = true;
+    session.cuts.keep(history);
+    session.cuts.count(before, planned.after);
+    session.track.update(&history.messages, &counting.model, &*counting.counter);
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::lab::{apply, extend, fork, many, says, stay};
 
-const OLD: [&str; 1] = ["v1.db"];
+const OLD: [&str; 2] = ["v1.db", "v3.db"];
 
 fn old() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/old")

@@ -1,0 +1,167 @@
+//! Carrying out decisions that concern the history alone.
+
+use context_core::{
+    Attempt, BoundaryKind, Compacted, Failure, HistoryView, Plan, PlanError, Proposal,
+    RecoveryDecision as Decision,
+};
+
+use super::{RecoveryChain, repair};
+
+/// A history that a decision was carried out on.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Carried {
+    /// The history, and where each of its messages came from.
+    pub compacted: Compacted,
+    /// What kind of cut it is.
+    pub kind: BoundaryKind,
+    /// How many tokens the history had.
+    pub before: u64,
+    /// How many it has.
+    pub after: u64,
+    /// What was done, for people.
+    pub what: String,
+}
+
+/// Why a decision was not carried out. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CarryOutError {
+    /// It does not concern the history alone, so it is the loop's.
+    #[error("{decision} is for the loop to carry out")]
+    NotHere {
+        /// The name of the decision.
+        decision: &'static str,
+    },
+    /// The history has nothing of what is to go, so the request would be the same again.
+    #[error("the history would stay as it is: {reason}")]
+    Nothing {
+        /// Why, for people.
+        reason: String,
+    },
+    /// The plan that was made for it is not valid.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The policy is not part of this program.
+    #[error("carrying out {decision} needs the feature {feature}")]
+    NoPolicy {
+        /// The name of the decision.
+        decision: &'static str,
+        /// The feature.
+        feature: &'static str,
+    },
+}
+
+/// What came of asking a chain until something could be done.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+#[non_exhaustive]
+pub struct Recovered {
+    /// What was decided.
+    pub decision: Decision,
+    /// The history to send, if the decision concerns it alone.
+    pub carried: Option<Carried>,
+    /// What was decided before and would have changed nothing: nothing was sent for it, and it counts as tried.
+    pub in_vain: Vec<Attempt>,
+}
+
+impl Carried {
+    fn of(plan: &Plan, view: &HistoryView<'_>) -> Result<Self, PlanError> {
+        let compacted = plan.apply(view.messages())?;
+        let (kind, before, after, what) = (plan.kind, plan.before, plan.after, plan.what.clone());
+        Ok(Self { compacted, kind, before, after, what })
+    }
+
+    /// The decision that it came of, as something that was tried.
+    pub fn attempt(&self, decision: Decision) -> Attempt {
+        Attempt::new(decision, self.before, self.after)
+    }
+}
+
+pub(super) fn carry_out(
+    chain: &RecoveryChain,
+    decision: &Decision,
+    failure: &Failure<'_>,
+) -> Result<Carried, CarryOutError> {
+    let view = failure.view;
+    match decision {
+        Decision::TruncateHeadAndRetry { keep_ratio, .. } => {
+            planned(truncated(chain, decision, view, *keep_ratio)?, view)
+        }
+        Decision::StripImagesAndRetry { .. } => planned(stripped(chain, decision, failure)?, view),
+        Decision::RemoveThoughtsAndRetry { .. } => {
+            let plan = repair::without_thoughts(view).ok_or_else(|| nothing("it has no thoughts"))??;
+            Ok(Carried::of(&plan, view)?)
+        }
+        Decision::RepairAndRetry { .. } => {
+            let repaired = repair::paired(view.messages(), &failure.error.message);
+            let compacted = repaired.ok_or_else(|| nothing("calls and results are in order"))?;
+            let after = HistoryView::new(&compacted.messages, view.counter()).total();
+            let what = "calls and results repaired".to_owned();
+            Ok(Carried { compacted, kind: BoundaryKind::Strip, before: view.total(), after, what })
+        }
+        other => Err(CarryOutError::NotHere { decision: other.name() }),
+    }
+}
+
+pub(super) fn recover(chain: &RecoveryChain, failure: &Failure<'_>) -> Recovered {
+    let (mut attempts, tried) = (failure.attempts.to_vec(), failure.attempts.len());
+    let (decision, carried) = loop {
+        let mut failure_now = Failure::new(failure.error, failure.view);
+        failure_now.attempts = &attempts;
+        failure_now.has_attempted_compact = failure.has_attempted_compact;
+        failure_now.budget = failure.budget;
+        let decision = chain.decide(&failure_now);
+        match decision.retries().then(|| chain.carry_out(&decision, &failure_now)) {
+            None | Some(Err(CarryOutError::NotHere { .. })) => break (decision, None),
+            Some(Ok(carried)) => break (decision, Some(carried)),
+            Some(Err(_)) => {
+                let tokens = failure.view.total();
+                attempts.push(Attempt::new(decision, tokens, tokens));
+            }
+        }
+    };
+    Recovered { decision, carried, in_vain: attempts.split_off(tried) }
+}
+
+fn planned(proposal: Proposal, view: &HistoryView<'_>) -> Result<Carried, CarryOutError> {
+    match proposal {
+        Proposal::Plan(plan) => Ok(Carried::of(&plan, view)?),
+        Proposal::Nothing { reason } => Err(CarryOutError::Nothing { reason }),
+        _ => Err(nothing("a model would have to be asked")),
+    }
+}
+
+fn nothing(reason: &str) -> CarryOutError {
+    CarryOutError::Nothing { reason: reason.to_owned() }
+}
+
+#[cfg(feature = "truncate-head")]
+fn truncated(
+    chain: &RecoveryChain,
+    _: &Decision,
+    view: &HistoryView<'_>,
+    keep_ratio: f64,
+) -> Result<Proposal, CarryOutError> {
+    Ok(chain.truncate.keep(view, keep_ratio))
+}
+
+#[cfg(not(feature = "truncate-head"))]
+fn truncated(
+    _: &RecoveryChain,
+    decision: &Decision,
+    _: &HistoryView<'_>,
+    _: f64,
+) -> Result<Proposal, CarryOutError> {
+    Err(CarryOutError::NoPolicy { decision: decision.name(), feature: "truncate-head" })
+}
+
+#[cfg(feature = "strip-images")]
+fn stripped(chain: &RecoveryChain, _: &Decision, failure: &Failure<'_>) -> Result<Proposal, CarryOutError> {
+    Ok(chain.strip.for_error(failure.view, failure.error))
+}
+
+#[cfg(not(feature = "strip-images"))]
+fn stripped(_: &RecoveryChain, decision: &Decision, _: &Failure<'_>) -> Result<Proposal, CarryOutError> {
+    Err(CarryOutError::NoPolicy { decision: decision.name(), feature: "strip-images" })
+}

@@ -1,0 +1,142 @@
+//! The tables of decisions.
+
+#[cfg(feature = "strip-images")]
+use context_core::RecoveryPolicy;
+use context_core::{Attempt, Failure, ModelErrorCode as Code, RecoveryDecision as Decision};
+
+use super::{Contract, RecoveryChain};
+
+pub(super) fn decide(chain: &RecoveryChain, failure: &Failure<'_>) -> Decision {
+    let code = failure.error.code;
+    let tries = failure.attempts.len();
+    if tries >= chain.limit {
+        return Decision::give_up(format!("{code}: given up after {tries} attempts"));
+    }
+    let is_new = |decision: &Decision| !failure.attempts.iter().any(|attempt| repeats(attempt, decision));
+    let theirs = chain.policies.iter().find_map(|policy| policy.decide(failure).filter(is_new));
+    let ours = || steps(chain.contract).iter().find_map(|step| step(chain, failure).filter(is_new));
+    theirs.or_else(ours).unwrap_or_else(|| match tries {
+        0 if failure.has_attempted_compact => {
+            Decision::give_up(format!("{code}: compacted before, refused again"))
+        }
+        0 => Decision::give_up(format!("{code}: nothing about the history would help")),
+        1 => Decision::give_up(format!("{code}: nothing is left to try after 1 attempt")),
+        _ => Decision::give_up(format!("{code}: nothing is left to try after {tries} attempts")),
+    })
+}
+
+/// Whether a decision is one that was tried in vain: the same, or no more than that.
+fn repeats(attempt: &Attempt, decision: &Decision) -> bool {
+    !attempt.helped()
+        && match (&attempt.decision, decision) {
+            (
+                Decision::TruncateHeadAndRetry { keep_ratio: tried, .. },
+                Decision::TruncateHeadAndRetry { keep_ratio, .. },
+            ) => keep_ratio >= tried,
+            (
+                Decision::AdjustOutputAndRetry { max_output_tokens: tried, .. },
+                Decision::AdjustOutputAndRetry { max_output_tokens, .. },
+            ) => max_output_tokens >= tried,
+            (tried, decision) => decision.retries() && tried.name() == decision.name(),
+        }
+}
+
+type Step = fn(&RecoveryChain, &Failure<'_>) -> Option<Decision>;
+
+fn steps(contract: Contract) -> &'static [Step] {
+    match contract {
+        Contract::Seed => &[seed_strip, seed_cut],
+        Contract::Extended => &[strip, output, thoughts, pairs, compact, cut],
+    }
+}
+
+fn seed_strip(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
+    // To the first contract a request of too many bytes is an error like others.
+    (failure.error.code != Code::RequestTooLarge).then(|| strip(chain, failure)).flatten()
+}
+
+fn seed_cut(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
+    let error = failure.error;
+    let overflow = error.code == Code::ContextOverflow
+        || (error.helped_by_compaction
+            && !matches!(error.code, Code::RequestTooLarge | Code::OutputTooLarge));
+    (overflow && !failure.attempted()).then(|| deeper(chain, failure)).flatten()
+}
+
+#[cfg(feature = "strip-images")]
+fn strip(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
+    chain.strip.decide(failure)
+}
+
+#[cfg(not(feature = "strip-images"))]
+fn strip(_: &RecoveryChain, _: &Failure<'_>) -> Option<Decision> {
+    None
+}
+
+/// A smaller answer, where there is room for one that is of use, or where the model writes no longer one.
+fn output(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
+    let error = failure.error;
+    let (tokens, lasting) = match error.available_output_tokens.filter(|available| *available > 0) {
+        Some(available) => (Some(available).filter(|available| *available >= chain.least_output), false),
+        None => (error.max_output_tokens.filter(|most| *most > 0), true),
+    };
+    let max_output_tokens = tokens?;
+    let is_less = |decision: &Decision| match decision {
+        Decision::AdjustOutputAndRetry { max_output_tokens: tried, .. } => max_output_tokens < *tried,
+        _ => true,
+    };
+    let asked = failure.budget.map(|budget| budget.reserve).filter(|reserve| *reserve > 0);
+    let is_less = asked.is_none_or(|asked| max_output_tokens < asked)
+        && failure.attempts.iter().all(|attempt| is_less(&attempt.decision));
+    let what = if lasting { "the model writes no more" } else { "the window has room for no more" };
+    let reason = format!("{}: {what} than {max_output_tokens} tokens", error.code);
+    is_less.then(|| Decision::AdjustOutputAndRetry { max_output_tokens, lasting, reason })
+}
+
+fn thoughts(_: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
+    let wanted = failure.error.refuses_thoughts && failure.tried("remove_thoughts_and_retry") == 0;
+    let reason = || format!("{}: thoughts of the model are refused", failure.error.code);
+    wanted.then(|| Decision::RemoveThoughtsAndRetry { reason: reason() })
+}
+
+fn pairs(_: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
+    let wanted = failure.error.refuses_pairs && failure.tried("repair_and_retry") == 0;
+    let reason = || format!("{}: calls and results are refused", failure.error.code);
+    wanted.then(|| Decision::RepairAndRetry { reason: reason() })
+}
+
+/// A compaction, if the provider told what there is room for and none was tried.
+fn compact(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
+    let error = failure.error;
+    let window = error.window.filter(|window| *window > 0);
+    let decision = if has_no_room(chain, failure) {
+        let reason = format!("{}: the window has no room for an answer", error.code);
+        Decision::CompactAndRetry { window, max_output_tokens: Some(chain.least_output), reason }
+    } else {
+        let named = window.filter(|_| error.helped_by_compaction && error.code != Code::RequestTooLarge)?;
+        let reason = format!("{}: the window has {named} tokens", error.code);
+        Decision::CompactAndRetry { window, max_output_tokens: None, reason }
+    };
+    (!failure.attempted()).then_some(decision)
+}
+
+fn cut(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
+    let wanted = failure.error.helped_by_compaction || has_no_room(chain, failure);
+    wanted.then(|| deeper(chain, failure)).flatten()
+}
+
+/// Whether the history leaves too little room for an answer.
+fn has_no_room(chain: &RecoveryChain, failure: &Failure<'_>) -> bool {
+    let available = failure.error.available_output_tokens;
+    available.is_some_and(|available| available > 0 && available < chain.least_output)
+}
+
+#[cfg(feature = "truncate-head")]
+fn deeper(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
+    chain.truncate.deeper(failure)
+}
+
+#[cfg(not(feature = "truncate-head"))]
+fn deeper(_: &RecoveryChain, _: &Failure<'_>) -> Option<Decision> {
+    None
+}

@@ -1,0 +1,17 @@
+//! How much of an answer is asked for.
+
+/// How many tokens of answer to ask for when an answer broke off at `asked`: twice as many, within the most that the model writes;
+/// nothing if that is no more, or if nothing was asked for.
+///
+/// ```
+/// use context_runtime::raised_output;
+///
+/// assert_eq!(raised_output(Some(4_000), None), Some(8_000));
+/// assert_eq!(raised_output(Some(4_000), Some(6_000)), Some(6_000));
+/// assert_eq!(raised_output(Some(6_000), Some(6_000)), None);
+/// ```
+pub fn raised_output(asked: Option<u64>, most: Option<u64>) -> Option<u64> {
+    let asked = asked.filter(|asked| *asked > 0)?;
+    let raised = asked.saturating_mul(2).min(most.unwrap_or(u64::MAX));
+    (raised > asked).then_some(raised)
+}

@@ -1,0 +1,130 @@
+//! Taking out of a history what a provider objects to.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use context_core::{
+    BoundaryKind, Compacted, Edit, HistoryRules, HistoryView, Message, Metadata, Part, Plan, PlanError, Role,
+    Text, ToolCall, Unanswered, normalize,
+};
+
+/// The plan that removes the model's thoughts and what signs them; nothing if there are none.
+pub(super) fn without_thoughts(view: &HistoryView<'_>) -> Option<Result<Plan, PlanError>> {
+    let mut edits = Vec::new();
+    for (at, message) in view.messages().iter().enumerate() {
+        match unthinking(message) {
+            Some(message) if message.is_placeholder() => edits.push(Edit::remove(at..at + 1)),
+            Some(message) => edits.push(Edit::replace(at, message)),
+            None => {}
+        }
+    }
+    let what = format!("thoughts of {} messages removed", edits.len());
+    let plan = |edits| Plan::of_any_size("remove-thoughts", BoundaryKind::Strip, view, edits, what);
+    Some(edits).filter(|edits| !edits.is_empty()).map(plan)
+}
+
+/// The message without thoughts and signatures of thoughts; nothing if it has none.
+fn unthinking(message: &Message) -> Option<Message> {
+    let is_thought = |part: &Part| matches!(part, Part::Reasoning(_));
+    let signs = |part: &Part| {
+        metadata(part).is_some_and(|metadata| metadata.iter().any(|(key, _)| is_signature(key)))
+    };
+    if message.role != Role::Assistant || !message.parts.iter().any(|part| is_thought(part) || signs(part)) {
+        return None;
+    }
+    let mut message = message.clone();
+    message.parts.retain(|part| !is_thought(part));
+    for part in &mut message.parts {
+        let (Part::Text(Text { metadata, .. }) | Part::ToolCall(ToolCall { metadata, .. })) = part else {
+            continue;
+        };
+        let signatures: Vec<String> =
+            metadata.iter().map(|(key, _)| key.to_owned()).filter(|key| is_signature(key)).collect();
+        for key in signatures {
+            metadata.remove(&key);
+        }
+    }
+    Some(message)
+}
+
+fn metadata(part: &Part) -> Option<&Metadata> {
+    match part {
+        Part::Text(text) => Some(&text.metadata),
+        Part::ToolCall(call) => Some(&call.metadata),
+        _ => None,
+    }
+}
+
+/// Whether a fact beside a part is a signature over thoughts, as codecs keep it.
+fn is_signature(key: &str) -> bool {
+    key.to_ascii_lowercase().ends_with("signature")
+}
+
+/// The history with its pairs repaired: without the calls and results that the provider's words name, without calls that have no
+/// results, and if that changes nothing, without blocks that only their provider understands. Nothing if all of it stays the same.
+pub(super) fn paired(messages: &[Arc<Message>], words: &str) -> Option<Compacted> {
+    let named = named_ids(messages, words);
+    let is_named = |part: &Part| match part {
+        Part::ToolCall(call) => named.contains(call.id.as_str()),
+        Part::ToolResult(result) => named.contains(result.call_id.as_str()),
+        _ => false,
+    };
+    repaired(messages, is_named).or_else(|| repaired(messages, |part| matches!(part, Part::Opaque(_))))
+}
+
+fn repaired(messages: &[Arc<Message>], goes: impl Fn(&Part) -> bool) -> Option<Compacted> {
+    let mut changed = false;
+    let mut out = Compacted::default();
+    for (at, message) in messages.iter().enumerate() {
+        let message = match message.parts.iter().any(&goes) {
+            true => {
+                changed = true;
+                let mut message = Message::clone(message);
+                message.parts.retain(|part| !goes(part));
+                if message.is_placeholder() {
+                    continue;
+                }
+                Arc::new(message)
+            }
+            false => Arc::clone(message),
+        };
+        out.messages.push(message);
+        out.origins.push(Some(at));
+    }
+    let normal = normalize(&out.messages, &HistoryRules::new(), Unanswered::Remove, false);
+    changed |= !normal.diagnostics.is_empty();
+    if !changed || normal.messages.is_empty() {
+        return None;
+    }
+    let origins = (0..normal.messages.len()).map(|at| out.origins.get(normal.origin(at)).copied().flatten());
+    let origins: Vec<Option<usize>> = origins.collect();
+    let messages = normal.messages.into_owned();
+    let mut repaired = Compacted::default();
+    (repaired.messages, repaired.origins) = (messages, once(origins));
+    Some(repaired)
+}
+
+/// Each origin for the first message made of it: what was put beside it has none.
+fn once(mut origins: Vec<Option<usize>>) -> Vec<Option<usize>> {
+    let mut seen = HashSet::new();
+    for origin in &mut origins {
+        *origin = origin.filter(|at| seen.insert(*at));
+    }
+    origins
+}
+
+/// The ids of calls and results that stand in the words. An id that could be a word of the language is none.
+fn named_ids<'a>(messages: &'a [Arc<Message>], words: &str) -> HashSet<&'a str> {
+    let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let told: HashSet<&str> = words.split(|c| !inside(c)).filter(|word| is_telling(word)).collect();
+    let ids = messages.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call.id.as_str()),
+        Part::ToolResult(result) => Some(result.call_id.as_str()),
+        _ => None,
+    });
+    ids.filter(|id| told.contains(id)).collect()
+}
+
+fn is_telling(word: &str) -> bool {
+    word.len() >= 4 && word.contains(|c: char| c.is_ascii_digit() || c == '_')
+}

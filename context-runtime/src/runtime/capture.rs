@@ -1,0 +1,62 @@
+//! Telling the memory what was said.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use context_core::{
+    CaptureTurnInput, CapturedTurn, Diagnostic, DiagnosticCode, MemoryProvider, MemoryScope, Message,
+    Severity,
+};
+use futures_util::future::{Either, select};
+
+use super::chain::Beginning;
+use super::session::{Session, lock};
+
+/// The metadata key of a message that was carried over from another session, such as the beginning of a fork: memories know it
+/// already.
+pub const CARRIED_OVER: &str = "carried_over";
+
+/// How long a memory may take to keep a turn.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Hands the memory what is new in a session since it was told last. What no person and no model said is not told.
+pub(super) async fn capture(
+    memory: &dyn MemoryProvider,
+    scope: MemoryScope,
+    session: &Mutex<Session>,
+    input: CaptureTurnInput,
+) -> Vec<Diagnostic> {
+    if input.cancel.is_cancelled() {
+        return Vec::new();
+    }
+    let told = {
+        let session = lock(session);
+        // One that was compacted or edited since does not begin as it did.
+        session.captured.as_ref().map_or(0, |known| match known.begins(&input.messages) {
+            true => known.len(),
+            false => known.reaches(&input.messages),
+        })
+    };
+    let is_news =
+        |message: &&Arc<Message>| !message.is_synthetic() && message.metadata.get(CARRIED_OVER).is_none();
+    let news: Vec<_> = input.messages[told..].iter().filter(is_news).map(Arc::clone).collect();
+    if !news.is_empty() {
+        let mut turn = CapturedTurn::new(scope, input.turn_id, news);
+        turn.errored = input.errored;
+        let kept = pin!(tokio::time::timeout(TIMEOUT, memory.capture(&turn, &input.cancel)));
+        let failure = match select(kept, pin!(input.cancel.cancelled())).await {
+            Either::Left((Ok(Ok(())), _)) => None,
+            Either::Left((Ok(Err(error)), _)) => Some(format!("the turn was not kept: {error}")),
+            Either::Left((Err(_), _)) => Some(format!("the turn was not kept within {TIMEOUT:?}")),
+            Either::Right(_) => return Vec::new(),
+        };
+        // What was not kept is told again.
+        if let Some(said) = failure {
+            let code = DiagnosticCode::MemoryProviderError;
+            return vec![Diagnostic::new(code, Severity::Warning, "memory", said)];
+        }
+    }
+    lock(session).captured = Some(Beginning::of(&input.messages));
+    Vec::new()
+}

@@ -1,0 +1,66 @@
+//! Hashes of the beginnings of histories.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+
+use context_core::{Message, MessageHash};
+
+/// The hash of the beginning of a history: of the messages so far, in order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ChainHash([u8; 32]);
+
+impl ChainHash {
+    /// Of one more message.
+    #[must_use]
+    pub(super) fn then(self, message: &MessageHash) -> Self {
+        let mut both = [0; 64];
+        both[..32].copy_from_slice(&self.0);
+        both[32..].copy_from_slice(message.as_bytes());
+        Self(*blake3::hash(&both).as_bytes())
+    }
+
+    /// Of these messages.
+    pub(super) fn of(messages: &[Arc<Message>]) -> Self {
+        messages.iter().fold(Self::default(), |chain, message| chain.then(&message.hash()))
+    }
+
+    /// The bytes.
+    pub(super) fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// The beginning of a history that was seen, and can be known again: by the addresses of its messages, without looking at them, else
+/// by what they say. Messages are not kept alive.
+#[derive(Clone, Debug)]
+pub(super) struct Beginning {
+    /// The weak pointers keep the addresses from being given to other messages.
+    seen: Vec<Weak<Message>>,
+    chain: ChainHash,
+}
+
+impl Beginning {
+    /// Of these messages.
+    pub(super) fn of(messages: &[Arc<Message>]) -> Self {
+        Self { seen: messages.iter().map(Arc::downgrade).collect(), chain: ChainHash::of(messages) }
+    }
+
+    /// How many messages it has.
+    pub(super) fn len(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// Up to where a history was seen: behind the newest message that is in both, the very same allocation.
+    pub(super) fn reaches(&self, messages: &[Arc<Message>]) -> usize {
+        let seen: HashSet<_> = self.seen.iter().map(Weak::as_ptr).collect();
+        messages.iter().rposition(|message| seen.contains(&Arc::as_ptr(message))).map_or(0, |last| last + 1)
+    }
+
+    /// Whether a history begins with it.
+    pub(super) fn begins(&self, messages: &[Arc<Message>]) -> bool {
+        let Some(messages) = messages.get(..self.seen.len()) else { return false };
+        let mut both = self.seen.iter().zip(messages);
+        both.all(|(seen, message)| seen.as_ptr() == Arc::as_ptr(message))
+            || ChainHash::of(messages) == self.chain
+    }
+}

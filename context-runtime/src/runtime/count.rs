@@ -1,0 +1,113 @@
+//! Counting for a call: the model's counter, its window and what was learned about it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use context_core::{Budget, CacheState, Diagnostic, DiagnosticCode, PrepareInput, Severity, TokenCounter};
+use context_tokens::{CachedCounter, Calibrated, Calibration, Calibrations};
+
+use super::parts::Parts;
+use super::session::lock;
+
+/// The window that is assumed of a model of which none is known: what nearly all have at least.
+const ASSUMED_WINDOW: u64 = 32_768;
+/// How many tokens of answer are asked for if nothing is known of what the model writes.
+const ASSUMED_OUTPUT: u64 = 8_192;
+/// Of how many models counters are kept.
+const MODELS: usize = 64;
+
+/// Counters by model, each of which counts a message once, and what was learned about them.
+#[derive(Debug)]
+pub(super) struct Counters {
+    known: Mutex<HashMap<String, Arc<dyn TokenCounter>>>,
+    calibrations: Mutex<Calibrations>,
+}
+
+/// What a call is counted with.
+#[derive(Clone, Debug)]
+pub(super) struct Counting {
+    pub(super) model: String,
+    /// Before any calibration.
+    pub(super) counter: Arc<dyn TokenCounter>,
+    pub(super) calibration: Calibration,
+}
+
+impl Counting {
+    /// The counter with what was learned.
+    pub(super) fn calibrated(&self) -> Calibrated {
+        Calibrated::new(Arc::clone(&self.counter), self.calibration)
+    }
+}
+
+impl Counters {
+    pub(super) fn new(calibrations: Calibrations) -> Self {
+        Self { known: Mutex::default(), calibrations: Mutex::new(calibrations) }
+    }
+
+    /// What is counted with for a model; the builder's, if none is named.
+    pub(super) fn of(&self, parts: &Parts, model: &str) -> Counting {
+        let named = (!model.is_empty()).then_some(model);
+        let model = named.or(parts.model.as_deref()).unwrap_or_default();
+        let calibration = lock(&self.calibrations).get(model);
+        let mut known = lock(&self.known);
+        if let Some(counter) = known.get(model) {
+            return Counting { model: model.to_owned(), counter: Arc::clone(counter), calibration };
+        }
+        let plain = match &parts.counter {
+            Some(counter) => Arc::clone(counter),
+            None => Arc::new(parts.models.model(model).counter()),
+        };
+        let counter: Arc<dyn TokenCounter> = Arc::new(CachedCounter::new(plain));
+        if known.len() >= MODELS {
+            known.clear();
+        }
+        known.insert(model.to_owned(), Arc::clone(&counter));
+        Counting { model: model.to_owned(), counter, calibration }
+    }
+
+    /// What was learned.
+    pub(super) fn calibrations(&self) -> Calibrations {
+        lock(&self.calibrations).clone()
+    }
+
+    /// Learns.
+    pub(super) fn observe(
+        &self,
+        model: &str,
+        estimate: context_core::TokenCount,
+        usage: &context_core::Usage,
+    ) {
+        lock(&self.calibrations).observe(model, estimate, usage);
+    }
+}
+
+/// The window and the reserve of a call: the same number is kept free and asked for.
+pub(super) fn budget(parts: &Parts, input: &PrepareInput, model: &str) -> (Budget, Option<Diagnostic>) {
+    let known = parts.models.model(model);
+    let window = input.window.or(parts.window).or(known.window());
+    let assumed = window.is_none().then(|| {
+        Diagnostic::new(
+            DiagnosticCode::UnknownWindow,
+            Severity::Info,
+            "model",
+            format!("the window of {model:?} is not known; {ASSUMED_WINDOW} tokens are assumed"),
+        )
+    });
+    let window = window.unwrap_or(ASSUMED_WINDOW);
+    let usual = || known.max_output().unwrap_or(ASSUMED_OUTPUT).min(window / 4).max(1);
+    let reserve = input.max_output_tokens.or(parts.reserve).unwrap_or_else(usual);
+    (Budget::new(window, reserve), assumed)
+}
+
+/// What the cache of the provider is worth, by the prices of the model.
+pub(super) fn cache(parts: &Parts, model: &str, messages: usize) -> CacheState {
+    let mut cache = CacheState::default();
+    (cache.messages, cache.expected_calls) = (messages, parts.expected_calls);
+    if let Some(prices) = parts.models.model(model).prices()
+        && prices.input > 0.0
+    {
+        let share = |price: Option<f64>| price.map_or(1.0, |price| price / prices.input);
+        (cache.read, cache.write) = (share(prices.cache_read), share(prices.cache_write));
+    }
+    cache
+}

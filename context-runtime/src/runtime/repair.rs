@@ -1,0 +1,56 @@
+//! Repair of what is sent, looking only at what is new.
+
+use std::sync::{Arc, LazyLock};
+
+use context_core::{Diagnostic, HistoryRules, Message, Unanswered, normalize};
+
+use super::track::Track;
+
+/// A history that every provider's codec takes, and what was done to it.
+#[derive(Debug)]
+pub(super) struct Repaired {
+    pub(super) messages: Vec<Arc<Message>>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    /// For each message the position of the one it was made of; nothing if they are the same.
+    origins: Option<Vec<usize>>,
+}
+
+impl Repaired {
+    /// Whether nothing had to be done.
+    pub(super) fn is_same(&self) -> bool {
+        self.origins.is_none()
+    }
+
+    /// Where the message stands that was at a position before.
+    pub(super) fn position(&self, before: usize) -> Option<usize> {
+        let Some(origins) = &self.origins else { return Some(before) };
+        let role = |at: &usize| self.messages[*at].role == context_core::Role::User;
+        (0..origins.len()).rev().filter(|at| origins[*at] == before).find(role)
+    }
+}
+
+/// Repairs a history that the track knows. What needed no repair needs none when something follows, unless what follows speaks of it.
+pub(super) fn repair(track: &mut Track, messages: Vec<Arc<Message>>) -> Repaired {
+    static OPENING: LazyLock<Arc<Message>> = LazyLock::new(|| Arc::new(Message::from(HistoryRules::OPENING)));
+
+    let valid = track.valid(&messages);
+    if valid > 0 {
+        // What is known to be valid stands for itself in the shortest way: somebody has spoken.
+        let tail = std::iter::once(&*OPENING).chain(&messages[valid..]).map(Arc::clone);
+        let tail: Vec<_> = tail.collect();
+        let normal = normalize(&tail, &HistoryRules::new(), Unanswered::Answer, false);
+        if normal.diagnostics.is_empty() && normal.messages.len() == tail.len() {
+            track.set_valid(true);
+            return Repaired { messages, diagnostics: Vec::new(), origins: None };
+        }
+    }
+    let normal = normalize(&messages, &HistoryRules::new(), Unanswered::Answer, false);
+    let is_same = normal.diagnostics.is_empty() && normal.messages.len() == messages.len();
+    track.set_valid(is_same);
+    if is_same {
+        return Repaired { messages, diagnostics: Vec::new(), origins: None };
+    }
+    let origins = (0..normal.messages.len()).map(|at| normal.origin(at)).collect();
+    let diagnostics = normal.diagnostics;
+    Repaired { messages: normal.messages.into_owned(), diagnostics, origins: Some(origins) }
+}

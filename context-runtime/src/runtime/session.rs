@@ -1,0 +1,99 @@
+//! What is kept of sessions between two calls.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use context_core::{Budget, MessageHash, Timestamp, TokenCount};
+
+use super::chain::{Beginning, ChainHash};
+use super::cuts::Cuts;
+use super::prefix::Start;
+use super::recall::TurnRecall;
+use super::track::Track;
+
+/// What is kept of a session.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    pub(super) track: Track,
+    pub(super) sent: Option<Sent>,
+    pub(super) recall: Option<TurnRecall>,
+    pub(super) cuts: Cuts,
+    /// How far the memory has been told.
+    pub(super) captured: Option<Beginning>,
+    /// The tokens of what stands before the history, as long as that is the same.
+    pub(super) fixed: Option<Fixed>,
+}
+
+/// The last request.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) at: Timestamp,
+    pub(super) provider: String,
+    pub(super) model: String,
+    pub(super) start: Start,
+    /// How many messages it had, the recall not counted, and their hash.
+    pub(super) messages: usize,
+    pub(super) chain: ChainHash,
+    /// Behind how many messages the recall stood, and its hash.
+    pub(super) recall: Option<(usize, MessageHash)>,
+    /// Its tokens before any calibration.
+    pub(super) estimate: TokenCount,
+    pub(super) budget: Budget,
+}
+
+/// The tokens of what stands before the history.
+#[derive(Clone, Debug)]
+pub(super) struct Fixed {
+    pub(super) start: Start,
+    pub(super) model: String,
+    /// How many parts of the prompt come before the instructions, and behind them.
+    pub(super) layout: (usize, usize),
+    pub(super) system: TokenCount,
+    pub(super) instructions: TokenCount,
+    pub(super) tools: TokenCount,
+}
+
+/// The sessions used lately: at least as many as asked for are remembered, and at most twice as many.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    most: usize,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    new: HashMap<String, Arc<Mutex<Session>>>,
+    old: HashMap<String, Arc<Mutex<Session>>>,
+}
+
+impl Sessions {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, known: Mutex::default() }
+    }
+
+    /// A session, a new one if it is not known.
+    pub(super) fn get(&self, id: &str) -> Arc<Mutex<Session>> {
+        let mut known = lock(&self.known);
+        if let Some(session) = known.new.get(id) {
+            return Arc::clone(session);
+        }
+        let session = known.old.remove(id).unwrap_or_default();
+        if known.new.len() >= self.most {
+            known.old = std::mem::take(&mut known.new);
+        }
+        known.new.insert(id.to_owned(), Arc::clone(&session));
+        session
+    }
+
+    /// Forgets a session; whether there was one.
+    pub(super) fn forget(&self, id: &str) -> bool {
+        let mut known = lock(&self.known);
+        let (new, old) = (known.new.remove(id), known.old.remove(id));
+        new.is_some() || old.is_some()
+    }
+}
+
+/// Whoever panicked while it held the lock left at worst a session that is counted and hashed again.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
