@@ -112,8 +112,14 @@ pub use context_core::{
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]
 pub use context_instructions as instructions;
+#[cfg(feature = "microcompact")]
+pub use context_policy_microcompact as microcompact;
+#[cfg(feature = "snip")]
+pub use context_policy_snip as snip;
 #[cfg(feature = "strip-images")]
 pub use context_policy_strip_images as strip_images;
+#[cfg(feature = "summarize")]
+pub use context_policy_summarize as summarize;
 #[cfg(feature = "truncate-head")]
 pub use context_policy_truncate_head as truncate_head;
 #[cfg(feature = "markdown")]

@@ -23,6 +23,16 @@ mod recorded_usage;
 #[cfg(feature = "instructions")]
 mod remind;
 mod retention;
+#[cfg(feature = "tokens")]
+mod runtime_cache;
+#[cfg(feature = "tokens")]
+mod runtime_compaction;
+#[cfg(feature = "tokens")]
+mod runtime_kit;
+#[cfg(feature = "tokens")]
+mod runtime_prepare;
+#[cfg(feature = "tokens")]
+mod runtime_recall;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod simulator;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "uimessage"))]
