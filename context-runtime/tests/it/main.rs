@@ -20,6 +20,8 @@ mod prompt;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod recorded_chats;
 mod recorded_usage;
+#[cfg(all(feature = "truncate-head", feature = "strip-images"))]
+mod recovery;
 #[cfg(feature = "instructions")]
 mod remind;
 mod retention;
