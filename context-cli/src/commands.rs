@@ -5,6 +5,7 @@ pub(crate) mod branches;
 pub(crate) mod chats;
 pub(crate) mod checkpoint;
 pub(crate) mod cherry_pick;
+pub(crate) mod compact;
 pub(crate) mod completions;
 mod conversation;
 pub(crate) mod copy;

@@ -33,6 +33,7 @@
 //! # Ok::<_, context_core::CodecError>(())
 //! ```
 
+mod boundary;
 mod budget;
 mod cancel;
 mod chain;
@@ -63,6 +64,9 @@ mod store;
 mod tokens;
 pub mod wire;
 
+pub use boundary::{
+    BoundaryDraft, BoundaryStep, DraftError, FrontEntry, Replacement, Shown, StoredBoundary, shown,
+};
 pub use budget::{Budget, Pressure};
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use chain::{Chain, PackedRun};

@@ -66,6 +66,7 @@ pub mod renderers {
 
 mod codecs;
 mod engine;
+mod policies;
 mod recovery;
 mod registry;
 mod retention;
@@ -103,11 +104,12 @@ pub use context_core::{
     hint, last_assistant_message, lazy, lazy_future, lazy_stream, limits, role, search, user,
 };
 pub use context_core::{
-    Attempt, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Boundary, BoundaryKind, Breakdown, Budget,
-    CacheState, CaptureTurnInput, CapturedTurn, Compacted, CompactionPolicy, ContextRuntime, Edit, Failure,
-    Goal, HistoryView, LanguageModel, MemoryProvider, MemoryScope, ModelContext, NewBlob, Plan, PlanError,
-    PlanReport, Prefix, PrepareInput, Pressure, Price, Proposal, RecallQuery, Recalled, RecoveryDecision,
-    RecoveryInput, RecoveryPolicy, Structure, SummaryError, SummaryTask, ToolResultInput, ToolResultOutput,
+    Attempt, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Boundary, BoundaryDraft, BoundaryKind,
+    BoundaryStep, Breakdown, Budget, CacheState, CaptureTurnInput, CapturedTurn, Compacted, CompactionPolicy,
+    ContextRuntime, DraftError, Edit, Failure, FrontEntry, Goal, HistoryView, LanguageModel, MemoryProvider,
+    MemoryScope, ModelContext, NewBlob, Plan, PlanError, PlanReport, Prefix, PrepareInput, Pressure, Price,
+    Proposal, RecallQuery, Recalled, RecoveryDecision, RecoveryInput, RecoveryPolicy, Replacement, Shown,
+    StoredBoundary, Structure, SummaryError, SummaryTask, ToolResultInput, ToolResultOutput, shown,
 };
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]
@@ -137,10 +139,11 @@ pub use context_tokens as tokens;
 #[cfg(feature = "cache")]
 pub use engine::ChainCache;
 pub use engine::{
-    BranchDiff, ChangeKind, CherryPicked, ConflictPolicy, ContextEngine, ContextEngineBuilder, Edits,
-    FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved, SaveOutcome,
-    Saved, SystemPrompt,
+    BranchDiff, ChangeKind, CherryPicked, Compaction, ConflictPolicy, ContextEngine, ContextEngineBuilder,
+    Edits, FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved,
+    SaveOutcome, Saved, SystemPrompt,
 };
+pub use policies::{POLICIES, policy};
 pub use recovery::{
     Carried, CarryOutError, Contract, Recovered, RecoveryChain, raised_output, without_failed_answer,
 };

@@ -4,6 +4,8 @@
 
 #[cfg(feature = "cache")]
 mod cache;
+mod compaction_properties;
+mod compactions;
 mod conflicts;
 mod curate;
 mod edits;
