@@ -12,7 +12,7 @@ use crate::app::{App, Done};
 use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff, erase,
     export, fork, graph, import, log, prepare, prompt, redact, render, restore, retain, rewind, search, show,
-    tokens, vacuum, verify,
+    spill, tokens, vacuum, verify,
 };
 use crate::error::Failure;
 
@@ -35,7 +35,7 @@ until then is whole.";
 
 /// The commands by what they are for, as the help lists them.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Look at chats", &["chats", "log", "show", "prompt", "search", "graph"]),
+    ("Look at chats", &["chats", "log", "show", "prompt", "search", "graph", "spill"]),
     ("Bring in and take out", &["import", "export", "copy", "render"]),
     ("To a model", &["prepare", "tokens", "compact"]),
     ("Branch", &["branches", "fork", "rewind", "checkpoint", "restore", "diff", "cherry-pick"]),
@@ -110,6 +110,8 @@ pub(crate) enum Command {
     Compact(compact::Args),
     /// Draw the message graph of a chat
     Graph(graph::Args),
+    /// List, read and drop what was spilled out of messages
+    Spill(spill::Args),
     /// Write chats as transcripts
     Export(export::Args),
     /// Copy a chat with all its branches
@@ -182,6 +184,7 @@ impl Command {
             Self::Tokens(args) => tokens::run(args, app).await,
             Self::Compact(args) => compact::run(args, app).await,
             Self::Graph(args) => graph::run(args, app).await,
+            Self::Spill(args) => spill::run(args, app).await,
             Self::Export(args) => export::run(args, app).await,
             Self::Copy(args) => copy::run(args, app).await,
             Self::Redact(args) => redact::run(args, app).await,

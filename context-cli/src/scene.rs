@@ -6,6 +6,7 @@ mod curating;
 mod drawing;
 mod keeping;
 mod searching;
+mod spilling;
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

@@ -27,7 +27,7 @@ fn address(name: &str) -> Part {
 fn within(history: &History, policy: &StripImages, set: impl FnOnce(&mut ImageLimits)) -> Vec<String> {
     let mut limits = ImageLimits::default();
     set(&mut limits);
-    content(&left(history, |view| policy.within(view, &limits)).unwrap())
+    content(&left(history, |view| policy.within(view, &limits)).expect("an image goes"))
 }
 
 /// A session took a screenshot at every step until the provider counted a hundred and refused each request from then on.
