@@ -6,6 +6,9 @@
 //! | `trailing_user` | `normalize`, where the assistant may not have the last word | equal messages |
 //! | `normalize_error` | `ModelError::classify` | code through a table, status, flags and numbers |
 //! | `estimate` | token counts of a part | within the bounds of ours |
+//! | `budget` | `Budget` | equal numbers |
+//! | `projector`, `null_runtime` | what runtimes prepare | the same messages, calls and results, the same codes |
+//! | `cached_microcompact` | the marks of what is prepared | our own rule: one at the end, at most four |
 //! | `wire_*` | `lower` of the provider's codec | equal values of the fields that the case names |
 //!
 //! A case with `suspect: true` is a fault of the recorded system: ours must be sound, and each judge says by which rule.
@@ -17,6 +20,7 @@ mod errors;
 mod estimate;
 mod history;
 mod messages;
+mod prepared;
 mod symbols;
 mod wire;
 
@@ -64,6 +68,8 @@ fn judge_case(case: &Case) -> Outcome {
         "trailing_user" => history::judge_end(case),
         "normalize_error" => errors::judge(case),
         "estimate" => estimate::judge(case),
+        "budget" => prepared::judge_budget(case),
+        group @ ("projector" | "null_runtime" | "cached_microcompact") => prepared::judge(case, group),
         group => match group.strip_prefix("wire_") {
             Some(provider) => wire::judge(case, provider),
             None => Outcome::Skipped("belongs to the runtime".to_owned()),
