@@ -7,6 +7,8 @@ mod cache;
 mod conflicts;
 mod curate;
 mod edits;
+#[cfg(all(feature = "anthropic", feature = "tokens"))]
+mod example;
 mod fragments;
 #[cfg(feature = "instructions")]
 mod instructions;
@@ -16,6 +18,8 @@ mod large;
 mod lazy;
 mod lazy_data;
 mod lost_replies;
+#[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
+mod model_call;
 mod prompt;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod recorded_chats;

@@ -165,8 +165,12 @@ async fn many_results_share_a_limit_and_the_largest_give_way() {
     let output = applied(&runtime, parts).await;
     assert!(tokens(&output) <= 40_000, "{}", tokens(&output));
     for result in results(&output) {
+        let Some(spilled) = Spilled::of(&result.metadata) else {
+            assert_eq!(text(result), words("entry", 2_300));
+            continue;
+        };
         assert_eq!(kept(&runtime, result).await, words("entry", 2_300).as_bytes());
-        assert_eq!(Spilled::of(&result.metadata).unwrap().reason, "tool_results_too_large");
+        assert_eq!(spilled.reason, "tool_results_too_large");
     }
 }
 
