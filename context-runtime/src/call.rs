@@ -82,9 +82,9 @@ struct Record {
     /// Retries of the same request, waits included.
     retries: u32,
     attempts: Vec<Attempt>,
-    /// What was decided and carried out, but not prepared yet; with the tokens of the request before.
+    /// What was decided and carried out, but not prepared yet; with the tokens of the history before.
     open: Option<(context_core::RecoveryDecision, u64)>,
-    /// How many tokens the request had that the runtime is asked to compact.
+    /// How many tokens the history had that the runtime is asked to compact.
     uncompacted: Option<u64>,
     plans: Vec<PlanReport>,
     diagnostics: Vec<Diagnostic>,
@@ -99,7 +99,9 @@ struct Record {
 /// What is remembered of a request that was handed out.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    tokens: context_core::TokenCount,
+    tokens: u64,
+    /// How many of them are not the history's.
+    outside: u64,
     max_output: Option<u64>,
 }
 

@@ -48,8 +48,11 @@ impl ModelCall<'_> {
         let context = self.context().await?;
         self.record.calls += 1;
         let request = context.request();
-        self.record.sent =
-            Some(Sent { tokens: context.breakdown.total(), max_output: context.max_output_tokens });
+        self.record.sent = Some(Sent {
+            tokens: context.breakdown.total().tokens(),
+            outside: context.breakdown.outside().tokens(),
+            max_output: context.max_output_tokens,
+        });
         Ok(Some((context, request)))
     }
 
@@ -76,15 +79,14 @@ impl ModelCall<'_> {
                 Err(error) => self.summary_failed(&error),
             }
         }
-        self.close_attempt(&context);
         // A compaction that could not make it smaller leaves the cut of last resort.
         if let Some(before) = self.record.uncompacted.take()
-            && context.breakdown.total().tokens() >= before
-            && self.cut_half()
+            && self.history_tokens() >= before
+            && self.cut_instead()
         {
             context = self.asked().await?;
-            self.close_attempt(&context);
         }
+        self.close_attempt();
         Ok(context)
     }
 
@@ -137,9 +139,9 @@ impl ModelCall<'_> {
     }
 
     /// Notes what came of what was decided last.
-    fn close_attempt(&mut self, context: &ModelContext) {
+    fn close_attempt(&mut self) {
         if let Some((decision, before)) = self.record.open.take() {
-            let after = context.breakdown.total().tokens();
+            let after = self.history_tokens();
             self.record.attempts.push(Attempt::new(decision, before, after));
         }
     }

@@ -36,7 +36,7 @@ impl ModelCall<'_> {
                 let reason = decision.reason().to_owned();
                 return Err(self.refused(error, reason));
             }
-            let before = self.record.sent.map_or(0, |sent| sent.tokens.tokens());
+            let before = self.history_tokens();
             if self.carry_out(&decision, &error) {
                 self.record.diagnostics.push(Diagnostic::new(
                     DiagnosticCode::RecoveryApplied,
