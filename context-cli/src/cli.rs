@@ -10,9 +10,9 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::app::{App, Done};
 use crate::commands::{
-    backup, branches, chats, checkpoint, cherry_pick, completions, copy, delete, diff, erase, export, fork,
-    graph, import, log, prepare, prompt, redact, render, restore, retain, rewind, search, show, tokens,
-    vacuum, verify,
+    backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff, erase,
+    export, fork, graph, import, log, prepare, prompt, redact, render, restore, retain, rewind, search, show,
+    spill, tokens, vacuum, verify,
 };
 use crate::error::Failure;
 
@@ -35,9 +35,9 @@ until then is whole.";
 
 /// The commands by what they are for, as the help lists them.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Look at chats", &["chats", "log", "show", "prompt", "search", "graph"]),
+    ("Look at chats", &["chats", "log", "show", "prompt", "search", "graph", "spill"]),
     ("Bring in and take out", &["import", "export", "copy", "render"]),
-    ("To a model", &["prepare", "tokens"]),
+    ("To a model", &["prepare", "tokens", "compact"]),
     ("Branch", &["branches", "fork", "rewind", "checkpoint", "restore", "diff", "cherry-pick"]),
     ("Remove", &["redact", "delete", "retain", "erase"]),
     ("Look after the store", &["verify", "vacuum", "backup"]),
@@ -106,8 +106,12 @@ pub(crate) enum Command {
     Prepare(prepare::Args),
     /// Count tokens and what they cost
     Tokens(tokens::Args),
+    /// Cut what a model is shown of a chat
+    Compact(compact::Args),
     /// Draw the message graph of a chat
     Graph(graph::Args),
+    /// List, read and drop what was spilled out of messages
+    Spill(spill::Args),
     /// Write chats as transcripts
     Export(export::Args),
     /// Copy a chat with all its branches
@@ -178,7 +182,9 @@ impl Command {
             Self::Prompt(args) => prompt::run(args, app).await,
             Self::Prepare(args) => prepare::run(args, app).await,
             Self::Tokens(args) => tokens::run(args, app).await,
+            Self::Compact(args) => compact::run(args, app).await,
             Self::Graph(args) => graph::run(args, app).await,
+            Self::Spill(args) => spill::run(args, app).await,
             Self::Export(args) => export::run(args, app).await,
             Self::Copy(args) => copy::run(args, app).await,
             Self::Redact(args) => redact::run(args, app).await,

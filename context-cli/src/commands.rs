@@ -5,6 +5,7 @@ pub(crate) mod branches;
 pub(crate) mod chats;
 pub(crate) mod checkpoint;
 pub(crate) mod cherry_pick;
+pub(crate) mod compact;
 pub(crate) mod completions;
 mod conversation;
 pub(crate) mod copy;
@@ -26,6 +27,7 @@ pub(crate) mod retain;
 pub(crate) mod rewind;
 pub(crate) mod search;
 pub(crate) mod show;
+pub(crate) mod spill;
 pub(crate) mod tokens;
 pub(crate) mod vacuum;
 pub(crate) mod verify;
@@ -89,7 +91,7 @@ async fn find_message(history: &dyn HistoryStore, chat: &ChatRef, text: &str) ->
     found.retain(|placed| fits(placed.node.id.as_str()));
     if found.len() > 1 {
         let matches = found.iter().take(5).map(|placed| placed.node.id.to_string()).collect();
-        return Err(Failure::Ambiguous { text: text.to_owned(), matches });
+        return Err(Failure::Ambiguous { what: "message", text: text.to_owned(), matches });
     }
     let found = found.pop();
     Ok(found.ok_or_else(|| Error::not_found("find", "message", text).with("in chat", &chat.chat))?)

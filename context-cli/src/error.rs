@@ -50,8 +50,8 @@ pub(crate) enum Failure {
     #[error("chat {chat} exists and does not hold what {file} does")]
     Taken { chat: String, file: String },
     /// The beginning or end of several ids.
-    #[error("{text:?} means more than one message: {}", .matches.join(", "))]
-    Ambiguous { text: String, matches: Vec<String> },
+    #[error("{text:?} means more than one {what}: {}", .matches.join(", "))]
+    Ambiguous { what: &'static str, text: String, matches: Vec<String> },
     /// Chats that are not of one file.
     #[error("the chats come from different sources: {}", .sources.join(", "))]
     Mixed { sources: Vec<String> },
@@ -114,6 +114,7 @@ fn store_advice(error: &Error) -> Option<&'static str> {
         }
         ErrorKind::NotFound if about("branch") => "`context branches` lists the branches of a chat",
         ErrorKind::NotFound if about("checkpoint") => "`context checkpoint` lists the checkpoints of a chat",
+        ErrorKind::NotFound if about("blob") => "`context spill list CHAT` shows what there is",
         ErrorKind::NotFound if about("chat") => "`context chats` lists the chats of this user",
         ErrorKind::Conflict if about("branch") => {
             "choose another name, or look at it with `context branches`"
@@ -186,7 +187,7 @@ impl Failure {
             Self::Taken { chat, file } => vec![("chat", chat.clone()), ("file", file.clone())],
             Self::ActiveBranch { branch } => vec![("branch", branch.clone())],
             Self::Exists { file } => vec![("file", file.clone())],
-            Self::Ambiguous { text, .. } => vec![("message", text.clone())],
+            Self::Ambiguous { what, text, .. } => vec![(*what, text.clone())],
             Self::Source { chat, .. } | Self::NewerSource { chat, .. } => vec![("chat", chat.clone())],
             _ => Vec::new(),
         }

@@ -86,7 +86,12 @@ impl Output {
 
     /// Writes text as it is.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
-        let result = self.to.write_all(text.as_bytes());
+        self.bytes(text.as_bytes())
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let result = self.to.write_all(bytes);
         self.written(result)
     }
 

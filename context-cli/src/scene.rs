@@ -1,10 +1,12 @@
 //! For tests: commands run one after another in this process, on a store in memory, with a clock and ids that are the
 //! same in every run. What needs the executable itself is tested with it, in `tests/cli`.
 
+mod compacting;
 mod curating;
 mod drawing;
 mod keeping;
 mod searching;
+mod spilling;
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

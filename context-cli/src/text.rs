@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use context_runtime::{Message, MessageId, Node, NodeKind, Part, Timestamp};
+use context_runtime::{Message, MessageId, Node, NodeKind, Part, StoredBoundary, Timestamp};
 use jiff::SpanRelativeTo;
 
 /// How many characters of a message are shown on one line.
@@ -63,10 +63,23 @@ pub(crate) fn role(node: &Node) -> &'static str {
 /// A node on one line.
 pub(crate) fn node_preview(node: &Node) -> String {
     match (node.kind, node.message()) {
-        (NodeKind::Boundary, _) => String::new(),
+        (NodeKind::Boundary, _) => boundary(node).map_or_else(String::new, |said| preview(&said, PREVIEW)),
         (_, Err(_)) => format!("({} version {})", node.body().kind(), node.body().version()),
         (_, Ok(message)) => preview(&summary(message), PREVIEW),
     }
+}
+
+/// What a boundary says, such as `snip: 12 messages, 9,000 → 1,200 tokens, 5 messages left`; nothing if it cannot be read.
+pub(crate) fn boundary(node: &Node) -> Option<String> {
+    let StoredBoundary { kind, what, before, after, retained, .. } =
+        StoredBoundary::decode(node.body()).ok()?;
+    let what = if what.is_empty() { String::new() } else { format!(": {what}") };
+    let tokens = match before == after {
+        true => String::new(),
+        false => format!(", {before} → {after} tokens"),
+    };
+    let retained = count(usize::try_from(retained).unwrap_or(usize::MAX), "message");
+    Some(format!("{}{what}{tokens}, {retained} left", kind.as_str()))
 }
 
 /// The parts of a message in words.

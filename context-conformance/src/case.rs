@@ -37,6 +37,8 @@ pub enum Requires {
     Maintenance,
     /// [`SearchStore`](context_core::SearchStore).
     Search,
+    /// [`BlobStore`](context_core::BlobStore).
+    Blobs,
     /// To be opened by another process after one that used it was killed.
     Kill,
     /// To be used by several processes at once.

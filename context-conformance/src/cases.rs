@@ -1,6 +1,8 @@
 //! The table of cases, one module per group. Every table must be listed here, and a test sees to it.
 
 mod amend;
+mod blob_references;
+mod blobs;
 mod branches;
 mod cancel;
 mod chats;
@@ -44,6 +46,8 @@ const GROUPS: &[&[Case]] = &[
     search::CASES,
     search_hits::CASES,
     fragments::CASES,
+    blobs::CASES,
+    blob_references::CASES,
     fidelity::CASES,
     isolation::CASES,
     limits::CASES,

@@ -52,6 +52,7 @@
 //! | `amend`, `redact` | changing what is stored, with its past or without |
 //! | `read`, `windows` | chains and parts of them, messages by id |
 //! | `fragments`, `fidelity`, `isolation` | what is kept beside messages, byte for byte, apart from others |
+//! | `blobs`, `blob_references` | bytes beside messages, who refers to them, when they go |
 //! | `search`, `search_hits` | what is found, in which order, and that it follows what is written |
 //! | `concurrency`, `cancel`, `fault` | races, dropped futures, lost replies |
 //! | `durability`, `processes`, `kill` | opening again, several processes, a process that is killed |
@@ -131,6 +132,7 @@ mod run;
 mod script;
 mod seek;
 mod settings;
+mod shelf;
 pub mod simulator;
 mod step;
 mod subject;

@@ -129,12 +129,10 @@ impl Kit<'_> {
         if covers.is_empty() || covers.end > view.messages().len() {
             return Err(format!("a summary of {covers:?} of {} messages", view.messages().len()));
         }
-        if task.tokens != view.tokens_of(covers) {
-            return Err(format!(
-                "a summary of {} tokens, said to be {}",
-                view.tokens_of(task.covers.clone()),
-                task.tokens
-            ));
+        let kept = task.keeps.iter().filter(|at| covers.contains(at)).map(|at| view.tokens(*at));
+        let tokens = view.tokens_of(covers.clone()).saturating_sub(kept.sum());
+        if task.tokens != tokens {
+            return Err(format!("a summary of {tokens} tokens, said to be {}", task.tokens));
         }
         if task.policy != self.policy.name() || task.request.messages.is_empty() {
             return Err("the request is empty, or of another policy".to_owned());

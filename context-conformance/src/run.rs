@@ -120,6 +120,7 @@ async fn lacks(lab: &Lab, requires: Requires) -> Option<Verdict> {
             (!claimed || lab.location("ability").is_err(), claimed, what)
         }
         Requires::Search => (store.search().is_none(), false, "search"),
+        Requires::Blobs => (store.blobs().is_none(), false, "blobs"),
     };
     match (absent, claimed) {
         (false, _) => None,

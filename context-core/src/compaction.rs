@@ -14,6 +14,7 @@ mod plan;
 mod policy;
 pub mod shorten;
 mod structure;
+mod tool_names;
 mod view;
 
 pub use goal::{CacheState, Goal, Price};
@@ -21,4 +22,5 @@ pub use kind::BoundaryKind;
 pub use plan::{Compacted, Edit, Plan, PlanError};
 pub use policy::{CompactionPolicy, Proposal, SummaryError, SummaryTask};
 pub use structure::{CHECKPOINT, GAP, Structure};
+pub use tool_names::ToolNames;
 pub use view::HistoryView;

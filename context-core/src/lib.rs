@@ -33,6 +33,7 @@
 //! # Ok::<_, context_core::CodecError>(())
 //! ```
 
+mod boundary;
 mod budget;
 mod cancel;
 mod chain;
@@ -63,6 +64,9 @@ mod store;
 mod tokens;
 pub mod wire;
 
+pub use boundary::{
+    BoundaryDraft, BoundaryStep, DraftError, FrontEntry, Replacement, Shown, StoredBoundary, shown,
+};
 pub use budget::{Budget, Pressure};
 pub use cancel::{CancelSignal, CancelSource, Cancelled};
 pub use chain::{Chain, PackedRun};
@@ -70,7 +74,7 @@ pub use chat_state::ChatState;
 pub use codec::{BodyCodec, CodecError, CodecRegistry, Encoded, FragmentBody, FragmentCodec, MisfitError};
 pub use compaction::{
     BoundaryKind, CHECKPOINT, CacheState, Compacted, CompactionPolicy, Edit, GAP, Goal, HistoryView, Plan,
-    PlanError, Price, Proposal, Structure, SummaryError, SummaryTask, shorten,
+    PlanError, Price, Proposal, Structure, SummaryError, SummaryTask, ToolNames, shorten,
 };
 pub use diagnostic::{Diagnostic, DiagnosticCode, Severity};
 pub use environment::{Clock, IdGenerator, Timestamp};

@@ -97,6 +97,17 @@ impl Node {
         }
     }
 
+    /// Whether it is a boundary, or stored in a form that this program reads. A body that is broken is found when it is read.
+    pub fn is_readable(&self) -> bool {
+        self.role().is_none()
+            || (self.body.kind() == Message::KIND && self.body.version() <= Message::VERSION)
+    }
+
+    /// Whether a model is shown it, if nothing else hides it: a message that can be read and is no placeholder.
+    pub fn is_shown(&self) -> bool {
+        self.role().is_some() && self.is_readable() && !self.is_placeholder()
+    }
+
     /// Whether it is a turn of the user: a message of the user's role that is not
     /// [synthetic](Message::is_synthetic).
     pub fn is_turn(&self) -> bool {

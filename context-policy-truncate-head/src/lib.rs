@@ -33,7 +33,7 @@
 //! assert!(plan.after <= plan.before / 2);
 //! let kept = plan.apply(&history)?.messages;
 //! assert_eq!(kept[0], history[0]);
-//! assert_eq!(kept[1].plain_text(), "[20 earlier messages were left out here]");
+//! assert_eq!(kept[1].plain_text(), "[23 earlier messages were left out here]");
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 

@@ -82,7 +82,8 @@ fn once(view: &HistoryView<'_>, kept: &mut [Kept], aim: u64, total: u64) {
         let room = aim.saturating_sub(fixed);
         let least = if step == Step::Nothing { 0 } else { SHORTEST };
         let level = level(lengths, room);
-        if level >= least && (level > 0 || room > 0) {
+        // Without a limit there is nothing to shorten, and it is too much all the same.
+        if level != u64::MAX && level >= least && room > 0 {
             return shorten(view, kept, step, level);
         }
         step = match step {

@@ -6,6 +6,7 @@
 
 mod builder;
 mod chat;
+mod compaction;
 mod context;
 mod curate;
 #[cfg(feature = "tokens")]
@@ -27,6 +28,7 @@ use std::sync::Arc;
 
 pub use builder::ContextEngineBuilder;
 pub use chat::MessageGraph;
+pub use compaction::Compaction;
 use context_core::{
     BranchName, ChatRef, Clock, CodecRegistry, CommitKey, Diagnostic, Error, Fragment, FragmentId,
     HistoryStore, IdGenerator, MessageId, Renderer, Result, Store,
@@ -39,6 +41,7 @@ pub use save::{Edits, SaveOutcome, Saved};
 pub use shared::ChainCache;
 pub use travel::Moved;
 
+use self::compaction::PendingCompaction;
 use self::context::ContextFragments;
 use self::loading::Loads;
 use self::pending::PendingMessages;
@@ -76,6 +79,8 @@ pub struct ContextEngine {
     #[cfg(feature = "instructions")]
     usage: Option<u64>,
     pending: PendingMessages,
+    /// A compaction, or the undoing of one, that the next save writes.
+    compaction: Option<PendingCompaction>,
     /// The chain of the branch as far as it was read; nothing before the first use and after a move.
     view: Option<View>,
     /// A commit whose fate is not known: sent again before anything else is written.

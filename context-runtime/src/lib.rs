@@ -68,6 +68,7 @@ pub mod renderers {
 mod call;
 mod codecs;
 mod engine;
+mod policies;
 mod recovery;
 mod registry;
 mod retention;
@@ -109,17 +110,24 @@ pub use context_core::{
     hint, last_assistant_message, lazy, lazy_future, lazy_stream, limits, role, search, user,
 };
 pub use context_core::{
-    Attempt, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Boundary, BoundaryKind, Breakdown, Budget,
-    CacheState, CaptureTurnInput, CapturedTurn, Compacted, CompactionPolicy, ContextRuntime, Edit, Failure,
-    Goal, HistoryView, LanguageModel, MemoryProvider, MemoryScope, ModelContext, NewBlob, Plan, PlanError,
-    PlanReport, Prefix, PrepareInput, Pressure, Price, Proposal, RecallQuery, Recalled, RecoveryDecision,
-    RecoveryInput, RecoveryPolicy, Structure, SummaryError, SummaryTask, ToolResultInput, ToolResultOutput,
+    Attempt, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Boundary, BoundaryDraft, BoundaryKind,
+    BoundaryStep, Breakdown, Budget, CacheState, CaptureTurnInput, CapturedTurn, Compacted, CompactionPolicy,
+    ContextRuntime, DraftError, Edit, Failure, FrontEntry, Goal, HistoryView, LanguageModel, MemoryProvider,
+    MemoryScope, ModelContext, NewBlob, Plan, PlanError, PlanReport, Prefix, PrepareInput, Pressure, Price,
+    Proposal, RecallQuery, Recalled, RecoveryDecision, RecoveryInput, RecoveryPolicy, Replacement, Shown,
+    StoredBoundary, Structure, SummaryError, SummaryTask, ToolResultInput, ToolResultOutput, shown,
 };
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]
 pub use context_instructions as instructions;
+#[cfg(feature = "microcompact")]
+pub use context_policy_microcompact as microcompact;
+#[cfg(feature = "snip")]
+pub use context_policy_snip as snip;
 #[cfg(feature = "strip-images")]
 pub use context_policy_strip_images as strip_images;
+#[cfg(feature = "summarize")]
+pub use context_policy_summarize as summarize;
 #[cfg(feature = "truncate-head")]
 pub use context_policy_truncate_head as truncate_head;
 #[cfg(feature = "markdown")]
@@ -137,10 +145,11 @@ pub use context_tokens as tokens;
 #[cfg(feature = "cache")]
 pub use engine::ChainCache;
 pub use engine::{
-    BranchDiff, ChangeKind, CherryPicked, ConflictPolicy, ContextEngine, ContextEngineBuilder, Edits,
-    FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved, SaveOutcome,
-    Saved, SystemPrompt,
+    BranchDiff, ChangeKind, CherryPicked, Compaction, ConflictPolicy, ContextEngine, ContextEngineBuilder,
+    Edits, FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved,
+    SaveOutcome, Saved, SystemPrompt,
 };
+pub use policies::{POLICIES, policy};
 pub use recovery::{
     Carried, CarryOutError, Contract, Recovered, RecoveryChain, raised_output, without_failed_answer,
 };

@@ -3,6 +3,7 @@
 use context_core::{CancelSignal, Erasure, Error, ErrorKind, Retry, UserId, Vacuumed};
 use sqlx::{Connection, Row};
 
+use crate::blobs::kept;
 use crate::connections::{Connections, Writer};
 use crate::error::Result;
 use crate::place::count;
@@ -21,17 +22,17 @@ pub(crate) async fn erase_user(
 ) -> Result<Erasure> {
     const OPERATION: &str = "erase_user";
     cancel.check(OPERATION)?;
-    let mut chats = 0;
-    let mut messages = 0;
+    let (mut chats, mut messages, mut blobs) = (0, 0, 0);
     loop {
         // Others may write between two batches.
         let mut writer = connections.writer().await;
         sqlx::query(sql::SHRED).execute(&mut writer.connection).await?;
         let batch = erase_batch(&mut writer, user, cancel).await;
         sqlx::query(sql::SHRED_NO_MORE).execute(&mut writer.connection).await?;
-        let (more_chats, more_messages) = batch?;
+        let (more_chats, more_messages, more_blobs) = batch?;
         chats += more_chats;
         messages += more_messages;
+        blobs += more_blobs;
         cancel.check(OPERATION)?;
         if more_chats == 0 {
             break;
@@ -51,13 +52,16 @@ pub(crate) async fn erase_user(
         return Err(Error::new(ErrorKind::Unavailable, OPERATION, message).with_retry(Retry::Safe).into());
     }
     let remaining = remaining(&mut writer, user).await?;
-    Ok(Erasure::new(count(chats)?, count(messages)?, count(remaining)?))
+    let mut erased = Erasure::new(count(chats)?, count(messages)?, count(remaining)?);
+    erased.blobs = count(blobs)?;
+    Ok(erased)
 }
 
-/// Deletes a few chats in one transaction; ends early if it is cancelled, and what was deleted until then is gone.
-async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) -> Result<(i64, i64)> {
+/// Deletes a few chats in one transaction, and says how many chats, messages and blobs went; ends early if it is cancelled, and what was deleted until then is gone.
+async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) -> Result<(i64, i64, i64)> {
     let mut transaction = writer.begin().await?;
     let rows = sqlx::query(sql::CHATS_OF).bind(user.as_str()).fetch_all(&mut *transaction).await?;
+    let (blobs, _) = kept(&mut transaction, user).await?;
     let (mut chats, mut messages) = (0, 0);
     for row in rows {
         let (no, own): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
@@ -68,9 +72,10 @@ async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) 
         chats += 1;
         messages += own;
     }
+    let (left, _) = kept(&mut transaction, user).await?;
     transaction.commit().await?;
     writer.routes = Routes::default();
-    Ok((chats, messages))
+    Ok((chats, messages, blobs - left))
 }
 
 /// Rows of this user, and rows that belong to no chat any more.

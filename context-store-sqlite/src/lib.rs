@@ -30,6 +30,8 @@
 //!   written: the index is part of every commit. It costs about as much as all the rest of an append, so a
 //!   file can be made without ([`full_text`](SqliteConfig::full_text)). A search costs what the user has
 //!   written with these words, not what others have.
+//! * **Blobs** ([`Store::blobs`](context_core::Store::blobs)) are in the same file, so that they are written, backed up
+//!   and erased with the rest. A range is read without what is around it; a whole one is compared with its name.
 //! * **A read is one state of the file.** Readers do not wait for the writer, nor it for them. A handle reads
 //!   what it has written.
 //! * **Cost.** An append costs the same in a chat of ten messages and of a million. A chain is read by one
@@ -60,6 +62,8 @@
 //!   log, as far as nobody reads an older state: a redaction then leaves that to later, erasing says so. Copies that
 //!   earlier writes have left in unused pages are cleared by [`vacuum`](context_core::Maintenance::vacuum), which
 //!   erasing includes. It needs as much room beside the file as the file takes.
+//! * A blob goes with the last chat that refers to it, in the same transaction. What it took is used again; its bytes are
+//!   cleared by [`vacuum`](context_core::Maintenance::vacuum) and by erasing.
 //! * Deleting costs what is deleted, whatever else is in the file. A chat of a million messages goes in a second, with
 //!   full text in some more;
 //!   other writers wait for it.
@@ -80,15 +84,19 @@
 //! the first. Single messages are merged into runs of 16 and then of 64 inside the commit that fills the block,
 //! in SQL, so nothing travels. A fork notes the place it begins behind. The files in `migrations` say more.
 //!
+//! Blobs are kept in pieces of 256 KiB, once for each user; a table says which chat refers to which.
+//!
 //! The full-text index is a table of FTS5 that keeps no texts, only which words are at which place. Each word
 //! begins with a tag of the user: `migrations/full_text.sql`.
 
 mod append;
 mod backup;
+mod blobs;
 mod branches;
 mod chat_rows;
 mod chats;
 mod check;
+mod check_blobs;
 mod checkpoints;
 mod commit;
 mod config;

@@ -75,6 +75,15 @@ macro_rules! summary {
     };
 }
 
+/// What a chat knows of a blob.
+macro_rules! blob {
+    () => {
+        "SELECT r.hash, b.size, r.media_type, r.created_at, r.used_at,
+           (SELECT count(*) FROM blob_ref o WHERE o.blob = b.no), b.no
+         FROM blob_ref r CROSS JOIN blob b ON b.no = r.blob"
+    };
+}
+
 statements! {
     BEGIN = "BEGIN IMMEDIATE";
     USE_WAL = "PRAGMA journal_mode = WAL";
@@ -255,6 +264,26 @@ statements! {
     REPLACE_FRAGMENT = "UPDATE fragment SET kind = ?2, version = ?3, metadata = ?4, body = ?5 WHERE no = ?1";
     REMOVE_FRAGMENT = "DELETE FROM fragment WHERE chat = ?1 AND id = ?2";
 
+    // Blobs.
+    BLOB_NO = "SELECT no FROM blob WHERE user = ?1 AND hash = ?2";
+    ADD_BLOB = "INSERT INTO blob (user, hash, size) VALUES (?1, ?2, ?3)";
+    ADD_BLOB_PIECE = "INSERT INTO blob_piece (pos, data) VALUES (?1, ?2)";
+    REFER_TO_BLOB = "INSERT INTO blob_ref (chat, hash, blob, media_type, created_at, used_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?5)
+        ON CONFLICT (chat, hash) DO UPDATE SET used_at = max(used_at, excluded.used_at),
+          media_type = coalesce(media_type, excluded.media_type)";
+    BLOB = concat!(blob!(), " WHERE r.chat = ?1 AND r.hash = ?2");
+    /// The next blobs behind a hash, which is empty before the first.
+    BLOBS = concat!(blob!(), " WHERE r.chat = ?1 AND r.hash > ?2 ORDER BY r.hash LIMIT ?3");
+    BLOB_PIECES = "SELECT pos, data FROM blob_piece WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
+    TOUCH_BLOB = "UPDATE blob_ref SET used_at = ?4
+        WHERE chat = (SELECT no FROM chat WHERE user = ?1 AND id = ?2) AND hash = ?3 AND used_at < ?4";
+    FORGET_BLOB = "DELETE FROM blob_ref WHERE chat = ?1 AND hash = ?2";
+    /// Of chat ?2, if there is one.
+    PRUNE_BLOBS = "DELETE FROM blob_ref WHERE used_at <= ?3
+        AND chat IN (SELECT no FROM chat WHERE user = ?1 AND (?2 IS NULL OR no = ?2))";
+    BLOBS_KEPT = "SELECT count(*), coalesce(sum(size), 0) FROM blob WHERE user = ?1";
+
     // Maintenance.
     SHRED = "PRAGMA secure_delete = ON";
     SHRED_NO_MORE = "PRAGMA secure_delete = OFF";
@@ -271,6 +300,8 @@ statements! {
         + (SELECT count(*) FROM checkpoint k JOIN chat c ON c.no = k.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM applied a JOIN chat c ON c.no = a.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM fragment f JOIN chat c ON c.no = f.chat WHERE c.user = ?1)
+        + (SELECT count(*) FROM blob WHERE user = ?1)
+        + (SELECT count(*) FROM blob_ref r JOIN chat c ON c.no = r.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM run r JOIN branch b ON b.no = r.pos >> 32 JOIN chat c ON c.no = b.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM boundary r JOIN branch b ON b.no = r.pos >> 32 JOIN chat c ON c.no = b.chat
             WHERE c.user = ?1)
@@ -280,6 +311,9 @@ statements! {
         + (SELECT count(*) FROM checkpoint WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM applied WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM fragment WHERE chat NOT IN (SELECT no FROM chat))
+        + (SELECT count(*) FROM blob_ref WHERE chat NOT IN (SELECT no FROM chat))
+        + (SELECT count(*) FROM blob WHERE no NOT IN (SELECT blob FROM blob_ref))
+        + (SELECT count(*) FROM blob_piece WHERE pos >> 16 NOT IN (SELECT no FROM blob))
         + (SELECT count(*) FROM run WHERE pos >> 32 NOT IN (SELECT no FROM branch))
         + (SELECT count(*) FROM boundary WHERE pos >> 32 NOT IN (SELECT no FROM branch))";
     INTEGRITY = "PRAGMA integrity_check";
@@ -299,6 +333,16 @@ statements! {
     /// Whether a chat's row knows of all writes it has to know of.
     UNSETTLED = "SELECT 1 FROM chat c WHERE c.no = ?1 AND EXISTS (SELECT 1 FROM branch b WHERE b.chat = c.no
         AND (CASE c.moved WHEN 0 THEN b.touched > c.updated_at ELSE b.touched / 60000000 > c.updated_at / 60000000 END))";
+    /// The next blob, and a chat that refers to it.
+    BLOB_AFTER = "SELECT b.no, b.hash, b.size, c.user, c.id, (SELECT count(*) FROM blob_piece p
+          WHERE p.pos BETWEEN b.no << 16 AND (b.no << 16) + 0xffff)
+        FROM blob b LEFT JOIN chat c ON c.no = (SELECT chat FROM blob_ref WHERE blob = b.no LIMIT 1)
+        WHERE b.no > ?1 ORDER BY b.no LIMIT 1";
+    STRAY_PIECES = "SELECT pos >> 16 FROM blob_piece p WHERE NOT EXISTS (
+        SELECT 1 FROM blob b WHERE b.no = p.pos >> 16) GROUP BY pos >> 16";
+    /// References to a blob of another user, or of another name.
+    WRONG_BLOB_REFS = "SELECT c.user, c.id, r.hash FROM blob_ref r JOIN chat c ON c.no = r.chat
+        JOIN blob b ON b.no = r.blob WHERE b.user <> c.user OR b.hash <> r.hash";
     STRAY_NODES = "SELECT pos FROM node n WHERE NOT EXISTS (SELECT 1 FROM chat c WHERE c.no = n.chat)";
 }
 

@@ -1,15 +1,17 @@
 //! The store: the traits of the seam, each call handed to where it is done.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use context_core::{
-    Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
-    ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor,
-    Durability, Erasure, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Page,
-    Placed, Result, Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment,
-    Timestamp, UserId, Vacuumed, Window, limits,
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, BranchName, CancelSignal, Chain,
+    ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint,
+    CheckpointName, Commit, CommitOutcome, Created, Cursor, Durability, Erasure, FragmentId, FragmentStore,
+    HistoryStore, Maintenance, MessageId, NewBlob, NewChat, Page, Placed, Result, Revision, SearchHit,
+    SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, Timestamp, UserId, Vacuumed, Window, limits,
 };
 
 use crate::config::SqliteConfig;
@@ -17,8 +19,8 @@ use crate::connections::Connections;
 use crate::error::Fault;
 use crate::scope::chat_no;
 use crate::{
-    backup, branches, chat_rows, chats, check, checkpoints, erase, fragments, group, listing, messages, read,
-    search, sql,
+    backup, blobs, branches, chat_rows, chats, check, checkpoints, erase, fragments, group, listing,
+    messages, read, search, sql,
 };
 
 /// A store in one SQLite file. Keep it behind an `Arc`; every task may use it.
@@ -77,6 +79,10 @@ impl Store for SqliteStore {
 
     fn search(&self) -> Option<&dyn SearchStore> {
         self.0.connections.full_text.then_some(&self.0 as &dyn SearchStore)
+    }
+
+    fn blobs(&self) -> Option<&dyn BlobStore> {
+        Some(&self.0)
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {
@@ -257,6 +263,47 @@ impl SearchStore for Shared {
     async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>> {
         query.check()?;
         reading!(self, "search", |reader| search::search(reader, query).await)
+    }
+}
+
+#[async_trait]
+impl BlobStore for Shared {
+    async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob> {
+        blob.check(chat)?;
+        // Before the writer is asked for, since it takes its time.
+        let id = BlobId::of(&blob.bytes);
+        writing!(self, "put_blob", |writer| blobs::put(writer, chat, id, blob).await)
+    }
+
+    async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>> {
+        reading!(self, "blob", |reader| blobs::find(reader, chat, id).await)
+    }
+
+    async fn read_blob(
+        &self,
+        chat: &ChatRef,
+        id: &BlobId,
+        range: Range<u64>,
+        at: Option<Timestamp>,
+    ) -> Result<Option<Bytes>> {
+        if let Some(at) = at {
+            // First, so that it is not pruned as unused while it is read.
+            writing!(self, "read_blob", |writer| blobs::touch(writer, chat, id, at).await)?;
+        }
+        reading!(self, "read_blob", |reader| blobs::read(reader, chat, id, range).await)
+    }
+
+    async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+        reading!(self, "blobs", |reader| blobs::list(reader, chat, limit, after).await)
+    }
+
+    async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
+        writing!(self, "remove_blob", |writer| blobs::remove(writer, chat, id).await)
+    }
+
+    async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned> {
+        prune.check()?;
+        writing!(self, "prune_blobs", |writer| blobs::prune(writer, prune).await)
     }
 }
 

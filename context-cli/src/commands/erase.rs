@@ -39,6 +39,8 @@ struct EraseRecord<'a> {
     chats: u64,
     /// Messages that were erased, on all branches.
     messages: u64,
+    /// Blobs that were erased.
+    blobs: u64,
     /// Records of this user that were found afterwards.
     remaining: u64,
 }
@@ -61,6 +63,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             user: &args.name,
             chats: erased.chats,
             messages: erased.messages,
+            blobs: erased.blobs,
             remaining: erased.remaining,
         })?;
     } else {

@@ -1,13 +1,13 @@
 //! `show`: one message in full, with its place and its earlier revisions.
 
-use context_runtime::{Json, Node, Part};
+use context_runtime::{FrontEntry, Json, Message, Node, Part, StoredBoundary};
 use serde::Serialize;
 
 use super::{body, find_message};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{clean, part, role, time};
+use crate::text::{boundary, clean, part, role, time};
 
 /// Show one message in full.
 #[derive(clap::Args, Debug)]
@@ -86,10 +86,23 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 }
 
 fn write_parts(app: &mut App, node: &Node) -> Result<(), Failure> {
+    if let Some(said) = boundary(node) {
+        app.out.line(format_args!("\n{}", clean(&said)))?;
+        // What a compaction put in the place of messages is nowhere else.
+        let made = StoredBoundary::decode(node.body()).map(|boundary| boundary.front).unwrap_or_default();
+        return made.iter().try_for_each(|entry| match entry {
+            FrontEntry::Made { message, .. } => write_message(app, message),
+            _ => Ok(()),
+        });
+    }
     let Ok(message) = node.message() else {
         let (kind, version) = (node.body().kind(), node.body().version());
         return app.out.line(format_args!("\n({kind} version {version}: this program cannot read it)"));
     };
+    write_message(app, message)
+}
+
+fn write_message(app: &mut App, message: &Message) -> Result<(), Failure> {
     for each in &message.parts {
         let mark = if matches!(each, Part::Text(_)) { "" } else { "  " };
         app.out.line(format_args!("\n{mark}{}", clean(&part(each)).trim_end()))?;

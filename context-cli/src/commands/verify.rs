@@ -24,6 +24,7 @@ struct VerifyRecord<'a> {
     v: u32,
     chats: u64,
     messages: u64,
+    blobs: u64,
     /// What is broken; empty if all is well.
     findings: &'a [Finding],
 }
@@ -33,9 +34,9 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
     let working = Progress::spinner(&app.out, "checking");
     let report = maintenance(&*store, "verify")?.check(&app.interrupt()).await?;
     working.done();
-    let (chats, messages) = (report.chats, report.messages);
+    let (chats, messages, blobs) = (report.chats, report.messages, report.blobs);
     if app.out.is_json() {
-        app.out.record(&VerifyRecord { v: 1, chats, messages, findings: &report.findings })?;
+        app.out.record(&VerifyRecord { v: 1, chats, messages, blobs, findings: &report.findings })?;
     } else {
         for finding in &report.findings {
             let head = app.out.paint(Style::Red, "broken").to_string();
@@ -46,7 +47,11 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
             n => (Style::Red, count(n, "problem")),
         };
         let word = app.out.paint(style, word).to_string();
-        let looked = format!("{}, {}", count(chats as usize, "chat"), count(messages as usize, "message"));
+        let mut looked =
+            format!("{}, {}", count(chats as usize, "chat"), count(messages as usize, "message"));
+        if blobs > 0 {
+            looked = format!("{looked}, {}", count(blobs as usize, "blob"));
+        }
         app.out.line(format_args!("{word}: {looked}"))?;
     }
     Ok(if report.findings.is_empty() { Done::Fine } else { Done::Found })

@@ -59,7 +59,7 @@ fn an_erased_user_is_proved_gone() {
     scene.import("again", &json!([{"role": "user", "content": "x"}]));
     assert_eq!(
         scene.records("erase local --yes"),
-        [json!({"v": 1, "user": "local", "chats": 1, "messages": 1, "remaining": 0})]
+        [json!({"v": 1, "user": "local", "chats": 1, "messages": 1, "blobs": 0, "remaining": 0})]
     );
 }
 

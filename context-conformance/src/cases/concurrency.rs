@@ -29,7 +29,7 @@ cases!("concurrency":
 const RACERS: usize = 16;
 
 /// Runs a task per number, all let go at once, and collects what they return.
-async fn race<T, F>(count: usize, task: impl Fn(usize) -> F) -> Checked<Vec<T>>
+pub(super) async fn race<T, F>(count: usize, task: impl Fn(usize) -> F) -> Checked<Vec<T>>
 where
     T: Send + 'static,
     F: Future<Output = Checked<T>> + Send + 'static,

@@ -34,6 +34,12 @@ pub enum Operation {
     PutFragments,
     RemoveFragment,
     Search,
+    PutBlob,
+    Blob,
+    ReadBlob,
+    Blobs,
+    RemoveBlob,
+    PruneBlobs,
     Check,
     EraseUser,
     Vacuum,
@@ -70,6 +76,10 @@ impl Operation {
         Self::Search,
     ];
 
+    /// The calls about blobs.
+    pub const BLOBS: &[Self] =
+        &[Self::PutBlob, Self::Blob, Self::ReadBlob, Self::Blobs, Self::RemoveBlob, Self::PruneBlobs];
+
     /// The name of the call, as errors have it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -95,6 +105,12 @@ impl Operation {
             Self::PutFragments => "put_fragments",
             Self::RemoveFragment => "remove_fragment",
             Self::Search => "search",
+            Self::PutBlob => "put_blob",
+            Self::Blob => "blob",
+            Self::ReadBlob => "read_blob",
+            Self::Blobs => "blobs",
+            Self::RemoveBlob => "remove_blob",
+            Self::PruneBlobs => "prune_blobs",
             Self::Check => "check",
             Self::EraseUser => "erase_user",
             Self::Vacuum => "vacuum",
@@ -203,7 +219,7 @@ mod tests {
 
     #[test]
     fn operations_are_called_as_errors_call_them() {
-        for operation in Operation::WRITES.iter().chain(Operation::READS) {
+        for operation in Operation::WRITES.iter().chain(Operation::READS).chain(Operation::BLOBS) {
             let json = serde_json::to_value(operation).unwrap();
             assert_eq!(json, operation.as_str());
         }

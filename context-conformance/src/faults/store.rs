@@ -2,16 +2,19 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use context_core::{
-    Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
-    ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor,
-    Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat,
-    Page, Placed, Result, Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment,
-    Timestamp, UserId, Vacuumed, Window,
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, BranchName, CancelSignal, Chain,
+    ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint,
+    CheckpointName, Commit, CommitOutcome, Created, Cursor, Erasure, Error, ErrorKind, FragmentId,
+    FragmentStore, HistoryStore, Maintenance, MessageId, NewBlob, NewChat, Page, Placed, Result, Revision,
+    SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, Timestamp, UserId, Vacuumed,
+    Window,
 };
 
 use super::plan::{Fault, FaultPlan, Operation};
@@ -86,6 +89,10 @@ impl Store for FaultStore {
         self.0.inner.search().map(|_| &*self.0 as &dyn SearchStore)
     }
 
+    fn blobs(&self) -> Option<&dyn BlobStore> {
+        self.0.inner.blobs().map(|_| &*self.0 as &dyn BlobStore)
+    }
+
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         self.0.inner.maintenance().map(|_| &*self.0 as &dyn Maintenance)
     }
@@ -129,6 +136,10 @@ impl Faulty {
 
     fn searcher(&self) -> Result<&dyn SearchStore> {
         self.inner.search().ok_or_else(|| lacks("search"))
+    }
+
+    fn shelf(&self) -> Result<&dyn BlobStore> {
+        self.inner.blobs().ok_or_else(|| lacks("blobs"))
     }
 
     fn upkeep(&self) -> Result<&dyn Maintenance> {
@@ -260,6 +271,39 @@ impl FragmentStore for Faulty {
 impl SearchStore for Faulty {
     async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>> {
         self.call(Operation::Search, self.searcher()?.search(query)).await
+    }
+}
+
+#[async_trait]
+impl BlobStore for Faulty {
+    async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob> {
+        self.call(Operation::PutBlob, self.shelf()?.put_blob(chat, blob)).await
+    }
+
+    async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>> {
+        self.call(Operation::Blob, self.shelf()?.blob(chat, id)).await
+    }
+
+    async fn read_blob(
+        &self,
+        chat: &ChatRef,
+        id: &BlobId,
+        range: Range<u64>,
+        at: Option<Timestamp>,
+    ) -> Result<Option<Bytes>> {
+        self.call(Operation::ReadBlob, self.shelf()?.read_blob(chat, id, range, at)).await
+    }
+
+    async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+        self.call(Operation::Blobs, self.shelf()?.blobs(chat, limit, after)).await
+    }
+
+    async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
+        self.call(Operation::RemoveBlob, self.shelf()?.remove_blob(chat, id)).await
+    }
+
+    async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned> {
+        self.call(Operation::PruneBlobs, self.shelf()?.prune_blobs(prune)).await
     }
 }
 

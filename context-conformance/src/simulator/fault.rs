@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::random::Random;
+
 /// What goes wrong with a request, whatever it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -79,8 +81,40 @@ impl Script {
         self
     }
 
+    /// So many faults among the first `requests`, the same for the same seed: of all kinds that a caller can do something
+    /// about.
+    pub fn random(seed: u64, requests: u64, faults: usize) -> Self {
+        let mut random = Random::new(seed);
+        let mut script = Self::default();
+        for _ in 0..faults.min(usize::try_from(requests).unwrap_or(usize::MAX)) {
+            let mut request = random.next() % requests;
+            while script.0.contains_key(&request) {
+                request = (request + 1) % requests;
+            }
+            script = script.at(request, any(&mut random));
+        }
+        script
+    }
+
     pub(super) fn fault(&self, request: u64) -> Option<Fault> {
         self.0.get(&request).copied()
+    }
+}
+
+fn any(random: &mut Random) -> Fault {
+    let some = |random: &mut Random| random.below(20);
+    match random.below(11) {
+        0 => Fault::Overflow,
+        1 => Fault::ImageTooLarge,
+        2 => Fault::OutputTooLarge,
+        3 => Fault::RateLimit { retry_after: None },
+        4 => Fault::RateLimit { retry_after: Some(Duration::from_secs(1 + random.below(60) as u64)) },
+        5 => Fault::Overloaded,
+        6 => Fault::Server,
+        7 => Fault::BrokenStream { after_events: some(random) },
+        8 => Fault::FailsMidway { after_events: some(random) },
+        9 => Fault::EmptyAnswer,
+        _ => Fault::CutOff { tokens: some(random) as u64 },
     }
 }
 
@@ -100,5 +134,24 @@ impl FromIterator<Fault> for Script {
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_means_the_same_script_and_a_script_is_read_as_it_is_shown() {
+        for seed in 0..50 {
+            let script = Script::random(seed, 20, 6);
+            assert_eq!(script, Script::random(seed, 20, 6));
+            assert_eq!(script.0.len(), 6);
+            assert!(script.0.keys().all(|request| *request < 20));
+            assert_eq!(serde_json::from_str::<Script>(&script.to_string()).unwrap(), script);
+        }
+        assert_ne!(Script::random(1, 20, 6), Script::random(2, 20, 6));
+        assert_eq!(Script::random(1, 3, 9).0.len(), 3);
+        assert_eq!(Script::random(1, 0, 6), Script::default());
     }
 }

@@ -2,38 +2,13 @@
 
 mod anthropic;
 mod chat;
+mod form;
 mod gemini;
 mod openai;
 mod responses;
+mod words;
 
-use serde_json::Value;
-
-use super::limits::Limits;
-use super::refusal::Refusal;
-use super::said::Said;
-
-/// The forms and the published limits of a provider.
-pub(super) trait Form: Send + Sync {
-    /// What is published of how much is taken, whatever the model.
-    fn limits(&self) -> Limits;
-
-    /// Whether the output that is asked for must fit the window too.
-    fn counts_output(&self) -> bool;
-
-    /// Status and body of a refusal.
-    fn refuse(&self, refusal: &Refusal, model: &str) -> (u16, String);
-
-    /// The body of an answer.
-    fn answer(&self, said: &Said) -> Value;
-
-    /// The data of the events of an answer.
-    fn events(&self, said: &Said) -> Vec<String>;
-
-    /// The data of the event that ends an answer in the middle, because there is too much to do.
-    fn failed(&self, said: &Said) -> String {
-        self.refuse(&Refusal::Overloaded, &said.model).1
-    }
-}
+pub(super) use form::Form;
 
 /// The form of a provider, by the name of its codec.
 pub(super) fn of(provider: &str) -> Option<&'static dyn Form> {

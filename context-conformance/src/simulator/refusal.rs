@@ -61,11 +61,6 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// A path as most providers write it: `messages[3].content[0]` as `messages.3.content.0`.
-pub(super) fn dotted(path: &str) -> String {
-    path.replace('[', ".").replace(']', "")
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -104,10 +99,5 @@ mod tests {
             json!({"contents": [{"role": "user", "parts": [{"functionResponse": {"name": "t", "response": {}}}]}]}),
         );
         assert_eq!(Pair::of(&alone), Pair::Other);
-    }
-
-    #[test]
-    fn paths_are_written_with_dots() {
-        assert_eq!(dotted("messages[3].content[0].text"), "messages.3.content.0.text");
     }
 }

@@ -37,6 +37,7 @@ impl Reply {
 
     /// The same as a client of the provider reads it: the answer, or the error in its place. Of a stream that broke off
     /// there is what was whole until then, and the answer says that it is not [complete](Answer::complete).
+    #[expect(clippy::result_large_err, reason = "so is the result of every model")]
     pub fn read(&self, codec: &dyn ModelCodec) -> Result<Answer, ModelError> {
         let fault = |code, said: &str| ModelError::new(codec.name(), code, said);
         let unreadable = || fault(ModelErrorCode::Unknown, "the answer cannot be read");

@@ -341,13 +341,13 @@ impl LanguageModel for Simulator {
 
     /// Lowers the request, sends it and reads the reply: in events if the request wants them so.
     async fn complete(&self, request: &ModelRequest, cancel: &CancelSignal) -> Result<Answer, ModelError> {
-        let fault = |code, said: String| Err(ModelError::new(self.codec.name(), code, said));
+        let fault = |code, said: String| ModelError::new(self.codec.name(), code, said);
         if cancel.is_cancelled() {
-            return fault(ModelErrorCode::Unknown, "cancelled".to_owned());
+            return Err(fault(ModelErrorCode::Unknown, "cancelled".to_owned()));
         }
         let body = match self.codec.lower(request) {
             Ok(lowered) => lowered.body,
-            Err(error) => return fault(ModelErrorCode::InvalidRequest, error.to_string()),
+            Err(error) => return Err(fault(ModelErrorCode::InvalidRequest, error.to_string())),
         };
         let reply = match request.stream {
             Some(true) => self.stream(body.as_str()),

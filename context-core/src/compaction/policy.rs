@@ -151,3 +151,39 @@ pub enum SummaryError {
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{TokenCount, TokenCounter};
+
+    #[derive(Debug)]
+    struct Bytes;
+
+    impl TokenCounter for Bytes {
+        fn name(&self) -> &str {
+            "bytes"
+        }
+
+        fn count(&self, text: &str) -> TokenCount {
+            TokenCount::exact(text.len() as u64)
+        }
+    }
+
+    #[test]
+    fn a_task_knows_the_view_it_was_made_for_and_what_goes_on_from_it() {
+        let messages = ["one", "two", "three"].map(|text| Arc::new(Message::from(text)));
+        let view = HistoryView::new(&messages, &Bytes);
+        let request = ModelRequest::new([Message::from("sum up")]);
+        let task = SummaryTask::new("test", request, 0..2, 6).made_for(&view);
+        let current = |texts: &[&str]| {
+            let messages: Vec<_> = texts.iter().map(|text| Arc::new(Message::from(*text))).collect();
+            task.is_current(&HistoryView::new(&messages, &Bytes))
+        };
+        assert!(task.is_current(&view));
+        assert!(current(&["one", "two", "three", "four"]));
+        assert!(current(&["one", "two"]));
+        assert!(!current(&["one"]));
+        assert!(!current(&["one", "2", "three"]));
+    }
+}

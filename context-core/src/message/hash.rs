@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Media, MediaSource, Message, Part, ToolInput, ToolResult};
 use crate::{Json, Metadata};
@@ -33,6 +33,14 @@ impl fmt::Debug for MessageHash {
 impl Serialize for MessageHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for MessageHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let hash = blake3::Hash::from_hex(text).map_err(serde::de::Error::custom)?;
+        Ok(Self(*hash.as_bytes()))
     }
 }
 

@@ -82,8 +82,8 @@ impl From<BlobId> for String {
     }
 }
 
-/// Bytes to keep.
-#[derive(Clone, Debug)]
+/// Bytes to keep. `Debug` shows how many, not which.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct NewBlob {
     /// The bytes.
@@ -115,6 +115,14 @@ impl NewBlob {
             limits::check_length(OPERATION, "media type", media_type.len(), limits::MAX_ID_BYTES)?;
         }
         limits::check_length(OPERATION, "blob", self.bytes.len(), limits::MAX_BLOB_BYTES)
+    }
+}
+
+impl fmt::Debug for NewBlob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, media_type, at } = self;
+        let mut shown = f.debug_struct("NewBlob");
+        shown.field("bytes", &bytes.len()).field("media_type", media_type).field("at", at).finish()
     }
 }
 

@@ -187,6 +187,7 @@ impl ContextEngineBuilder {
             #[cfg(feature = "instructions")]
             usage,
             pending: PendingMessages::default(),
+            compaction: None,
             view: None,
             in_flight: None,
             opened_with,

@@ -59,18 +59,19 @@ impl ContextEngine {
         Ok(stored + new.filter(|node| view.position(&node.id).is_none()).count())
     }
 
-    /// The first user message of the branch, stored or pending.
+    /// The first user message of the branch, stored or pending, whatever was compacted since.
     pub async fn first_user_message(&mut self) -> Result<Option<Arc<Node>>> {
-        let messages = self.shown_messages().await?;
-        Ok(messages.iter().find(|node| node.role() == Some(Role::User)).cloned())
+        let messages = self.laid().await?;
+        Ok(messages.iter().find(|node| node.role() == Some(Role::User) && node.is_shown()).cloned())
     }
 
-    /// The newest message: the last pending one, else the head of the branch. Placeholders count.
+    /// The newest message: the last pending one, else the last stored one of the branch. Placeholders count.
     pub async fn head_message(&mut self) -> Result<Option<Arc<Node>>> {
         self.view().await?;
         let view = self.view.as_mut().expect("just read");
         let settled = self.pending.settle(view).map_err(super::resolve::refuse)?;
-        Ok(settled.nodes.last().or_else(|| view.chain().last()).cloned())
+        let stored = || view.chain().iter().rev().find(|node| node.role().is_some());
+        Ok(settled.nodes.last().or_else(stored).cloned())
     }
 
     /// Takes a turn's next input and saves at once.

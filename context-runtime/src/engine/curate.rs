@@ -1,17 +1,19 @@
 //! Looking after what is stored: redact and delete messages, rename and delete branches, compare them, and copy
 //! messages from one to another.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::{
     Branch, BranchDeletion, BranchName, Chain, ChainEnd, Commit, CommitOutcome, Diagnostic, DiagnosticCode,
-    Encoded, Error, ErrorKind, Message, MessageId, Node, NodeKind, Part, Result, Severity, Target, Window,
+    Encoded, Error, ErrorKind, Message, MessageId, Node, NodeKind, Part, Placed, Result, Severity, Shown,
+    StoredBoundary, Target, Window,
 };
 
 use super::ContextEngine;
+use super::view::REDACTED;
 
-/// How often a cherry-pick looks again for the end of a branch that others write to.
+/// How often a change is tried again because others write to the same chat.
 const ATTEMPTS: usize = 16;
 
 /// Where two branches part and what each has since.
@@ -47,7 +49,8 @@ pub struct CherryPicked {
 impl ContextEngine {
     /// Takes the content of a stored message away, for good: its revisions go too. Its place in the graph, its
     /// role and the shape of its parts stay ([`Message::redacted`]), so the conversation remains valid. Any
-    /// message of the chat will do.
+    /// message of the chat will do. What compactions made of it goes too: shorter forms of it, and the texts of checkpoints that
+    /// stand for it. A compaction that is not saved yet is dropped.
     pub async fn redact(&mut self, message: &MessageId) -> Result<()> {
         self.replace_for_good("redact", message, Message::redacted).await
     }
@@ -68,7 +71,7 @@ impl ContextEngine {
         let node = found.ok_or_else(|| Error::not_found(operation, "message", message))?.node;
         let new = match node.role() {
             None => {
-                let nothing = Encoded::new("redacted", 1, "");
+                let nothing = Encoded::new(REDACTED, 1, "");
                 Node::from_encoded(message.clone(), node.kind, node.created_at, nothing)
             }
             Some(role) => {
@@ -78,12 +81,57 @@ impl ContextEngine {
                 Node::new(message.clone(), new, node.created_at)
             }
         };
-        let mut commit = Commit::new(self.chat.clone(), Target::Stay, self.parts.clock.now());
-        commit.redactions = vec![Arc::new(new)];
-        commit.key = self.parts.fresh_key();
-        let _applied = self.parts.history().commit(commit).await?;
-        self.forget();
-        Ok(())
+        let mut redactions = vec![Arc::new(new)];
+        redactions.extend(self.boundaries_without(message).await?);
+        for _ in 0..ATTEMPTS {
+            let mut commit = Commit::new(self.chat.clone(), Target::Stay, self.parts.clock.now());
+            commit.redactions = redactions;
+            commit.key = self.parts.fresh_key();
+            let _applied = self.parts.history().commit(commit).await?;
+            // A compaction that is on its way may hold something of it.
+            self.compaction = None;
+            self.in_flight = self.in_flight.take().filter(|flight| !flight.compacts());
+            self.forget();
+            // Somebody else may have compacted in the meantime.
+            redactions = self.boundaries_without(message).await?;
+            if redactions.is_empty() {
+                return Ok(());
+            }
+        }
+        Err(Error::new(ErrorKind::Conflict, operation, "others keep compacting what it is part of"))
+    }
+
+    /// The boundaries of the chat that hold something of a message, without it.
+    async fn boundaries_without(&self, message: &MessageId) -> Result<Vec<Arc<Node>>> {
+        let nodes = self.graph().await?.nodes;
+        let places: HashMap<&MessageId, usize> =
+            nodes.iter().enumerate().map(|(place, placed)| (&placed.node.id, place)).collect();
+        let parent = |placed: &Placed| placed.parent.as_ref().and_then(|id| places.get(id).copied());
+        // Parents come before their children.
+        let mut behind = vec![false; nodes.len()];
+        let mut left = Vec::new();
+        for (place, placed) in nodes.iter().enumerate() {
+            behind[place] = parent(placed).is_some_and(|at| behind[at] || nodes[at].node.id == *message);
+            if !behind[place] || placed.node.kind != NodeKind::Boundary {
+                continue;
+            }
+            let Ok(boundary) = StoredBoundary::decode(placed.node.body()) else { continue };
+            let path = std::iter::successors(Some(place), |at| parent(&nodes[*at]));
+            let mut path: Vec<_> = path.map(|at| Arc::clone(&nodes[at].node)).collect();
+            path.reverse();
+            let window = boundary.window(&Chain::from_nodes(0, path), placed.depth as usize);
+            let is_it = |shown: &Shown| shown.stored.as_ref().is_some_and(|stored| stored.id == *message);
+            if let Some(without) = boundary.without(message, !window.iter().any(is_it)) {
+                let node = &placed.node;
+                left.push(Arc::new(Node::from_encoded(
+                    node.id.clone(),
+                    node.kind,
+                    node.created_at,
+                    without.encode(),
+                )));
+            }
+        }
+        Ok(left)
     }
 
     /// The branches of the chat, in the order they were created.

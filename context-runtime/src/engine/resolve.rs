@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    CancelSignal, Chain, Diagnostic, Error, FragmentError, LoweredRequest, MessageCodec, ModelRequest,
-    Renderer, Result,
+    Boundary, CancelSignal, Chain, Diagnostic, Error, FragmentError, LoweredRequest, MessageCodec,
+    ModelRequest, Renderer, Result,
 };
 
 use super::ContextEngine;
@@ -20,9 +20,12 @@ pub struct Resolved {
     /// The context fragments, rendered; empty if there are none. Shared with the engine as long as it does not
     /// change.
     pub system_prompt: SystemPrompt,
-    /// The stored messages of the branch and the pending ones behind them, without placeholders. Shares its
-    /// nodes with the engine: cloning and keeping it is cheap.
+    /// The stored messages of the branch, as the boundary in force shows them, and the pending ones behind them, without
+    /// placeholders. Shares its nodes with the engine: cloning and keeping it is cheap.
     pub messages: Chain,
+    /// The compactions that stand between the history and `messages`, oldest first; see
+    /// [`compact`](ContextEngine::compact).
+    pub boundaries: Vec<Boundary>,
     /// What is different from the system prompt this engine resolved before.
     pub changes: PromptChanges,
     /// What was left out and why.
@@ -89,6 +92,7 @@ impl ContextEngine {
     pub async fn resolve_with(&mut self, options: ResolveOptions<'_>) -> Result<Resolved> {
         let loaded = self.load_fragments(Purpose::Show, &options.cancel).await?;
         let messages = self.shown_messages().await?;
+        let boundaries = self.boundaries().await?;
         // Last, because it takes note of what changed: nothing of that may be lost with a failed read.
         let (system_prompt, changes) = match (options.renderer, self.parts.renderer.clone()) {
             (Some(renderer), _) => self.prompt.render(&mut self.fragments, renderer)?,
@@ -101,7 +105,7 @@ impl ContextEngine {
         let mut diagnostics = self.opened_with.clone();
         diagnostics.extend(loaded);
         diagnostics.extend(self.view.iter().flat_map(View::unreadable));
-        Ok(Resolved { system_prompt, messages, changes, diagnostics })
+        Ok(Resolved { system_prompt, messages, boundaries, changes, diagnostics })
     }
 
     /// What each context fragment said in the system prompt that was resolved last with the engine's own renderer, in
@@ -115,7 +119,11 @@ impl ContextEngine {
         self.view().await?;
         let view = self.view.as_mut().expect("just read");
         let settled = self.pending.settle(view).map_err(refuse)?;
-        Ok(overlay(view, &settled))
+        if self.compaction.is_none() {
+            return Ok(overlay(view, &settled));
+        }
+        let shown = self.entries().await?.into_iter().map(|shown| shown.node);
+        Ok(Chain::from_nodes(0, shown.filter(|node| node.is_shown())))
     }
 }
 

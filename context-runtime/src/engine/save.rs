@@ -11,6 +11,7 @@ use context_core::{
     Result, Retry, Target,
 };
 
+use super::compaction::PendingCompaction;
 use super::loading::Purpose;
 use super::pending::Settled;
 use super::resolve::refuse;
@@ -79,6 +80,8 @@ pub(super) struct InFlight {
     pending: Vec<Arc<Node>>,
     /// The context fragments it holds.
     fragments: Vec<u64>,
+    /// The pending compaction it holds, or that it shows to have no place.
+    compaction: Option<MessageId>,
 }
 
 impl ContextEngine {
@@ -132,7 +135,7 @@ impl ContextEngine {
         let mut outcome = SaveOutcome::Saved;
         for _ in 0..ATTEMPTS {
             let expected = self.seen().await?.head().cloned();
-            let target = match draft.nodes.is_empty() {
+            let target = match draft.nodes.is_empty() && self.compaction.is_none() {
                 true => Target::Stay,
                 false => Target::Extend { branch: self.branch.clone(), expected: expected.clone() },
             };
@@ -213,14 +216,23 @@ impl ContextEngine {
                 place = Some((placed.depth, placed.parent));
             }
         }
+        let taken = |pending: &PendingCompaction| ids.contains(&pending.id);
+        if self.compaction.as_ref().is_some_and(taken) {
+            // Stored already; on a new branch it is needed once more.
+            let fresh = self.parts.ids.next_id().into();
+            self.compaction = self.compaction.take().filter(|_| place.is_some());
+            self.compaction.iter_mut().for_each(|pending| pending.id = MessageId::clone(&fresh));
+        }
         Ok(place.map(|(_, parent)| parent))
     }
 
     fn flight(&self, draft: &Draft, target: Target) -> Result<InFlight> {
         let (fragments, stored) = self.fragments.to_store(&self.parts.codecs)?.into_iter().unzip();
         let plain = matches!(target, Target::Extend { .. });
+        let mut nodes = draft.nodes.clone();
+        nodes.extend(self.boundary_behind(&target, &draft.nodes));
         let mut commit = Commit {
-            nodes: draft.nodes.clone(),
+            nodes,
             amendments: draft.amendments.clone(),
             fragments: stored,
             ..Commit::new(self.chat.clone(), target, self.parts.clock.now())
@@ -229,7 +241,8 @@ impl ContextEngine {
         if !plain || !commit.amendments.is_empty() || !commit.fragments.is_empty() {
             commit.key = self.parts.fresh_key();
         }
-        Ok(InFlight { commit, pending: draft.pending.clone(), fragments })
+        let compaction = self.compaction.as_ref().map(|pending| pending.id.clone());
+        Ok(InFlight { commit, pending: draft.pending.clone(), fragments, compaction })
     }
 
     /// Sends a commit, remembering it until its fate is known: not if the answer is lost, and not if this future
@@ -271,6 +284,8 @@ impl ContextEngine {
     fn take_off(&mut self, flight: &InFlight) {
         self.pending.saved(&flight.pending);
         self.fragments.saved(&flight.fragments);
+        self.compaction =
+            self.compaction.take().filter(|pending| flight.compaction.as_ref() != Some(&pending.id));
     }
 
     fn saved(&self, head: Option<MessageId>, outcome: SaveOutcome) -> Saved {
@@ -312,6 +327,11 @@ impl InFlight {
     /// Whether it holds the pending message of this id.
     pub(super) fn holds(&self, id: &MessageId) -> bool {
         self.pending.iter().any(|node| node.id == *id)
+    }
+
+    /// Whether it holds a compaction.
+    pub(super) fn compacts(&self) -> bool {
+        self.compaction.is_some()
     }
 
     fn is_empty(&self) -> bool {

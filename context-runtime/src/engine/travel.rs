@@ -38,6 +38,7 @@ impl ContextEngine {
         let committed = self.fork("rewind", message.clone(), true).await?;
         let branch = committed.branch.unwrap_or_else(|| self.branch.clone());
         let dropped = self.pending.clear();
+        self.compaction = None;
         self.in_flight = None;
         self.view = self.view.take().and_then(|mut view| view.up_to(message));
         self.branch = branch.clone();
@@ -63,6 +64,7 @@ impl ContextEngine {
             self.branch = branch.clone();
         }
         let dropped = self.pending.clear();
+        self.compaction = None;
         self.in_flight = None;
         let head = self.view().await?.head().cloned();
         Ok(Moved { branch, head, dropped })

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    BranchName, Chain, ChainEnd, ChatRef, Diagnostic, DiagnosticCode, HistoryStore, Message, MessageId, Node,
-    Result, Role, Severity, Window,
+    BranchName, Chain, ChainEnd, ChatRef, Diagnostic, DiagnosticCode, HistoryStore, MessageId, Node,
+    NodeKind, Result, Role, Severity, StoredBoundary, Window,
 };
 #[cfg(feature = "instructions")]
 use context_instructions::ConversationSummary;
@@ -14,9 +14,12 @@ use rpds::HashTrieMapSync;
 #[derive(Clone, Default)]
 pub(super) struct View {
     chain: Chain,
-    /// Positions of nodes that a model is not shown: boundaries, placeholders, what cannot be read.
+    /// Positions of nodes that a model is never shown: boundaries, placeholders, what cannot be read.
     hidden: Vec<usize>,
-    /// The chain without the hidden nodes; nothing if it has to be made again.
+    /// Positions of boundaries, and what they say; nothing for one that cannot be read.
+    boundaries: Vec<(usize, Option<Arc<StoredBoundary>>)>,
+    /// What the boundary in force lets through and what follows it, without the hidden nodes; nothing if it has to be
+    /// made again.
     shown: Option<Chain>,
     /// How many of the messages are the user's.
     turns: usize,
@@ -55,11 +58,19 @@ impl View {
         let mut view = Self { chain, ..Self::default() };
         for (position, node) in view.chain.iter().enumerate() {
             view.turns += usize::from(node.is_turn());
-            if !is_shown(node) {
+            if !node.is_shown() {
                 view.hidden.push(position);
+            }
+            if node.kind == NodeKind::Boundary {
+                view.boundaries.push((position, read(node)));
             }
         }
         view
+    }
+
+    /// The boundaries that can be read, oldest first, and where they are.
+    pub(super) fn boundaries(&self) -> impl DoubleEndedIterator<Item = (usize, &Arc<StoredBoundary>)> {
+        self.boundaries.iter().filter_map(|(position, boundary)| Some((*position, boundary.as_ref()?)))
     }
 
     pub(super) fn chain(&self) -> &Chain {
@@ -89,10 +100,15 @@ impl View {
     /// Adds a node behind the head.
     pub(super) fn push(&mut self, node: Arc<Node>) {
         self.turns += usize::from(node.is_turn());
-        if !is_shown(&node) {
+        if !node.is_shown() {
             self.hidden.push(self.chain.len());
         } else if let Some(shown) = &mut self.shown {
             shown.push(Arc::clone(&node));
+        }
+        if node.kind == NodeKind::Boundary {
+            let boundary = read(&node);
+            self.shown = self.shown.take().filter(|_| boundary.is_none());
+            self.boundaries.push((self.chain.len(), boundary));
         }
         if let Some(positions) = &mut self.positions {
             positions.insert_mut(node.id.clone(), self.chain.len());
@@ -127,8 +143,8 @@ impl View {
         if nodes.is_empty() {
             return self.shown().clone();
         }
-        let (chain, hidden) = (self.chain.clone(), self.hidden.clone());
-        let mut other = Self { chain, hidden, turns: self.turns, ..Self::default() };
+        let (chain, hidden, boundaries) = (self.chain.clone(), self.hidden.clone(), self.boundaries.clone());
+        let mut other = Self { chain, hidden, boundaries, turns: self.turns, ..Self::default() };
         nodes.iter().for_each(|(position, node)| other.put(*position, Arc::clone(node)));
         other.shown().clone()
     }
@@ -151,15 +167,27 @@ impl View {
     fn put(&mut self, position: usize, node: Arc<Node>) {
         let is_user = |node: &Node| usize::from(node.is_turn());
         self.turns = self.turns + is_user(&node) - is_user(&self.chain[position]);
-        self.hidden.retain(|hidden| *hidden != position);
-        if !is_shown(&node) {
-            let place = self.hidden.partition_point(|hidden| *hidden < position);
-            self.hidden.insert(place, position);
+        let place = self.hidden.partition_point(|hidden| *hidden < position);
+        let was_hidden = self.hidden.get(place) == Some(&position);
+        match (was_hidden, node.is_shown()) {
+            (true, true) => {
+                self.hidden.remove(place);
+            }
+            (false, false) => self.hidden.insert(place, position),
+            _ => {}
         }
+        // The newest answer is filled in, or said otherwise: what is shown before it stays as it is.
+        let newest = position + 1 == self.chain.len();
+        self.shown = self.shown.take().filter(|_| newest && node.is_shown()).map(|mut shown| {
+            match was_hidden {
+                true => shown.push(Arc::clone(&node)),
+                false => shown.replace(shown.len().saturating_sub(1), Arc::clone(&node)),
+            }
+            shown
+        });
         #[cfg(feature = "instructions")]
         self.follow(position, &node);
         self.chain.replace(position, node);
-        self.shown = None;
     }
 
     /// Keeps the summary if all that happens is that the last placeholder is filled, which is how every answer of
@@ -181,12 +209,18 @@ impl View {
 
     /// What a model is shown.
     pub(super) fn shown(&mut self) -> &Chain {
+        let in_force = self.boundaries().next_back().map(|(at, boundary)| (at, Arc::clone(boundary)));
         let Self { chain, hidden, shown, .. } = self;
-        shown.get_or_insert_with(|| match hidden.first() {
-            None => chain.clone(),
+        shown.get_or_insert_with(|| match (in_force, hidden.first()) {
+            (Some((at, boundary)), _) => {
+                let window = boundary.window(chain, at).into_iter().map(|shown| shown.node);
+                let behind = (at + 1..chain.len()).filter_map(|position| chain.get(position)).cloned();
+                Chain::from_nodes(0, window.chain(behind).filter(|node| node.is_shown()))
+            }
+            (None, None) => chain.clone(),
             // Usually it is the end: a placeholder that waits for its answer.
-            Some(first) if chain.len() - first == hidden.len() => chain.prefix(*first),
-            Some(_) => {
+            (None, Some(first)) if chain.len() - first == hidden.len() => chain.prefix(*first),
+            (None, Some(_)) => {
                 let mut hidden = hidden.iter().copied().peekable();
                 let nodes = chain.iter().enumerate();
                 let visible = nodes.filter(|(position, _)| hidden.next_if_eq(position).is_none());
@@ -197,28 +231,32 @@ impl View {
 
     /// What is stored but cannot be shown because it cannot be read.
     pub(super) fn unreadable(&self) -> impl Iterator<Item = Diagnostic> {
-        self.hidden
-            .iter()
-            .filter_map(|position| self.chain.get(*position))
-            .filter(|node| !is_readable(node))
-            .map(|node| {
-                let body = node.body();
-                let text = format!("stored as {} version {}: kept, not shown", body.kind(), body.version());
-                Diagnostic::new(
-                    DiagnosticCode::UnreadableMessage,
-                    Severity::Warning,
-                    format!("message {}", node.id),
-                    text,
-                )
-            })
+        let nodes = self.hidden.iter().filter_map(|position| self.chain.get(*position));
+        let messages = nodes.filter(|node| !node.is_readable()).map(|node| {
+            let body = node.body();
+            let text = format!("stored as {} version {}: kept, not shown", body.kind(), body.version());
+            unreadable(format!("message {}", node.id), text)
+        });
+        let unread = self.boundaries.iter().filter(|(_, boundary)| boundary.is_none());
+        let unread = unread.filter_map(|(position, _)| self.chain.get(*position));
+        // What was redacted is not there to be read.
+        let unread = unread.filter(|node| node.body().kind() != REDACTED).map(|node| {
+            let body = node.body();
+            let text =
+                format!("stored as {} version {}: kept, nothing is cut there", body.kind(), body.version());
+            unreadable(format!("boundary {}", node.id), text)
+        });
+        messages.chain(unread)
     }
 }
 
-fn is_readable(node: &Node) -> bool {
-    node.role().is_none()
-        || (node.body().kind() == Message::KIND && node.body().version() <= Message::VERSION)
+/// The kind of the body that is left of a boundary that was redacted.
+pub(super) const REDACTED: &str = "redacted";
+
+fn unreadable(path: String, text: String) -> Diagnostic {
+    Diagnostic::new(DiagnosticCode::UnreadableMessage, Severity::Warning, path, text)
 }
 
-fn is_shown(node: &Node) -> bool {
-    node.role().is_some() && is_readable(node) && !node.is_placeholder()
+fn read(boundary: &Node) -> Option<Arc<StoredBoundary>> {
+    StoredBoundary::decode(boundary.body()).ok().map(Arc::new)
 }

@@ -90,7 +90,7 @@ fn output(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
         && failure.attempts.iter().all(|attempt| is_less(&attempt.decision));
     let what = if lasting { "the model writes no more" } else { "the window has room for no more" };
     let reason = format!("{}: {what} than {max_output_tokens} tokens", error.code);
-    is_less.then(|| Decision::AdjustOutputAndRetry { max_output_tokens, lasting, reason })
+    is_less.then_some(Decision::AdjustOutputAndRetry { max_output_tokens, lasting, reason })
 }
 
 fn thoughts(_: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {

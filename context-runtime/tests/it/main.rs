@@ -4,6 +4,8 @@
 
 #[cfg(feature = "cache")]
 mod cache;
+mod compaction_properties;
+mod compactions;
 mod conflicts;
 mod curate;
 mod edits;
@@ -24,9 +26,21 @@ mod prompt;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod recorded_chats;
 mod recorded_usage;
+#[cfg(all(feature = "truncate-head", feature = "strip-images"))]
+mod recovery;
 #[cfg(feature = "instructions")]
 mod remind;
 mod retention;
+#[cfg(feature = "tokens")]
+mod runtime_cache;
+#[cfg(feature = "tokens")]
+mod runtime_compaction;
+#[cfg(feature = "tokens")]
+mod runtime_kit;
+#[cfg(feature = "tokens")]
+mod runtime_prepare;
+#[cfg(feature = "tokens")]
+mod runtime_recall;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod simulator;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "uimessage"))]

@@ -6,6 +6,10 @@
 //! | `trailing_user` | `normalize`, where the assistant may not have the last word | equal messages |
 //! | `normalize_error` | `ModelError::classify` | code through a table, status, flags and numbers |
 //! | `estimate` | token counts of a part | within the bounds of ours |
+//! | `recovery*` | `RecoveryChain`, of either contract | the same decision and numbers |
+//! | `output_bump` | `raised_output` | equal |
+//! | `truncate_head*` | `newest`; `TruncateHead` by messages, then `normalize` | equal messages |
+//! | `strip_*` | `StripImages`; `without_failed_answer` | equal messages, notes of one kind |
 //! | `wire_*` | `lower` of the provider's codec | equal values of the fields that the case names |
 //!
 //! A case with `suspect: true` is a fault of the recorded system: ours must be sound, and each judge says by which rule.
@@ -13,14 +17,17 @@
 //!
 //! Texts that the recorded system wrote itself stand as symbols, and mean ours of the same purpose.
 
+mod cuts;
 mod errors;
 mod estimate;
 mod history;
 mod messages;
+mod recovery;
 mod symbols;
 mod wire;
 
-use context_runtime::FragmentData;
+use context_runtime::strip_images::Marker;
+use context_runtime::{Contract, FragmentData};
 
 use crate::File;
 use crate::encoding::{flag, text};
@@ -63,6 +70,14 @@ fn judge_case(case: &Case) -> Outcome {
         "tool_pairs" => history::judge_pairs(case),
         "trailing_user" => history::judge_end(case),
         "normalize_error" => errors::judge(case),
+        "recovery" => recovery::judge(case, Contract::Extended),
+        "recovery_seed_era" | "recovery_inline" => recovery::judge(case, Contract::Seed),
+        "output_bump" => recovery::judge_raise(case),
+        "truncate_head" => cuts::judge_newest(case),
+        "truncate_head_preserving" => cuts::judge_truncated(case),
+        "strip_images_for_recovery" => cuts::judge_stripped(case, Marker::Removed),
+        "strip_media_for_summary" => cuts::judge_stripped(case, Marker::Kind),
+        "strip_trailing_error_pair" => cuts::judge_failed_answer(case),
         "estimate" => estimate::judge(case),
         group => match group.strip_prefix("wire_") {
             Some(provider) => wire::judge(case, provider),

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "times of long tests")]
 
 mod backup;
+mod blobs;
 mod lab;
 mod listing;
 mod pieces;

@@ -7,15 +7,15 @@
 use std::path::{Path, PathBuf};
 
 use context_core::{
-    BranchName, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Commit, Encoded, Metadata, NewChat,
-    Node, NodeKind, Placed, Store, StoredFragment, Timestamp, Window,
+    BranchName, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Commit, Encoded, Metadata, NewBlob,
+    NewChat, Node, NodeKind, Placed, Store, StoredFragment, Timestamp, Window,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use serde_json::{Value, json};
 
 use crate::lab::{apply, extend, fork, many, says, stay};
 
-const OLD: [&str; 1] = ["v1.db"];
+const OLD: [&str; 2] = ["v1.db", "v3.db"];
 
 fn old() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/old")
@@ -176,6 +176,10 @@ async fn life_goes_on_in_an_old_file() {
         apply(history, extend(&chat, "side", "s19", many("n", 40))).await;
         apply(history, extend(&chat, "side", "n39", many("o", 2))).await;
         apply(history, fork(&chat, "new", "o1", many("p", 2))).await;
+        let blobs = store.blobs().unwrap();
+        let id = blobs.put_blob(&chat, NewBlob::new("a long report", at(450))).await.unwrap().id;
+        let read = blobs.read_blob(&chat, &id, 2..6, None).await.unwrap();
+        assert_eq!(read.as_deref(), Some(&b"long"[..]), "{name}");
         // A chat of the same name is another edition.
         let gone = ChatRef::new("bob", "gone");
         let mut editions = Vec::new();

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::Form;
+use super::form::Form;
+use super::words::dotted;
 use crate::simulator::limits::Limits;
-use crate::simulator::refusal::{Pair, Refusal, dotted};
+use crate::simulator::refusal::{Pair, Refusal};
 use crate::simulator::said::{End, Piece, Said, in_pieces};
 use crate::simulator::signature::sign;
 use crate::wire::{Rule, Violation};

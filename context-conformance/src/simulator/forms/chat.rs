@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Form;
+use super::form::Form;
 use super::openai::{OpenAiError, arguments, limits, rule, shared};
 use crate::simulator::limits::Limits;
 use crate::simulator::refusal::{Pair, Refusal};

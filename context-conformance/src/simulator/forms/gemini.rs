@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Form;
-use super::openai::seconds;
+use super::form::Form;
+use super::words::seconds;
 use crate::simulator::limits::Limits;
 use crate::simulator::refusal::Refusal;
 use crate::simulator::said::{End, Piece, Said, in_pieces};

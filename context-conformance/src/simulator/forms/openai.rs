@@ -1,10 +1,9 @@
 //! What both forms of OpenAI have in common: limits, errors and most of the words.
 
-use std::time::Duration;
-
 use context_core::Json;
 use serde_json::{Value, json};
 
+use super::words::seconds;
 use crate::simulator::limits::Limits;
 use crate::simulator::refusal::Refusal;
 use crate::wire::{Rule, Violation};
@@ -125,14 +124,6 @@ fn size(bytes: u64) -> String {
     match bytes {
         bytes if bytes.is_multiple_of(1 << 20) => format!("{} MB", bytes >> 20),
         bytes => format!("{bytes} bytes"),
-    }
-}
-
-/// A wait in words.
-pub(super) fn seconds(wait: Duration) -> String {
-    match wait.subsec_millis() {
-        0 => format!("{}s", wait.as_secs()),
-        millis => format!("{}.{millis:03}s", wait.as_secs()),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::encoding::{entry, flag, text};
 use crate::judge::{Difference, Outcome};
 
 /// Recorded codes and ours.
-const CODES: [(&str, &[Code]); 24] = [
+pub(super) const CODES: [(&str, &[Code]); 24] = [
     ("prompt_too_long", &[Code::ContextOverflow]),
     ("context_overflow", &[Code::ContextOverflow]),
     ("request_too_large", &[Code::RequestTooLarge]),

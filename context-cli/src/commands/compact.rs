@@ -1,0 +1,247 @@
+//! `compact`: what a model is shown of a chat is cut to fit a window. No message is removed.
+
+use context_runtime::tokens::{Budget, Model};
+use context_runtime::{
+    CacheState, ContextEngine, Goal, HistoryView, POLICIES, Pipeline, PlanReport, Planned, Resolved, Stage,
+    policy,
+};
+use serde::Serialize;
+
+use super::counting::{estimate, grouped, model};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::text::{clean, short_id};
+
+/// For how long a provider may keep what it has read, in microseconds: an hour is the longest that any says.
+const CACHED_FOR: i64 = 3_600_000_000;
+/// Down to which share of the window the policies are asked to go.
+const TARGET: f64 = 0.6;
+
+/// Cut what a model is shown of a chat.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context compact support-7 --dry-run
+  context compact support-7 --model gpt-5 --window 128000 --reserve 8000
+  context compact support-7 --policy truncate-head
+  context compact support-7 --undo
+
+The policies are asked in this order, until the conversation fills at most 60 percent of the window. What
+they do is saved as a boundary on the branch: every message stays, `context log` shows them all, and --undo
+takes the newest compaction back, one with each call. If the chat was written to within the last hour, a
+provider may have it in its cache, and what is cut has to be worth reading the rest again. A summary needs a
+model to write it, which this command does not have.")]
+pub(crate) struct Args {
+    /// The chat
+    chat: String,
+    /// The branch [default: the active one]
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+    /// The model
+    #[arg(long, value_name = "NAME", default_value = "claude-sonnet-4-5")]
+    model: String,
+    /// How many tokens the model takes, input and output [default: from the table of models]
+    #[arg(long, value_name = "TOKENS")]
+    window: Option<u64>,
+    /// How many of them are kept for the answer [default: as many as the model can say]
+    #[arg(long, value_name = "TOKENS")]
+    reserve: Option<u64>,
+    /// Which policies, gentle to harsh [default: all that need no model]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    policy: Vec<String>,
+    /// Only say what would be done
+    #[arg(long)]
+    dry_run: bool,
+    /// Take the newest compaction back
+    #[arg(long, conflicts_with_all = ["model", "window", "reserve", "policy"])]
+    undo: bool,
+}
+
+/// JSON record of `compact`.
+#[derive(Serialize)]
+struct CompactRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    branch: &'a str,
+    /// `compacted`, `would_compact`, `undone`, `would_undo` or `unchanged`.
+    status: &'static str,
+    /// The boundary that was written, or, of an undo, the one that was taken back.
+    boundary: Option<&'a str>,
+    /// Tokens of the messages before; not of an undo.
+    before: Option<u64>,
+    /// And after.
+    after: Option<u64>,
+    /// The plans that were made, those that were not carried out included.
+    steps: Vec<PlanReport>,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let pipeline = pipeline(&args.policy)?;
+    let store = app.store().await?;
+    let mut builder = ContextEngine::builder(store).user(app.user.clone()).chat(args.chat.as_str());
+    builder = builder.clock(app.world.clone()).ids(app.world.clone()).existing();
+    if let Some(branch) = &args.branch {
+        builder = builder.branch(branch.as_str());
+    }
+    let mut engine = builder.open().await?;
+    if args.undo {
+        return undo(&args, &mut engine, app).await;
+    }
+    let turn = engine.resolve().await?;
+    let planned = plan(&args, &pipeline, &turn, &model(&args.model), app)?;
+    let reports: Vec<_> = planned.planned.steps.iter().map(|step| step.report()).collect();
+    let boundary = match planned.planned.compacted.as_ref().filter(|_| !args.dry_run) {
+        Some(compacted) => engine.compact(&turn.messages, compacted, &reports).await?,
+        None => None,
+    };
+    if boundary.is_some() {
+        app.out.outlive_reader();
+        let _saved = engine.save().await?;
+    }
+    let status = match (&planned.planned.compacted, args.dry_run) {
+        (None, _) => "unchanged",
+        (Some(_), true) => "would_compact",
+        (Some(_), false) => "compacted",
+    };
+    if app.out.is_json() {
+        app.out.record(&CompactRecord {
+            v: 1,
+            chat: &args.chat,
+            branch: engine.branch().as_str(),
+            status,
+            boundary: boundary.as_ref().map(|id| id.as_str()),
+            before: Some(planned.before),
+            after: Some(planned.planned.after),
+            steps: reports,
+        })?;
+        return Ok(Done::Fine);
+    }
+    app.out.diagnostics(&args.chat, &turn.diagnostics);
+    let width = reports.iter().map(|report| report.policy.len()).max().unwrap_or(0);
+    for report in &reports {
+        app.out.line(format_args!("  {:width$}   {}", report.policy, line(report)))?;
+    }
+    let chat = clean(&args.chat);
+    let Tokens { before, total, .. } = planned;
+    let Budget { window, .. } = planned.budget;
+    match (status, boundary) {
+        ("unchanged", _) => app.out.line(format_args!(
+            "{chat}: nothing to be done: {} tokens in a window of {}",
+            grouped(total),
+            grouped(window)
+        ))?,
+        (_, boundary) => {
+            let (before, after) = (grouped(before), grouped(planned.planned.after));
+            let saved = boundary.map(|id| format!(", saved as {}", short_id(&id))).unwrap_or_default();
+            app.out.line(format_args!("{chat}: {before} → {after} tokens of messages{saved}"))?;
+        }
+    }
+    Ok(Done::Fine)
+}
+
+/// What is planned, and the tokens it was planned for.
+struct Tokens {
+    planned: Planned,
+    budget: Budget,
+    /// Of the messages.
+    before: u64,
+    /// Of the request.
+    total: u64,
+}
+
+fn plan(
+    args: &Args,
+    pipeline: &Pipeline,
+    turn: &Resolved,
+    model: &Model<'_>,
+    app: &App,
+) -> Result<Tokens, Failure> {
+    let mut request = turn.request().model(args.model.as_str());
+    request.max_output_tokens = args.reserve.or(model.max_output());
+    let estimate = estimate(&request, model, args.window);
+    let unknown = || Failure::Usage(format!("the window of {} is not known; say --window", args.model));
+    let budget = estimate.budget.ok_or_else(unknown)?;
+    let counter = model.counter();
+    let view = HistoryView::new(&request.messages, &counter);
+    let (before, total) = (view.total(), estimate.total.tokens());
+    let target = (budget.input() as f64 * TARGET) as u64;
+    let mut cache = CacheState::default();
+    let newest = turn.messages.iter().map(|node| node.created_at.as_micros()).max();
+    if newest.is_some_and(|newest| app.now().as_micros().saturating_sub(newest) < CACHED_FOR) {
+        cache.messages = request.messages.len();
+    }
+    let goal = Goal::new(budget, total.saturating_sub(before), target).cache(cache);
+    Ok(Tokens { planned: pipeline.run(&view, &goal), budget, before, total })
+}
+
+async fn undo(args: &Args, engine: &mut ContextEngine, app: &mut App) -> Result<Done, Failure> {
+    let undone = engine.undo_compaction().await?;
+    if undone.is_some() && !args.dry_run {
+        app.out.outlive_reader();
+        let _saved = engine.save().await?;
+    }
+    let (chat, branch) = (clean(&args.chat), engine.branch().as_str());
+    if app.out.is_json() {
+        let status = match (&undone, args.dry_run) {
+            (None, _) => "unchanged",
+            (Some(_), true) => "would_undo",
+            (Some(_), false) => "undone",
+        };
+        let boundary = undone.as_ref().map(|id| id.as_str());
+        let (before, after, steps) = (None, None, Vec::new());
+        app.out.record(&CompactRecord {
+            v: 1,
+            chat: &args.chat,
+            branch,
+            status,
+            boundary,
+            before,
+            after,
+            steps,
+        })?;
+        return Ok(Done::Fine);
+    }
+    match undone {
+        None => app.out.line(format_args!("{chat}: no compaction of {} stands", clean(branch)))?,
+        Some(id) => {
+            let done = if args.dry_run { "would take back" } else { "took back" };
+            app.out.line(format_args!("{chat}: {done} {}", short_id(&id)))?;
+        }
+    }
+    Ok(Done::Fine)
+}
+
+fn pipeline(names: &[String]) -> Result<Pipeline, Failure> {
+    let all = || POLICIES.iter().map(|name| (*name).to_owned()).collect();
+    let names: Vec<String> = if names.is_empty() { all() } else { names.to_vec() };
+    let stage = |name: &String| match policy(name) {
+        // However empty the window is: whoever runs the command wants it.
+        Some(policy) => Ok(Stage::shared(policy).trigger(0.0).target(TARGET)),
+        None if name == "summarize" => Err(Failure::Usage(
+            "summarize needs a model to write the summary, which this command does not have".to_owned(),
+        )),
+        None => {
+            Err(Failure::Usage(format!("there is no policy {name:?}; there are {}", POLICIES.join(", "))))
+        }
+    };
+    let stages = names.iter().map(stage).collect::<Result<Vec<_>, _>>()?;
+    Pipeline::new(stages).map_err(|faults| Failure::Usage(faults.to_string()))
+}
+
+/// A plan in words, such as `9 results, −61,400 tokens, breaks 18,200 cached tokens; pays off after 1 call`.
+fn line(report: &PlanReport) -> String {
+    let saved = report.before.saturating_sub(report.after);
+    let mut line = format!("{}, −{} tokens", clean(&report.what), grouped(saved));
+    if report.price.reread > 0 {
+        let after = match report.price.pays_off_after() {
+            None => "never pays off".to_owned(),
+            Some(1) => "pays off after 1 call".to_owned(),
+            Some(calls) => format!("pays off after {calls} calls"),
+        };
+        line.push_str(&format!(", breaks {} cached tokens; {after}", grouped(report.price.reread)));
+    }
+    if !report.applied {
+        line.push_str(&format!(" (not carried out: {})", report.reason));
+    }
+    line
+}

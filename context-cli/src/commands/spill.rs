@@ -1,0 +1,387 @@
+//! `spill`: the bytes that stand beside the messages of a chat: list them, read one, drop the old ones.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytesize::ByteSize;
+use context_runtime::{
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Error, ErrorKind, Store, Timestamp, limits,
+};
+use serde::Serialize;
+
+use super::{all_chats, existing_chat};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count, parse_duration, short_time, time};
+
+/// How many digits of a name are shown to people.
+const DIGITS: usize = 12;
+
+/// List, read and drop what was spilled out of messages.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context spill list support-7               what is kept beside the messages, and since when
+  context spill read support-7 3f2a91c0      its bytes, as they are
+  context spill read support-7 3f2a91c0 --range 0..4096
+  context spill read support-7 3f2a91c0 --output report.json
+  context spill prune --older-than 30d --dry-run
+
+A result of a tool that is too long for a message is kept beside it, as a blob: under the hash of its
+bytes, once for all chats of a user that have it. The first digits of the hash name it, if only one
+begins so; the message has all of them behind `blob:`.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Action {
+    /// List the blobs of a chat
+    List {
+        /// The chat
+        chat: String,
+    },
+    /// Write the bytes of a blob
+    #[command(after_help = "\
+Example:
+  context spill read support-7 3f2a91c0 | less
+
+To look is not to use: what nobody else reads gets no younger by it. With --json the bytes are in the
+record, as `text` or, if they are none, as `base64`.")]
+    Read {
+        /// The chat
+        chat: String,
+        /// The hash, or how it begins
+        blob: String,
+        /// Only these bytes; the first one is 0, the last one is left out
+        #[arg(long, value_name = "START..END")]
+        range: Option<ByteRange>,
+        /// Write them to this new file
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Drop blobs that were not used for long
+    #[command(after_help = "\
+Examples:
+  context spill prune --dry-run              what would go
+  context spill prune --chat support-7 --older-than 1w
+
+A blob is used when its chat puts it or a program reads it. A message that names one that is gone
+stays as it is; a model that asks for it is told so. The bytes go with the last chat that has them.")]
+    Prune {
+        /// Only of this chat [default: of all chats of the user]
+        #[arg(long, value_name = "CHAT")]
+        chat: Option<String>,
+        /// Those that were not used for longer go
+        #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_duration)]
+        older_than: Duration,
+        /// Only say what would go
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+/// Bytes from the first to before the last.
+#[derive(Clone, Debug)]
+struct ByteRange(Range<u64>);
+
+/// A range that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("not a range of bytes; write it such as 0..4096, 4096.. or ..512")]
+struct NotARange;
+
+impl FromStr for ByteRange {
+    type Err = NotARange;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (start, end) = text.split_once("..").ok_or(NotARange)?;
+        let bound = |text: &str, open: u64| match text {
+            "" => Ok(open),
+            digits => digits.parse().map_err(|_| NotARange),
+        };
+        let range = bound(start, 0)?..bound(end, u64::MAX)?;
+        if range.start <= range.end { Ok(Self(range)) } else { Err(NotARange) }
+    }
+}
+
+/// JSON record of `spill list`: one blob.
+#[derive(Serialize)]
+struct SpillRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    /// The hash of its bytes.
+    blob: String,
+    bytes: u64,
+    media_type: Option<&'a str>,
+    /// How many chats of the user have it.
+    references: u64,
+    created_at: String,
+    used_at: String,
+}
+
+/// JSON record of `spill read`.
+#[derive(Serialize)]
+struct SpillReadRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    blob: String,
+    /// How many bytes it has.
+    bytes: u64,
+    media_type: Option<&'a str>,
+    /// Where the bytes that were read begin and end.
+    start: u64,
+    end: u64,
+    /// The new file they are in; else they are in `text` or `base64`.
+    file: Option<String>,
+    text: Option<&'a str>,
+    base64: Option<String>,
+}
+
+/// JSON record of `spill prune`: what went.
+#[derive(Serialize)]
+struct SpillPruneRecord {
+    v: u32,
+    #[serde(flatten)]
+    pruned: BlobsPruned,
+    /// `would_go` or `removed`.
+    status: &'static str,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    match args.action {
+        Action::List { chat } => list(app, &*store, &chat).await,
+        Action::Read { chat, blob, range, output } => {
+            let range = range.map_or(0..u64::MAX, |range| range.0);
+            read(app, &*store, &chat, &blob, range, output).await
+        }
+        Action::Prune { chat, older_than, dry_run } => {
+            prune(app, &*store, chat.as_deref(), older_than, dry_run).await
+        }
+    }
+}
+
+fn blobs(store: &dyn Store) -> Result<&dyn BlobStore, Failure> {
+    let missing = || {
+        Error::new(ErrorKind::Unsupported, "spill", "this store keeps nothing beside messages")
+            .with("store", store.info().name)
+    };
+    Ok(store.blobs().ok_or_else(missing)?)
+}
+
+async fn all_blobs(blobs: &dyn BlobStore, chat: &ChatRef) -> Result<Vec<Blob>, Failure> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+        all.extend(page.items);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(all),
+        }
+    }
+}
+
+/// The blob of a hash, or the only one whose hash begins like this.
+async fn find(blobs: &dyn BlobStore, chat: &ChatRef, text: &str) -> Result<Blob, Failure> {
+    let digits = text.strip_prefix(BlobId::SCHEME).unwrap_or(text).trim_end_matches('…');
+    let absent = || Error::not_found("find", "blob", text).with("in chat", &chat.chat);
+    if let Ok(id) = digits.parse() {
+        return Ok(blobs.blob(chat, &id).await?.ok_or_else(absent)?);
+    }
+    let digits = digits.to_ascii_lowercase();
+    let mut found = all_blobs(blobs, chat).await?;
+    found.retain(|blob| !digits.is_empty() && blob.id.to_string().starts_with(&digits));
+    if found.len() > 1 {
+        let matches = found.iter().take(5).map(|blob| blob.id.to_string()).collect();
+        return Err(Failure::Ambiguous { what: "blob", text: text.to_owned(), matches });
+    }
+    Ok(found.pop().ok_or_else(absent)?)
+}
+
+/// The first digits of a name.
+fn short(id: &BlobId) -> String {
+    let mut digits = id.to_string();
+    digits.truncate(DIGITS);
+    digits
+}
+
+async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Done, Failure> {
+    let chat = app.chat(chat);
+    existing_chat(store.history(), &chat).await?;
+    let all = all_blobs(blobs(store)?, &chat).await?;
+    for blob in &all {
+        if app.out.is_json() {
+            app.out.record(&SpillRecord {
+                v: 1,
+                chat: chat.chat.as_str(),
+                blob: blob.id.to_string(),
+                bytes: blob.bytes,
+                media_type: blob.media_type.as_deref(),
+                references: blob.references,
+                created_at: time(blob.created_at),
+                used_at: time(blob.used_at),
+            })?;
+        } else {
+            let line = described(app, blob);
+            app.out.line(line)?;
+        }
+    }
+    if all.is_empty() {
+        app.out.note(clean(&format!("chat {} has nothing beside its messages", chat.chat)));
+    }
+    Ok(Done::Fine)
+}
+
+fn described(app: &App, blob: &Blob) -> String {
+    let id = app.out.paint(Style::Bold, short(&blob.id));
+    let used = app.out.paint(Style::Dim, format!("last used {}", short_time(blob.used_at)));
+    let size = ByteSize(blob.bytes).to_string();
+    let media_type = blob.media_type.as_deref().unwrap_or("bytes");
+    let chats = match blob.references {
+        1 => String::new(),
+        n => format!("  {}", count(usize::try_from(n).unwrap_or(usize::MAX), "chat")),
+    };
+    // A line break in it would be a line of its own.
+    let media_type = crate::text::one_line(media_type);
+    format!("{id}  {size:>9}  {media_type}  {used}{chats}")
+}
+
+async fn read(
+    app: &mut App,
+    store: &dyn Store,
+    chat: &str,
+    text: &str,
+    range: Range<u64>,
+    output: Option<PathBuf>,
+) -> Result<Done, Failure> {
+    let chat = app.chat(chat);
+    existing_chat(store.history(), &chat).await?;
+    let blobs = blobs(store)?;
+    let file = output.as_ref().map(|path| path.display().to_string());
+    if let (Some(path), Some(file)) = (&output, &file)
+        && path.symlink_metadata().is_ok()
+    {
+        return Err(Failure::Exists { file: file.clone() });
+    }
+    let blob = find(blobs, &chat, text).await?;
+    let bytes = blobs.read_blob(&chat, &blob.id, range.clone(), None).await?;
+    let bytes =
+        bytes.ok_or_else(|| Error::not_found("read_blob", "blob", text).with("in chat", &chat.chat))?;
+    if let (Some(path), Some(file)) = (&output, &file) {
+        write_new(path, &bytes).map_err(|source| {
+            Error::new(ErrorKind::Unavailable, "read_blob", "the new file cannot be written")
+                .with("file", file)
+                .with_source(source)
+        })?;
+    }
+    if app.out.is_json() {
+        let start = range.start.min(blob.bytes);
+        let read = std::str::from_utf8(&bytes).ok().filter(|_| file.is_none());
+        let base64 = (read.is_none() && file.is_none()).then(|| BASE64.encode(&bytes));
+        app.out.record(&SpillReadRecord {
+            v: 1,
+            chat: chat.chat.as_str(),
+            blob: blob.id.to_string(),
+            bytes: blob.bytes,
+            media_type: blob.media_type.as_deref(),
+            start,
+            end: start + bytes.len() as u64,
+            file,
+            text: read,
+            base64,
+        })?;
+    } else if let Some(file) = file {
+        let done = app.out.paint(Style::Green, "wrote").to_string();
+        app.out.line(format_args!("{done} {}, {}", clean(&file), ByteSize(bytes.len() as u64)))?;
+    } else {
+        app.out.bytes(&bytes)?;
+    }
+    Ok(Done::Fine)
+}
+
+/// Writes a file that does not exist.
+fn write_new(path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = std::fs::File::create_new(path)?;
+    std::io::Write::write_all(&mut file, bytes)
+}
+
+async fn prune(
+    app: &mut App,
+    store: &dyn Store,
+    chat: Option<&str>,
+    older_than: Duration,
+    dry_run: bool,
+) -> Result<Done, Failure> {
+    let blobs = blobs(store)?;
+    let age = i64::try_from(older_than.as_micros()).unwrap_or(i64::MAX);
+    let mut prune =
+        BlobPrune::new(app.user.clone(), Timestamp::from_micros(app.now().as_micros().saturating_sub(age)));
+    prune.chat = chat.map(Into::into);
+    if let Some(chat) = chat {
+        existing_chat(store.history(), &app.chat(chat)).await?;
+    }
+    let (pruned, status) = match dry_run {
+        true => (plan(app, store, &prune).await?, "would_go"),
+        false => (blobs.prune_blobs(&prune).await?, "removed"),
+    };
+    if app.out.is_json() {
+        app.out.record(&SpillPruneRecord { v: 1, pruned, status })?;
+    } else {
+        let number = |n: u64, what| count(usize::try_from(n).unwrap_or(usize::MAX), what);
+        let head = app.out.paint(Style::Bold, status.replace('_', " ")).to_string();
+        let what = format!("{}, {}", number(pruned.references, "reference"), number(pruned.blobs, "blob"));
+        let tail = if dry_run { "; nothing was changed" } else { "" };
+        app.out.line(format_args!("{head}: {what}, {}{tail}", ByteSize(pruned.bytes)))?;
+    }
+    Ok(Done::Fine)
+}
+
+/// What a prune would do now; each reference is shown.
+async fn plan(app: &mut App, store: &dyn Store, prune: &BlobPrune) -> Result<BlobsPruned, Failure> {
+    let chats = match &prune.chat {
+        Some(chat) => vec![app.chat(chat.as_str())],
+        None => all_chats(app, store.history()).await?.into_iter().map(|chat| chat.chat.chat).collect(),
+    };
+    let mut pruned = BlobsPruned::default();
+    // How many of a blob's references would go.
+    let mut going: HashMap<BlobId, u64> = HashMap::new();
+    for chat in &chats {
+        let all = all_blobs(blobs(store)?, chat).await?;
+        for blob in all.iter().filter(|blob| blob.used_at <= prune.unused_since) {
+            pruned.references += 1;
+            let gone = going.entry(blob.id).or_default();
+            *gone += 1;
+            if *gone == blob.references {
+                pruned.blobs += 1;
+                pruned.bytes += blob.bytes;
+            }
+            if !app.out.is_json() {
+                let line = format!("would go  {}  {}", described(app, blob), clean(chat.chat.as_str()));
+                app.out.line(line)?;
+            }
+        }
+    }
+    Ok(pruned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ByteRange;
+
+    #[test]
+    fn ranges_are_written_as_in_rust() {
+        let range = |text: &str| text.parse::<ByteRange>().ok().map(|range| range.0);
+        assert_eq!((range("0..4096"), range("7..")), (Some(0..4096), Some(7..u64::MAX)));
+        assert_eq!((range("..512"), range("..")), (Some(0..512), Some(0..u64::MAX)));
+        for bad in ["", "5", "9..3", "-1..2", "a..b", "1..2..3", "0..99999999999999999999"] {
+            assert_eq!(range(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Which results are old.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use context_core::{Message, Part, Role};
+
+use crate::options::Keep;
+
+/// Where a part is: its message and its position there.
+pub(crate) type Place = (usize, usize);
+
+/// The results that may be shortened, and the first that stays.
+#[derive(Debug, Default)]
+pub(crate) struct Old {
+    pub(crate) places: Vec<Place>,
+    /// The first message that stays as it is.
+    pub(crate) end: usize,
+}
+
+/// The calls of one id that one message made.
+#[derive(Debug, Default)]
+struct Calls<'a> {
+    message: usize,
+    names: Vec<&'a str>,
+    answered: usize,
+}
+
+/// The results of tools that are asked for, but the newest, and those the model has not answered to. A result belongs to the newest calls of
+/// its id that stand before it, to the first of them without one.
+pub(crate) fn old(messages: &[Arc<Message>], keep: Keep, asked: impl Fn(Option<&str>) -> bool) -> Old {
+    let mut places = places(messages, asked);
+    let kept = match keep {
+        Keep::Results(count) => places.len().saturating_sub(count),
+        Keep::Messages(count) => first_of_newest(&places, count),
+    };
+    let read = messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0);
+    let unread = places.partition_point(|(message, _)| *message < read);
+    let end = places.get(kept.min(unread)).map_or(read, |(message, _)| (*message).min(read));
+    places.truncate(kept.min(unread));
+    Old { places, end }
+}
+
+/// How many places come before those in the newest messages, so many of them.
+fn first_of_newest(places: &[Place], count: usize) -> usize {
+    let (mut messages, mut last) = (0, None);
+    for (at, (message, _)) in places.iter().enumerate().rev() {
+        if last != Some(*message) {
+            (messages, last) = (messages + 1, Some(*message));
+        }
+        if messages > count {
+            return at + 1;
+        }
+    }
+    0
+}
+
+fn places(messages: &[Arc<Message>], asked: impl Fn(Option<&str>) -> bool) -> Vec<Place> {
+    let mut calls: HashMap<&str, Calls<'_>> = HashMap::new();
+    let mut verdicts: HashMap<Option<&str>, bool> = HashMap::new();
+    let mut places = Vec::new();
+    for (m, message) in messages.iter().enumerate() {
+        for (p, part) in message.parts.iter().enumerate() {
+            match part {
+                Part::ToolCall(call) if message.role == Role::Assistant => {
+                    let of_id = calls.entry(&call.id).or_default();
+                    if of_id.message != m {
+                        *of_id = Calls { message: m, ..Calls::default() };
+                    }
+                    of_id.names.push(&call.name);
+                }
+                Part::ToolResult(result) => {
+                    let called = calls.get_mut(result.call_id.as_str()).and_then(|calls| {
+                        let name = calls.names.get(calls.answered).or(calls.names.last()).copied();
+                        calls.answered += 1;
+                        name
+                    });
+                    let name = called.or(result.name.as_deref());
+                    if *verdicts.entry(name).or_insert_with(|| asked(name)) {
+                        places.push((m, p));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    places
+}

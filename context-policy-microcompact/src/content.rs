@@ -1,0 +1,92 @@
+//! What a result consists of.
+
+use std::borrow::Cow;
+
+use context_core::{BlobId, Json, JsonMap, Media, MediaSource, Part, ToolResult};
+
+/// A piece of what a result says.
+#[derive(Debug)]
+pub(crate) enum Piece<'a> {
+    Text(Cow<'a, str>),
+    /// What no text stands for: data of the application, and blocks that only a provider knows.
+    Other(&'a Part),
+}
+
+/// The pieces of a result in order, media as notes of them, and whether there were some.
+pub(crate) fn pieces(result: &ToolResult) -> (Vec<Piece<'_>>, bool) {
+    let (mut pieces, mut media) = (Vec::with_capacity(result.output.len()), false);
+    let mut left: Vec<&Part> = result.output.iter().rev().collect();
+    while let Some(part) = left.pop() {
+        match part {
+            Part::Text(text) => pieces.push(Piece::Text(Cow::Borrowed(&text.text))),
+            Part::ToolResult(inner) => left.extend(inner.output.iter().rev()),
+            part => match cleared(part) {
+                Some(note) => {
+                    media = true;
+                    pieces.push(Piece::Text(Cow::Owned(note)));
+                }
+                None => pieces.push(Piece::Other(part)),
+            },
+        }
+    }
+    (pieces, media)
+}
+
+/// What stands for media; nothing for any other part. One that is kept elsewhere can still be found.
+pub(crate) fn cleared(part: &Part) -> Option<String> {
+    let (kind, media) = match part {
+        Part::Image(media) => ("image", media),
+        Part::Document(media) => ("document", media),
+        Part::Audio(media) => ("audio", media),
+        _ => return None,
+    };
+    Some(match blob(media) {
+        Some(blob) => format!("[{kind} cleared: {}]", blob.to_reference()),
+        None => format!("[{kind} cleared]"),
+    })
+}
+
+fn blob(media: &Media) -> Option<BlobId> {
+    match &media.source {
+        MediaSource::Reference(reference) => BlobId::from_reference(reference),
+        _ => None,
+    }
+}
+
+/// All texts, a line feed between them.
+pub(crate) fn joined<'a>(pieces: &'a [Piece<'_>]) -> Cow<'a, str> {
+    let mut texts = pieces.iter().filter_map(|piece| match piece {
+        Piece::Text(text) => Some(&**text),
+        Piece::Other(Part::Data(_)) => None,
+        Piece::Other(_) => Some("[block cleared]"),
+    });
+    let Some(first) = texts.next() else { return Cow::Borrowed("") };
+    let mut all = Cow::Borrowed(first);
+    for text in texts {
+        let all = all.to_mut();
+        all.push('\n');
+        all.push_str(text);
+    }
+    all
+}
+
+/// The metadata key of a result whose whole text is kept elsewhere.
+const SPILLED: &str = "spilled";
+/// How long a line may be that says where.
+const MAX_LINE: usize = 512;
+
+/// The line of a spilled result that says where all of it is.
+pub(crate) fn reference(result: &ToolResult, text: &str) -> Option<String> {
+    let spilled = result.metadata.get(SPILLED)?;
+    let named = spilled.parse::<JsonMap>().ok().and_then(|facts| facts.get("blob").and_then(Json::to_text));
+    let named = named.and_then(|name| BlobId::from_reference(&name).or_else(|| name.parse().ok()));
+    let blob = named.or_else(|| mentioned(text))?.to_reference();
+    let line = text.lines().find(|line| line.len() <= MAX_LINE && line.contains(&blob));
+    Some(line.map_or_else(|| format!("[All of it is kept as {blob}]"), str::to_owned))
+}
+
+fn mentioned(text: &str) -> Option<BlobId> {
+    const DIGITS: usize = 64;
+    let mut found = text.match_indices(BlobId::SCHEME);
+    found.find_map(|(at, scheme)| BlobId::from_reference(text.get(at..at + scheme.len() + DIGITS)?))
+}

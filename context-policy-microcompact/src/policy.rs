@@ -1,0 +1,260 @@
+//! The policy.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use context_core::{
+    BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Message, Part, Plan, PlanError, Proposal, Role,
+    ToolNames,
+};
+
+use crate::candidates::{Old, old};
+use crate::content::cleared;
+use crate::options::{Bound, Keep, Tools};
+use crate::shorten::shorten;
+
+/// Shortens old results of tools to their beginning and end.
+///
+/// | | unless told otherwise |
+/// |---|---|
+/// | bound | 768 tokens of each result are shown, 70 percent of them its beginning; with the note it has at most 32 more |
+/// | kept whole | the four newest results, and all the model has not answered to yet |
+/// | whose | those of every tool but the [stateful](ToolNames::stateful) ones |
+/// | media | in old results they give way to a note; what the user attached stays |
+///
+/// A result that was shortened is marked in its metadata (`shortened`: its tokens, the bound) and not touched again, unless by a policy
+/// with a smaller bound. One that was spilled (metadata `spilled`) keeps the line that says where all of it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Microcompact {
+    bound: Bound,
+    keep: Keep,
+    tools: Tools,
+    protected: ToolNames,
+    clears_attached: bool,
+    when_cold: bool,
+}
+
+impl Default for Microcompact {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Microcompact {
+    /// How many tokens of a result are shown unless told otherwise.
+    pub const BOUND: u64 = 768;
+    /// How many of the newest results stay unless told otherwise.
+    pub const KEEP: usize = 4;
+
+    /// As the table says.
+    pub fn new() -> Self {
+        Self {
+            bound: Bound::Preview { tokens: Self::BOUND },
+            keep: Keep::Results(Self::KEEP),
+            tools: Tools::All,
+            protected: ToolNames::stateful(),
+            clears_attached: false,
+            when_cold: false,
+        }
+    }
+
+    /// Leaves nothing of old results of [repeatable](Tools::repeatable) tools but a note, if they have more than 1,536 UTF-16 code units; the newest
+    /// message with results stays.
+    pub fn clearing() -> Self {
+        const UNITS: usize = 1_536;
+        let bound = Bound::Clear { units: UNITS };
+        Self { bound, keep: Keep::Messages(1), tools: Tools::repeatable(), ..Self::new() }
+    }
+
+    /// Shows so many tokens of each result.
+    #[must_use]
+    pub fn bound(mut self, tokens: u64) -> Self {
+        self.bound = Bound::Preview { tokens };
+        self
+    }
+
+    /// So many of the newest results stay.
+    #[must_use]
+    pub fn keep_results(mut self, count: usize) -> Self {
+        self.keep = Keep::Results(count);
+        self
+    }
+
+    /// So many of the newest messages with results stay, however many results they hold.
+    #[must_use]
+    pub fn keep_messages(mut self, count: usize) -> Self {
+        self.keep = Keep::Messages(count);
+        self
+    }
+
+    /// Shortens the results of these tools.
+    #[must_use]
+    pub fn tools(mut self, tools: Tools) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Never touches the results of these tools, in place of the [stateful](ToolNames::stateful) ones.
+    #[must_use]
+    pub fn protect(mut self, tools: ToolNames) -> Self {
+        self.protected = tools;
+        self
+    }
+
+    /// Clears media that the user attached too, if the goal is not met without it. The newest request's stay.
+    #[must_use]
+    pub fn clear_attached(mut self) -> Self {
+        self.clears_attached = true;
+        self
+    }
+
+    /// Acts only when the provider's cache is cold, as after a pause: old messages then change for free. Time is not the policy's: the
+    /// goal's [cache](Goal::cache) says it.
+    #[must_use]
+    pub fn when_cold(mut self) -> Self {
+        self.when_cold = true;
+        self
+    }
+
+    fn asked(&self, name: Option<&str>) -> bool {
+        self.tools.contains(name) && !name.is_some_and(|name| self.protected.contains(name))
+    }
+}
+
+impl CompactionPolicy for Microcompact {
+    fn name(&self) -> &'static str {
+        "microcompact"
+    }
+
+    fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal {
+        if self.when_cold && goal.cache.messages > 0 {
+            return Proposal::nothing("the provider's cache is warm");
+        }
+        let old = old(view.messages(), self.keep, |name| self.asked(name));
+        if old.places.is_empty() {
+            return Proposal::nothing("no result is old enough");
+        }
+        let mut pass = Pass { view, bound: self.bound, edits: BTreeMap::new(), cut: 0, cleared: 0 };
+        pass.results(&old);
+        if self.clears_attached {
+            pass.attached(old.end, goal);
+        }
+        match pass.plan(self.name()) {
+            Ok(plan) => Proposal::Plan(plan),
+            Err(PlanError::Grows { .. }) => Proposal::nothing("every old result is short"),
+            Err(error) => Proposal::nothing(error.to_string()),
+        }
+    }
+}
+
+/// What is changed.
+struct Pass<'a, 'v> {
+    view: &'a HistoryView<'v>,
+    bound: Bound,
+    edits: BTreeMap<usize, Message>,
+    cut: usize,
+    cleared: usize,
+}
+
+impl Pass<'_, '_> {
+    fn results(&mut self, old: &Old) {
+        for places in old.places.chunk_by(|one, other| one.0 == other.0) {
+            if let [(position, _), ..] = places {
+                self.message(*position, places.iter().map(|(_, part)| *part));
+            }
+        }
+    }
+
+    /// Shortens results of one message.
+    fn message(&mut self, position: usize, places: impl Iterator<Item = usize>) {
+        let message = &self.view.messages()[position];
+        let framing = self.view.counter().framing();
+        let around = framing.message.tokens().saturating_add(framing.call.tokens());
+        // Of a message with one result all is known; of any other that none is larger than all.
+        let all = self.view.tokens(position).saturating_sub(around);
+        let alone = message.parts.len() == 1;
+        let mut shorter: Vec<(usize, Part)> = Vec::new();
+        let (mut cut, mut cleared) = (0, 0);
+        for at in places {
+            let Some(Part::ToolResult(result)) = message.parts.get(at) else { continue };
+            let known = match self.bound {
+                Bound::Preview { tokens } if all <= tokens => Some(all),
+                _ => alone.then_some(all),
+            };
+            if let Some(done) = shorten(result, known, self.bound, self.view) {
+                cut += usize::from(done.is_cut);
+                cleared += usize::from(!done.is_cut);
+                shorter.push((at, Part::ToolResult(done.result)));
+            }
+        }
+        if self.replace(position, shorter) {
+            (self.cut, self.cleared) = (self.cut + cut, self.cleared + cleared);
+        }
+    }
+
+    /// Puts these parts in the place of others, if that saves something.
+    fn replace(&mut self, position: usize, shorter: Vec<(usize, Part)>) -> bool {
+        if shorter.is_empty() {
+            return false;
+        }
+        let message = &self.view.messages()[position];
+        let mut shorter = shorter.into_iter().peekable();
+        let parts = message.parts.iter().enumerate().map(|(at, part)| {
+            match shorter.next_if(|(place, _)| *place == at) {
+                Some((_, part)) => part,
+                None => part.clone(),
+            }
+        });
+        let parts = parts.collect();
+        let changed = Message { role: message.role, parts, metadata: message.metadata.clone() };
+        let saves = self.view.count(&changed) < self.view.tokens(position);
+        if saves {
+            self.edits.insert(position, changed);
+        }
+        saves
+    }
+
+    /// Clears what the user attached before `end`, if the goal is not met yet.
+    fn attached(&mut self, end: usize, goal: &Goal) {
+        let saved = self
+            .edits
+            .iter()
+            .map(|(position, message)| self.view.tokens(*position).saturating_sub(self.view.count(message)));
+        let left = self.view.total().saturating_sub(saved.sum());
+        if goal.excess(left) == 0 {
+            return;
+        }
+        let newest = self.view.structure().requests.last().copied().unwrap_or(end);
+        let before: Range<usize> = 0..end.min(newest);
+        for position in before {
+            let message = &self.view.messages()[position];
+            if message.role != Role::User || self.edits.contains_key(&position) {
+                continue;
+            }
+            let parts = message.parts.iter().enumerate();
+            let notes: Vec<_> =
+                parts.filter_map(|(at, part)| Some((at, Part::text(cleared(part)?)))).collect();
+            let count = notes.len();
+            if self.replace(position, notes) {
+                self.cleared += count;
+            }
+        }
+    }
+
+    fn plan(self, name: &'static str) -> Result<Plan, PlanError> {
+        let what = match (self.cut, self.cleared) {
+            (cut, 0) => counted(cut, "result", "shortened"),
+            (0, media) => counted(media, "place", "cleared of media"),
+            (cut, media) => {
+                let media = counted(media, "place", "cleared of media");
+                format!("{}, {media}", counted(cut, "result", "shortened"))
+            }
+        };
+        let edits = self.edits.into_iter().map(|(position, message)| Edit::replace(position, message));
+        Plan::new(name, BoundaryKind::Microcompact, self.view, edits.collect(), what)
+    }
+}
+
+fn counted(count: usize, what: &str, done: &str) -> String {
+    format!("{count} {what}{} {done}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,125 @@
+//! One result, shorter.
+
+use context_core::{HistoryView, Json, JsonMap, Part, ToolResult};
+
+use crate::content::{Piece, joined, pieces, reference};
+use crate::options::Bound;
+use crate::preview::{CLEARED, Long, SHORTENED, behind_note};
+
+/// The metadata key of a result that was shortened: how many tokens it had, and the bound.
+const KEY: &str = "shortened";
+/// How many tokens note and separators may have beyond the bound.
+const TOLERANCE: u64 = 32;
+
+/// How long a note with its reference may be, in bytes.
+const MAX_NOTE: usize = 1_000;
+
+/// What became of a result.
+#[derive(Debug)]
+pub(crate) struct Shorter {
+    pub(crate) result: ToolResult,
+    /// Whether its text was shortened, and not media cleared alone.
+    pub(crate) is_cut: bool,
+}
+
+/// The result within the bound and without media; nothing, if it is already. `known` is how many tokens it has, if that was found out.
+pub(crate) fn shorten(
+    result: &ToolResult,
+    known: Option<u64>,
+    bound: Bound,
+    view: &HistoryView<'_>,
+) -> Option<Shorter> {
+    let (pieces, media) = pieces(result);
+    let former = Former::of(result);
+    let limit = match bound {
+        Bound::Preview { tokens } => tokens.saturating_add(TOLERANCE),
+        Bound::Clear { .. } => 0,
+    };
+    let is_done = former.is_some_and(|former| former.is_within(bound));
+    if !media && (is_done || known.is_some_and(|known| known <= limit)) {
+        return None;
+    }
+    let text = joined(&pieces);
+    // What an earlier pass left without a record of it, as another program may have sent it here.
+    let is_note = text.starts_with(CLEARED) || (limit == 0 && text.starts_with(SHORTENED));
+    let measured = match known {
+        Some(known) if !media => known,
+        _ => tokens(&pieces, view),
+    };
+    let is_long = match bound {
+        Bound::Preview { .. } => measured > limit,
+        Bound::Clear { units } => text.len() > units && text.encode_utf16().count() > units,
+    };
+    if is_done || (is_note && text.len() < MAX_NOTE) || !is_long {
+        return media.then(|| {
+            let result = ToolResult { output: output(&pieces, None), ..without_output(result) };
+            Shorter { result, is_cut: false }
+        });
+    }
+    let original = former.map_or(measured, |former| former.tokens.max(measured));
+    let reference = reference(result, &text);
+    let body = behind_note(&text, reference.as_deref());
+    let long = Long { text: body, tokens: measured, original, reference: reference.as_deref() };
+    let (short, limit) = match bound {
+        Bound::Preview { tokens } => (long.within(tokens, limit, view), tokens),
+        Bound::Clear { .. } => (long.cleared(), 0),
+    };
+    let mut result = ToolResult { output: output(&pieces, Some(short)), ..without_output(result) };
+    result.metadata.insert(KEY, Former { tokens: original, bound: limit }.to_json());
+    Some(Shorter { result, is_cut: true })
+}
+
+fn tokens(pieces: &[Piece<'_>], view: &HistoryView<'_>) -> u64 {
+    let tokens = pieces.iter().map(|piece| match piece {
+        Piece::Text(text) => view.count_text(text),
+        Piece::Other(part) => view.counter().count_part(part).tokens(),
+    });
+    tokens.fold(0, u64::saturating_add)
+}
+
+/// The pieces as parts, or this text and what is never sent.
+fn output(pieces: &[Piece<'_>], short: Option<String>) -> Vec<Part> {
+    let all = short.is_none();
+    let parts = pieces.iter().filter_map(|piece| match piece {
+        Piece::Text(text) => all.then(|| Part::text(text.as_ref())),
+        Piece::Other(part) => (all || matches!(part, Part::Data(_))).then(|| Part::clone(part)),
+    });
+    short.map(Part::text).into_iter().chain(parts).collect()
+}
+
+fn without_output(result: &ToolResult) -> ToolResult {
+    ToolResult {
+        call_id: result.call_id.clone(),
+        name: result.name.clone(),
+        output: Vec::new(),
+        is_error: result.is_error,
+        metadata: result.metadata.clone(),
+    }
+}
+
+/// What an earlier pass did.
+#[derive(Clone, Copy, Debug)]
+struct Former {
+    tokens: u64,
+    bound: u64,
+}
+
+impl Former {
+    fn of(result: &ToolResult) -> Option<Self> {
+        let facts: JsonMap = result.metadata.get(KEY)?.parse().ok()?;
+        let number = |key: &str| facts.get(key)?.parse().ok();
+        Some(Self { tokens: number("tokens")?, bound: number("bound")? })
+    }
+
+    fn is_within(self, bound: Bound) -> bool {
+        match bound {
+            Bound::Preview { tokens } => self.bound <= tokens,
+            Bound::Clear { .. } => self.bound == 0,
+        }
+    }
+
+    fn to_json(self) -> Json {
+        let Self { tokens, bound } = self;
+        Json::from_text(format!(r#"{{"tokens":{tokens},"bound":{bound}}}"#)).expect("numbers are JSON")
+    }
+}

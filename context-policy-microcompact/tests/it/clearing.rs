@@ -1,0 +1,28 @@
+//! Nothing is left of old results.
+
+use context_core::Part;
+use context_policy_microcompact::Microcompact;
+
+use crate::helpers::{changed, history, is_nothing, left, results, step, steps, text};
+
+#[test]
+fn all_but_the_newest_message_of_results_is_cleared() {
+    assert!(is_nothing(&Microcompact::clearing(), &steps(1, "read_file")));
+    let messages = steps(2, "read_file");
+    let left = left(&Microcompact::clearing(), &messages);
+    assert_eq!(changed(&messages, &left), ["c0"]);
+    let note = "[Result cleared: 2,001 tokens; call the tool again if it is needed]";
+    assert_eq!(text(results(&left)[0]), note);
+    assert!(is_nothing(&Microcompact::clearing(), &left));
+}
+
+#[test]
+fn the_bound_is_one_of_utf_16() {
+    let at = |text: String| {
+        let steps = [step("c0", "bash", vec![Part::text(text)]), step("c1", "bash", Vec::new())];
+        is_nothing(&Microcompact::clearing(), &history(steps.into_iter().flatten()))
+    };
+    assert!(at("x".repeat(1_536)) && !at("x".repeat(1_537)));
+    assert!(at("漢".repeat(1_536)) && !at("漢".repeat(1_537)));
+    assert!(at("🦀".repeat(768)) && !at("🦀".repeat(769)));
+}

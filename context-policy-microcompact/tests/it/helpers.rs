@@ -1,0 +1,101 @@
+//! Conversations with results.
+
+use std::sync::Arc;
+
+use context_core::{
+    Budget, CompactionPolicy, Goal, HistoryView, Media, MediaSource, Message, Metadata, Part, Plan, Proposal,
+    Role, TokenCounter, ToolResult,
+};
+use context_tokens::{ModelCounter, ModelTable};
+use serde_json::json;
+
+pub(crate) type History = Vec<Arc<Message>>;
+
+/// A long text, of 2,001 tokens.
+pub(crate) fn long() -> String {
+    "alpha beta gamma delta. ".repeat(400)
+}
+
+/// With a published vocabulary.
+pub(crate) fn counter() -> ModelCounter {
+    ModelTable::builtin().model("gpt-4o").counter()
+}
+
+pub(crate) fn result(id: &str, output: Vec<Part>) -> ToolResult {
+    ToolResult { call_id: id.into(), name: None, output, is_error: false, metadata: Metadata::default() }
+}
+
+/// A call and its result.
+pub(crate) fn step(id: &str, tool: &str, output: Vec<Part>) -> [Message; 2] {
+    [
+        Message::new(Role::Assistant, [Part::tool_call(id, tool, json!({"path": "a.rs"}))]),
+        Message::new(Role::Tool, [Part::ToolResult(result(id, output))]),
+    ]
+}
+
+/// A request and so many calls with long results.
+pub(crate) fn steps(count: usize, tool: &str) -> History {
+    let steps = (0..count).flat_map(|n| step(&format!("c{n}"), tool, vec![Part::text(long())]));
+    history([Message::from("q")].into_iter().chain(steps))
+}
+
+pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> History {
+    messages.into_iter().map(Arc::new).collect()
+}
+
+pub(crate) fn image() -> Part {
+    let source = MediaSource::Base64("A".repeat(40_000));
+    Part::Image(Media {
+        source,
+        media_type: Some("image/png".into()),
+        name: None,
+        metadata: Metadata::default(),
+    })
+}
+
+/// To have so many tokens of history.
+pub(crate) fn goal(tokens: u64) -> Goal {
+    Goal::new(Budget::new(200_000, 8_000), 0, tokens)
+}
+
+pub(crate) fn proposal(policy: &dyn CompactionPolicy, messages: &[Arc<Message>]) -> Proposal {
+    policy.plan(&HistoryView::new(messages, &counter()), &goal(1_000))
+}
+
+pub(crate) fn plan(policy: &dyn CompactionPolicy, messages: &[Arc<Message>]) -> Plan {
+    proposal(policy, messages).into_plan().unwrap()
+}
+
+pub(crate) fn left(policy: &dyn CompactionPolicy, messages: &[Arc<Message>]) -> History {
+    plan(policy, messages).apply(messages).unwrap().messages
+}
+
+/// Whether nothing is done.
+pub(crate) fn is_nothing(policy: &dyn CompactionPolicy, messages: &[Arc<Message>]) -> bool {
+    matches!(proposal(policy, messages), Proposal::Nothing { .. })
+}
+
+/// The results, in order.
+pub(crate) fn results(messages: &[Arc<Message>]) -> Vec<&ToolResult> {
+    let parts = messages.iter().flat_map(|message| &message.parts);
+    let results = parts.filter_map(|part| match part {
+        Part::ToolResult(result) => Some(result),
+        _ => None,
+    });
+    results.collect()
+}
+
+/// What a result says.
+pub(crate) fn text(result: &ToolResult) -> String {
+    Message::new(Role::Tool, result.output.clone()).plain_text().into_owned()
+}
+
+/// The ids of results that have changed.
+pub(crate) fn changed(before: &[Arc<Message>], after: &[Arc<Message>]) -> Vec<String> {
+    let pairs = results(before).into_iter().zip(results(after));
+    pairs.filter(|(before, after)| before != after).map(|(before, _)| before.call_id.clone()).collect()
+}
+
+pub(crate) fn tokens(result: &ToolResult) -> u64 {
+    counter().count(&text(result)).tokens()
+}

@@ -1,0 +1,66 @@
+//! What says that messages were left out.
+
+use std::sync::Arc;
+
+use context_core::{GAP, Json, Message};
+
+/// The metadata key of a gap that says how many turns were left out. How many messages is what [`GAP`] says.
+const TURNS: &str = "gap_turns";
+
+/// How much was left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    pub(crate) turns: u64,
+    pub(crate) messages: u64,
+}
+
+impl LeftOut {
+    /// With these too. A gap among them counts as what it stands for.
+    pub(crate) fn of(messages: &[Arc<Message>]) -> Self {
+        messages.iter().fold(Self::default(), |sum, message| sum.and(Self::one(message)))
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            turns: self.turns.saturating_add(other.turns),
+            messages: self.messages.saturating_add(other.messages),
+        }
+    }
+
+    fn one(message: &Message) -> Self {
+        let number = |key: &str| message.metadata.get(key).and_then(|number| number.parse::<u64>().ok());
+        match is_gap(message) {
+            true => Self { turns: number(TURNS).unwrap_or(0), messages: number(GAP).unwrap_or(1) },
+            false => Self { turns: u64::from(message.is_request()), messages: 1 },
+        }
+    }
+
+    /// The message that says so.
+    pub(crate) fn to_message(self) -> Message {
+        let json = |number: u64| Json::from(i64::try_from(number).unwrap_or(i64::MAX));
+        let mut message = Message::from(format!("[{self} in the middle were left out]"));
+        if (self.turns, self.messages) == (0, 1) {
+            message = Message::from("[1 message in the middle was left out]");
+        }
+        let mut message = message.marked(Message::SYNTHETIC);
+        message.metadata.insert(GAP, json(self.messages));
+        message.metadata.insert(TURNS, json(self.turns));
+        message
+    }
+}
+
+impl std::fmt::Display for LeftOut {
+    /// `12 turns (34 messages)`, or the messages alone where no turn begins among them.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        let Self { turns, messages } = *self;
+        match turns {
+            0 => write!(f, "{messages} message{}", plural(messages)),
+            _ => write!(f, "{turns} turn{} ({messages} message{})", plural(turns), plural(messages)),
+        }
+    }
+}
+
+pub(crate) fn is_gap(message: &Message) -> bool {
+    message.metadata.get(GAP).is_some()
+}

@@ -1,0 +1,108 @@
+//! The policy.
+
+use context_core::{
+    BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Plan, PlanError, Proposal, ToolNames,
+};
+
+use crate::gap::LeftOut;
+use crate::select::Selection;
+
+/// Leaves out the middle of a conversation.
+///
+/// The first and the newest request stay, and so do checkpoints and system messages in front, and the newest step. Calls and their results stay or
+/// go together, wherever they stand. Each gap is one message, marked [synthetic](context_core::Message::SYNTHETIC) and as a
+/// [gap](context_core::GAP); one that is left out again is counted in the new one, so gaps do not pile up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snip {
+    keep: Keep,
+    protected: ToolNames,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keep {
+    /// The newest groups that fit.
+    Fitting,
+    /// The first and the last turns.
+    Turns { head: usize, tail: usize },
+}
+
+impl Default for Snip {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Snip {
+    /// How many turns stay at the beginning, if it goes by turns, unless told otherwise.
+    pub const HEAD: usize = 2;
+    /// How many turns stay at the end.
+    pub const TAIL: usize = 4;
+
+    /// Leaves out as much as the goal asks: first come the steps with [stateful](ToolNames::stateful) tools and their requests, then
+    /// the newest steps, while they fit. Nothing, if the goal is met.
+    pub fn new() -> Self {
+        Self { keep: Keep::Fitting, protected: ToolNames::stateful() }
+    }
+
+    /// Leaves out all turns but the two first and the four last, whatever the goal is. Nothing is protected.
+    pub fn by_turns() -> Self {
+        let keep = Keep::Turns { head: Self::HEAD, tail: Self::TAIL };
+        Self { keep, protected: ToolNames::default() }
+    }
+
+    /// Goes by turns and keeps so many at both ends. The last one stays in any case, and so does the first request.
+    #[must_use]
+    pub fn turns(mut self, head: usize, tail: usize) -> Self {
+        self.keep = Keep::Turns { head, tail: tail.max(1) };
+        self
+    }
+
+    /// Keeps steps with these tools and their requests before others. What is protected does not exceed the goal.
+    #[must_use]
+    pub fn protect(mut self, tools: ToolNames) -> Self {
+        self.protected = tools;
+        self
+    }
+}
+
+impl CompactionPolicy for Snip {
+    fn name(&self) -> &'static str {
+        "snip"
+    }
+
+    fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal {
+        let mut selection = Selection::new(view);
+        match self.keep {
+            Keep::Fitting => {
+                if goal.excess(view.total()) == 0 {
+                    return Proposal::nothing("the goal is met");
+                }
+                selection.keep_newest_step();
+                selection.keep_protected(&self.protected, goal.history());
+                selection.keep_newest(goal.history());
+            }
+            Keep::Turns { head, tail } => {
+                let turns = view.structure().turns(view.messages().len());
+                if turns.len() <= head.saturating_add(tail) {
+                    return Proposal::nothing(format!("there are {} turns", turns.len()));
+                }
+                let ends = turns.iter().take(head).chain(turns.iter().rev().take(tail));
+                ends.for_each(|turn| selection.keep_messages(turn.clone()));
+                selection.keep_protected(&self.protected, u64::MAX);
+            }
+        }
+        let (mut all, mut edits) = (LeftOut::default(), Vec::new());
+        for run in selection.runs() {
+            let left_out = LeftOut::of(&view.messages()[run.clone()]);
+            all = all.and(left_out);
+            // Put in front of what goes, as a message in the place of one would be taken for a shorter form of it.
+            edits.push(Edit::new(run.start..run.start, vec![left_out.to_message().into()]));
+            edits.push(Edit::remove(run));
+        }
+        match Plan::new(self.name(), BoundaryKind::Snip, view, edits, format!("{all} left out")) {
+            Ok(plan) => Proposal::Plan(plan),
+            Err(PlanError::Grows { .. }) => Proposal::nothing("nothing but what must stay is left"),
+            Err(error) => Proposal::nothing(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Which groups stay.
+
+use std::ops::Range;
+
+use context_core::{HistoryView, Part, Role, Structure, ToolNames};
+
+use crate::gap::{LeftOut, is_gap};
+use crate::linked::Linked;
+
+/// The groups of a conversation, and which of them stay.
+#[derive(Debug)]
+pub(crate) struct Selection<'a, 'v> {
+    view: &'a HistoryView<'v>,
+    structure: &'a Structure,
+    linked: Linked,
+    keeps: Vec<bool>,
+    /// How many tokens stay.
+    tokens: u64,
+    /// How many tokens a gap has at most.
+    gap: u64,
+}
+
+impl<'a, 'v> Selection<'a, 'v> {
+    /// Nothing but what must stay: checkpoints and system messages in front, the first and the newest request.
+    pub(crate) fn new(view: &'a HistoryView<'v>) -> Self {
+        let structure = view.structure();
+        let messages = view.messages();
+        let linked = Linked::of(messages, structure);
+        let all = LeftOut::of(messages);
+        let gap = view.count(&all.to_message());
+        let keeps = vec![false; structure.groups.len()];
+        let mut selection = Self { view, structure, linked, keeps, tokens: 0, gap };
+        let front =
+            messages.iter().take_while(|message| message.is_checkpoint() || message.role == Role::System);
+        selection.keep_messages(0..front.count());
+        structure.anchors().for_each(|request| selection.keep_messages(request..request + 1));
+        selection
+    }
+
+    fn group_tokens(&self, group: usize) -> u64 {
+        self.view.tokens_of(self.structure.groups[group].clone())
+    }
+
+    fn is_gap(&self, group: usize) -> bool {
+        let range = self.structure.groups[group].clone();
+        self.view.messages()[range].iter().all(|message| is_gap(message))
+    }
+
+    fn keep(&mut self, group: usize) {
+        for at in 0..self.linked.with(group).len() {
+            let member = self.linked.with(group)[at];
+            if !self.keeps[member] {
+                self.keeps[member] = true;
+                self.tokens = self.tokens.saturating_add(self.group_tokens(member));
+            }
+        }
+    }
+
+    /// Keeps the groups of these messages.
+    pub(crate) fn keep_messages(&mut self, range: Range<usize>) {
+        let mut at = range.start;
+        while at < range.end {
+            let Some(group) = self.structure.group_of(at) else { return };
+            // A gap at the end of a turn may grow; where nothing is added to it, it stays anyway.
+            if !self.is_gap(group) {
+                self.keep(group);
+            }
+            at = self.structure.groups[group].end;
+        }
+    }
+
+    /// Keeps these groups and what goes with them, if all is then at most so much.
+    fn keep_within(&mut self, groups: &[usize], target: u64) -> bool {
+        let mut new: Vec<usize> = groups
+            .iter()
+            .flat_map(|group| self.linked.with(*group))
+            .copied()
+            .filter(|at| !self.keeps[*at])
+            .collect();
+        new.sort_unstable();
+        new.dedup();
+        let tokens = new.iter().map(|group| self.group_tokens(*group)).fold(0, u64::saturating_add);
+        let fits = self.tokens.saturating_add(tokens) <= target;
+        if fits {
+            new.iter().for_each(|group| self.keep(*group));
+        }
+        fits
+    }
+
+    /// Keeps the newest step, whatever its size.
+    pub(crate) fn keep_newest_step(&mut self) {
+        let newest = (0..self.keeps.len()).rev().find(|group| !self.is_gap(*group));
+        newest.into_iter().for_each(|group| self.keep(group));
+    }
+
+    /// Keeps the newest groups, one after another, while all fits.
+    pub(crate) fn keep_newest(&mut self, target: u64) {
+        let target = target.saturating_sub(self.gaps().saturating_mul(self.gap));
+        for group in (0..self.keeps.len()).rev() {
+            if !self.is_gap(group) && !self.keeps[group] && !self.keep_within(&[group], target) {
+                return;
+            }
+        }
+    }
+
+    /// How many gaps there are at most, whatever else stays at the end.
+    fn gaps(&self) -> u64 {
+        self.keeps.windows(2).filter(|pair| pair[0] && !pair[1]).count() as u64
+            + u64::from(self.keeps.first() == Some(&false))
+    }
+
+    /// Keeps groups with results of these tools, and the requests they belong to, the newest first, while all fits.
+    pub(crate) fn keep_protected(&mut self, tools: &ToolNames, target: u64) {
+        let mut gaps = self.gaps();
+        for group in (0..self.keeps.len()).rev() {
+            let range = self.structure.groups[group].clone();
+            let calls = self.view.messages()[range.clone()].iter().flat_map(|message| &message.parts);
+            let mut names = calls.filter_map(|part| match part {
+                Part::ToolCall(call) => Some(call.name.as_str()),
+                _ => None,
+            });
+            if self.keeps[group] || !names.any(|name| tools.contains(name)) {
+                continue;
+            }
+            let before = self.structure.requests.partition_point(|request| *request < range.start);
+            let request = before.checked_sub(1).map(|at| self.structure.requests[at]);
+            let request = request.and_then(|request| self.structure.group_of(request));
+            let both: Vec<usize> = request.into_iter().chain([group]).collect();
+            // A group apart from others may need a gap on each side, and so may its request.
+            let needed = gaps.saturating_add(2);
+            if self.keep_within(&both, target.saturating_sub(needed.saturating_mul(self.gap))) {
+                gaps = needed;
+            }
+        }
+    }
+
+    /// The runs of messages that go, each worth a gap.
+    pub(crate) fn runs(&self) -> Vec<Range<usize>> {
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for (group, range) in self.structure.groups.iter().enumerate() {
+            match runs.last_mut() {
+                _ if self.keeps[group] => {}
+                Some(run) if run.end == range.start => run.end = range.end,
+                _ => runs.push(range.clone()),
+            }
+        }
+        let worth = |run: &Range<usize>| {
+            let messages = &self.view.messages()[run.clone()];
+            let left_out = LeftOut::of(messages).to_message();
+            messages.iter().any(|message| !is_gap(message))
+                && self.view.count(&left_out) < self.view.tokens_of(run.clone())
+        };
+        let (go, stay): (Vec<_>, Vec<_>) = runs.into_iter().partition(worth);
+        self.closed(go, stay)
+    }
+
+    /// Runs that go without parting what goes together: what is linked to something that stays, stays.
+    fn closed(&self, go: Vec<Range<usize>>, stay: Vec<Range<usize>>) -> Vec<Range<usize>> {
+        let is_linked = |group: usize| self.linked.with(group).len() > 1;
+        let groups = |run: &Range<usize>| {
+            let from = self.structure.groups.partition_point(|group| group.end <= run.start);
+            let to = self.structure.groups.partition_point(|group| group.end <= run.end);
+            from..to
+        };
+        let parts = stay.iter().flat_map(groups).any(is_linked);
+        match parts {
+            // A run too small to be worth a gap holds half of a pair: rare, and then only runs without halves go.
+            true => go.into_iter().filter(|run| !groups(run).any(is_linked)).collect(),
+            false => go,
+        }
+    }
+}

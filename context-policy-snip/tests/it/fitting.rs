@@ -1,0 +1,71 @@
+//! As much as the goal asks.
+
+use context_core::{Message, Role, ToolNames};
+use context_policy_snip::Snip;
+
+use crate::helpers::{checkpoint, history, left, plan, proposal, shown, step, total, turn, turns};
+
+#[test]
+fn the_newest_steps_that_fit_stay_with_the_first_request() {
+    let messages = history(turns(12));
+    let plan = plan(&Snip::new(), &messages, 250);
+    assert!(plan.after <= 250);
+    let left = plan.apply(&messages).unwrap().messages;
+    assert_eq!(total(&left), plan.after);
+    let gap = "[8 turns (17 messages) in the middle were left out]";
+    assert_eq!(shown(&left), ["q0", gap, "q9", "a9", "q10", "a10", "q11", "a11"]);
+}
+
+#[test]
+fn nothing_is_left_out_if_the_goal_is_met() {
+    let messages = history(turns(12));
+    assert!(proposal(&Snip::new(), &messages, total(&messages)).into_plan().is_none());
+}
+
+#[test]
+fn what_must_stay_stays_even_if_it_does_not_fit() {
+    let messages = history([checkpoint()].into_iter().chain(turns(12)));
+    let left = left(&Snip::new(), &messages, 1);
+    let gap = "[10 turns (21 messages) in the middle were left out]";
+    assert_eq!(shown(&left), ["So far.", "q0", gap, "q11", "a11"]);
+    assert!(proposal(&Snip::new(), &left, 1).into_plan().is_none());
+}
+
+#[test]
+fn protected_steps_stay_with_their_requests_while_they_fit() {
+    let mut messages = turns(3);
+    messages.extend(
+        [Message::from("plan it")].into_iter().chain(step("t", "TodoWrite")).chain((3..12).flat_map(turn)),
+    );
+    let messages = history(messages);
+    let kept = shown(&left(&Snip::new(), &messages, 350));
+    let first = "[2 turns (5 messages) in the middle were left out]";
+    assert_eq!(kept[..5], ["q0", first, "plan", "call t", "result t"]);
+    assert!(
+        !shown(&left(&Snip::new(), &messages, 120)).contains(&"call t".to_owned()),
+        "no protection beyond the goal"
+    );
+    let unprotected = Snip::new().protect(ToolNames::default());
+    assert!(!shown(&left(&unprotected, &messages, 350)).contains(&"call t".to_owned()));
+}
+
+#[test]
+fn system_messages_in_front_stay() {
+    let messages = history([Message::text(Role::System, "Be brief.")].into_iter().chain(turns(12)));
+    assert_eq!(shown(&left(&Snip::new(), &messages, 200))[..2], ["Be", "q0"]);
+}
+
+#[test]
+fn a_gap_that_would_be_larger_than_what_it_stands_for_is_not_made() {
+    let short = |n: usize| [Message::from(format!("q{n}")), Message::text(Role::Assistant, "yes")];
+    assert!(proposal(&Snip::new(), &history((0..2).flat_map(short)), 1).into_plan().is_none());
+}
+
+#[test]
+fn a_long_turn_loses_its_middle() {
+    let steps = (0..20).flat_map(|n| step(&format!("c{n}"), "bash"));
+    let messages = history([Message::from("go")].into_iter().chain(steps));
+    let left = shown(&left(&Snip::new(), &messages, 300));
+    assert_eq!(left[..2], ["go", "[32 messages in the middle were left out]"]);
+    assert_eq!(left[2..4], ["call c16", "result c16"]);
+}

@@ -1,0 +1,68 @@
+//! Conversations and goals.
+
+use std::sync::Arc;
+
+use context_conformance::policy::QuarterCounter;
+use context_core::{
+    Budget, CHECKPOINT, CompactionPolicy, Goal, HistoryView, Message, Part, Plan, Proposal, Role,
+};
+use serde_json::json;
+
+pub(crate) type History = Vec<Arc<Message>>;
+
+/// A request and an answer.
+pub(crate) fn turn(n: usize) -> [Message; 2] {
+    [Message::from(format!("q{n}")), Message::text(Role::Assistant, format!("a{n} {}", "word ".repeat(40)))]
+}
+
+pub(crate) fn turns(count: usize) -> Vec<Message> {
+    (0..count).flat_map(turn).collect()
+}
+
+/// A call and its result.
+pub(crate) fn step(id: &str, tool: &str) -> [Message; 2] {
+    [
+        Message::new(Role::Assistant, [Part::tool_call(id, tool, json!({}))]),
+        Message::new(Role::Tool, [Part::tool_result(id, "word ".repeat(40))]),
+    ]
+}
+
+pub(crate) fn checkpoint() -> Message {
+    Message::from("So far.").marked(Message::SYNTHETIC).marked(CHECKPOINT)
+}
+
+pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> History {
+    messages.into_iter().map(Arc::new).collect()
+}
+
+/// To have so many tokens of history.
+pub(crate) fn goal(tokens: u64) -> Goal {
+    Goal::new(Budget::new(200_000, 8_000), 500, 500 + tokens)
+}
+
+pub(crate) fn total(messages: &[Arc<Message>]) -> u64 {
+    HistoryView::new(messages, &QuarterCounter).total()
+}
+
+pub(crate) fn proposal(policy: &dyn CompactionPolicy, messages: &[Arc<Message>], tokens: u64) -> Proposal {
+    policy.plan(&HistoryView::new(messages, &QuarterCounter), &goal(tokens))
+}
+
+pub(crate) fn plan(policy: &dyn CompactionPolicy, messages: &[Arc<Message>], tokens: u64) -> Plan {
+    proposal(policy, messages, tokens).into_plan().unwrap()
+}
+
+pub(crate) fn left(policy: &dyn CompactionPolicy, messages: &[Arc<Message>], tokens: u64) -> History {
+    plan(policy, messages, tokens).apply(messages).unwrap().messages
+}
+
+/// The first word of each message, or the ids of calls and results, or the whole text of a gap.
+pub(crate) fn shown(messages: &[Arc<Message>]) -> Vec<String> {
+    let shown = |message: &Arc<Message>| match message.parts.first() {
+        Some(Part::ToolCall(call)) => format!("call {}", call.id),
+        Some(Part::ToolResult(result)) => format!("result {}", result.call_id),
+        _ if message.is_synthetic() => message.plain_text().into_owned(),
+        _ => message.plain_text().split(' ').next().unwrap_or_default().to_owned(),
+    };
+    messages.iter().map(shown).collect()
+}

@@ -1,0 +1,130 @@
+//! What goes, what stays, in which order.
+
+use std::sync::Arc;
+
+use context_conformance::histories::histories;
+use context_core::{
+    Attempt, Budget, CompactionPolicy, Failure, Goal, HistoryView, MediaSource, Message, ModelError,
+    ModelErrorCode as Code, Part, Reasoning, RecoveryDecision, RecoveryPolicy, Role, ToolResult,
+};
+use context_policy_strip_images::{Marker, StripImages};
+use proptest::prelude::*;
+
+use crate::{Bytes, History, attached, called, content, image, left, media, shown};
+
+#[test]
+fn media_of_every_kind_go_wherever_they_stand() {
+    let thought =
+        Part::Reasoning(Reasoning { text: "hm".into(), signature: Some("s".into()), ..Reasoning::default() });
+    let pdf = Part::Document(media(MediaSource::Reference("file-1".into()), Some("terms.pdf")));
+    let sound = Part::Audio(media(MediaSource::Url("https://example.com/a.wav".into()), None));
+    let history = vec![
+        attached([Part::text("look"), image("a.png"), pdf]),
+        Arc::new(Message::new(Role::Assistant, [thought.clone(), image("made.png")])),
+        called("c1"),
+        shown("c1", [Part::text("shot"), image("screen.png"), sound], true),
+    ];
+    let sent = left(&history, |view| StripImages::new().all(view)).unwrap();
+    let expected = [
+        "look",
+        "[image removed: a.png]",
+        "[document removed: terms.pdf]",
+        "[image removed: made.png]",
+        "shot",
+        "[image removed: screen.png]",
+        "[audio removed]",
+    ];
+    assert_eq!(content(&sent), expected);
+    assert_eq!(sent[1].parts[0], thought);
+    assert!(Arc::ptr_eq(&sent[2], &history[2]));
+    let [Part::ToolResult(ToolResult { call_id, is_error: true, .. })] = &sent[3].parts[..] else {
+        panic!("{:?}", sent[3])
+    };
+    assert_eq!(call_id, "c1");
+    assert_eq!(left(&sent, |view| StripImages::new().all(view)), None);
+}
+
+#[test]
+fn a_note_says_what_there_was_and_nothing_ends_it() {
+    let history = vec![attached([image("a]\n[b.png"), image("")])];
+    let short = left(&history, |view| StripImages::new().marker(Marker::Kind).all(view)).unwrap();
+    assert_eq!(content(&short), ["[image]", "[image]"]);
+    let told = left(&history, |view| StripImages::new().all(view)).unwrap();
+    assert_eq!(content(&told), ["[image removed: a   b.png]", "[image removed]"]);
+}
+
+/// Screenshots of a tool push out the one picture that the user asks about.
+#[test]
+fn to_make_room_the_oldest_go_first_and_what_the_user_attached_last() {
+    let history = vec![
+        attached([image("mine 1")]),
+        called("c1"),
+        shown("c1", [image("tool 1")], false),
+        called("c2"),
+        shown("c2", [image("tool 2")], false),
+        attached([image("mine 2")]),
+    ];
+    let view = HistoryView::new(&history, &Bytes);
+    let mut order = Vec::new();
+    for tokens in [350, 270, 190, 100] {
+        let tokens = view.total() - 400 + tokens;
+        let sent = left(&history, |view| StripImages::new().keep_tokens(view, tokens)).unwrap();
+        order
+            .push(content(&sent).iter().filter(|name| name.contains("removed")).cloned().collect::<Vec<_>>());
+    }
+    let note = |name: &str| format!("[image removed: {name}]");
+    assert_eq!(order[0], [note("tool 1")]);
+    assert_eq!(order[1], [note("tool 1"), note("tool 2")]);
+    assert_eq!(order[2], [note("mine 1"), note("tool 1"), note("tool 2")]);
+    assert_eq!(order[3], [note("mine 1"), note("tool 1"), note("tool 2"), note("mine 2")]);
+    let goal = Goal::new(Budget::new(10_000, 0), 0, 10_000);
+    assert_eq!(StripImages::new().plan(&view, &goal).into_plan(), None);
+}
+
+#[test]
+fn images_that_are_refused_go_once_and_an_overflow_is_left_to_others() {
+    let history: History = vec![attached([image("a.png")])];
+    let view = HistoryView::new(&history, &Bytes);
+    let bare = HistoryView::new(&[], &Bytes);
+    let decide = |code, view: &HistoryView<'_>, attempts: &[Attempt]| {
+        let error = ModelError::new("anyone", code, "an image, too long");
+        let mut failure = Failure::new(&error, view);
+        failure.attempts = attempts;
+        StripImages::new().decide(&failure)
+    };
+    let stripped = decide(Code::Image, &bare, &[]).unwrap();
+    assert!(matches!(stripped, RecoveryDecision::StripImagesAndRetry { .. }));
+    assert_eq!(decide(Code::Image, &view, &[Attempt::new(stripped.clone(), 100, 20)]), None);
+    assert!(decide(Code::RequestTooLarge, &view, &[]).is_some());
+    assert_eq!(decide(Code::RequestTooLarge, &bare, &[]), None);
+    assert_eq!(decide(Code::ContextOverflow, &view, &[]), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn afterwards_no_media_are_left_and_everything_else_is(history in histories()) {
+        let is_media = |part: &Part| matches!(part, Part::Image(_) | Part::Document(_) | Part::Audio(_));
+        let Some(sent) = left(&history, |view| StripImages::new().all(view)) else {
+            prop_assert!(!history.iter().flat_map(|message| &message.parts).any(is_media));
+            return Ok(());
+        };
+        prop_assert_eq!(sent.len(), history.len());
+        for (now, before) in sent.iter().zip(&history) {
+            prop_assert_eq!((now.role, now.parts.len()), (before.role, before.parts.len()));
+            for (now, before) in now.parts.iter().zip(&before.parts) {
+                prop_assert!(!is_media(now));
+                match (now, before) {
+                    (Part::ToolResult(now), Part::ToolResult(before)) => {
+                        prop_assert_eq!((&now.call_id, now.is_error), (&before.call_id, before.is_error));
+                        prop_assert!(!now.output.iter().any(is_media));
+                    }
+                    (now, before) if !is_media(before) => prop_assert_eq!(now, before),
+                    _ => {}
+                }
+            }
+        }
+        prop_assert_eq!(left(&sent, |view| StripImages::new().all(view)), None);
+    }
+}

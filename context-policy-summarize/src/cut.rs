@@ -1,0 +1,84 @@
+//! Where a history is cut: what is covered, and what of it stays.
+
+use std::ops::Range;
+
+use context_core::{Goal, HistoryView, Role};
+
+use crate::pairs;
+
+/// A history in three: what stays in front, what may be covered, the newest steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// How many messages in front are checkpoints; they are covered in any case.
+    pub(crate) checkpoints: usize,
+    /// The first message behind them and behind what the system says in front of the conversation.
+    pub(crate) start: usize,
+    /// Where what is covered may end, ascending, each covering something new. Never none.
+    pub(crate) ends: Vec<usize>,
+    /// The first and the newest request.
+    anchors: Vec<usize>,
+}
+
+impl Cut {
+    /// Of this history for this goal, if a summary has at most `summary` tokens and at least `least` messages stay at the end as far
+    /// as they fit the window. Nothing if there is nothing new to cover.
+    pub(crate) fn find(view: &HistoryView<'_>, goal: &Goal, summary: u64, least: usize) -> Option<Self> {
+        let (messages, structure) = (view.messages(), view.structure());
+        let checkpoints = structure.checkpoints;
+        let system = messages[checkpoints..].iter().take_while(|message| message.role == Role::System);
+        let start = checkpoints + system.count();
+        let anchors: Vec<usize> = structure.anchors().collect();
+
+        let mut taken = summary.saturating_add(view.tokens_of(checkpoints..start));
+        for (i, anchor) in anchors.iter().enumerate() {
+            // The first one is shortened to what a summary may have, unless it is the newest too.
+            let shortened = i == 0 && anchors.len() > 1;
+            let tokens = view.tokens(*anchor);
+            taken = taken.saturating_add(if shortened { tokens.min(summary) } else { tokens });
+        }
+        let room = goal.history().saturating_sub(taken);
+        let limit = goal.limit().saturating_sub(taken);
+
+        let (mut tail, mut tokens, mut kept) = (messages.len(), 0_u64, 0);
+        for group in structure.groups.iter().rev().take_while(|group| group.start >= start) {
+            let anchored = anchors.iter().filter(|anchor| group.contains(anchor));
+            let own = view.tokens_of(group.clone()) - anchored.map(|at| view.tokens(*at)).sum::<u64>();
+            let with = tokens.saturating_add(own);
+            // The model goes on from the newest group: it stays however large it is.
+            let newest = tail == messages.len();
+            if !newest && with > room && (kept >= least || with > limit) {
+                break;
+            }
+            (tail, tokens, kept) = (group.start, with, kept + group.len());
+        }
+
+        let fresh = (start..tail).find(|at| !anchors.contains(at))?;
+        let whole = pairs::cuts(messages);
+        let starts = structure.groups.iter().map(|group| group.start);
+        let ends: Vec<usize> = starts.filter(|at| (fresh + 1..=tail).contains(at) && whole[*at]).collect();
+        (!ends.is_empty()).then_some(Self { checkpoints, start, ends, anchors })
+    }
+
+    /// Where what is covered ends at the latest.
+    pub(crate) fn end(&self) -> usize {
+        self.ends.last().copied().unwrap_or(self.start)
+    }
+
+    /// What stays of the covered messages up to here, in order.
+    pub(crate) fn keeps(&self, end: usize) -> Vec<usize> {
+        let anchors = self.anchors.iter().copied().filter(|at| *at < end);
+        (self.checkpoints..self.start).chain(anchors).collect()
+    }
+
+    /// Whether a message is one of the requests that stay.
+    pub(crate) fn is_anchor(&self, at: usize) -> bool {
+        self.anchors.contains(&at)
+    }
+
+    /// How many tokens in a range go.
+    pub(crate) fn going(&self, view: &HistoryView<'_>, range: Range<usize>) -> u64 {
+        let anchored =
+            self.anchors.iter().filter(|at| range.contains(at)).map(|at| view.tokens(*at)).sum::<u64>();
+        view.tokens_of(range).saturating_sub(anchored)
+    }
+}

@@ -1,0 +1,137 @@
+//! The request for a summary, small enough for the model that is to write it.
+
+use std::cell::LazyCell;
+use std::ops::Deref;
+
+use context_core::{CacheMarks, HistoryView, Message, ModelRequest, TokenCounter};
+
+use crate::cut::Cut;
+use crate::prompt::TASK;
+use crate::quote::{Ends, quoted};
+use crate::transcript::{Detail, transcript};
+
+/// What a request consists of beside the conversation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame<'a> {
+    /// The parts of the system prompt.
+    pub(crate) system: [&'a str; 2],
+    /// What else the model should heed.
+    pub(crate) focus: Option<&'a str>,
+    /// The summaries before, in order.
+    pub(crate) so_far: &'a str,
+    /// How many tokens the summary may have.
+    pub(crate) summary: u64,
+    /// How many tokens the request may have.
+    pub(crate) window: u64,
+}
+
+/// How often the conversation is made smaller if the whole request counts more than its parts did.
+const TRIES: usize = 4;
+
+/// The request, and where what it covers ends; nothing if not even the shortest fits. Shows less of each message rather than covering
+/// fewer of them; if that does not help, covers the oldest.
+pub(crate) fn fit(view: &HistoryView<'_>, cut: &Cut, frame: &Frame<'_>) -> Option<(ModelRequest, usize)> {
+    let counter = view.counter();
+    let empty = counter.count_request(&frame.request("", "")).total().high();
+    let room = frame.window.checked_sub(empty)?;
+    let so_far = shrunk(counter, &quoted(frame.so_far), room / 2)?;
+    let mut room = room.saturating_sub(counter.count(&so_far).high());
+
+    let shown = Detail::LEVELS.map(|detail| LazyCell::new(move || Shown::new(view, cut, detail)));
+    for _ in 0..TRIES {
+        let (text, end) = conversation(counter, &shown, cut, room)?;
+        let request = frame.request(&so_far, &text);
+        if counter.count_request(&request).total().high() <= frame.window {
+            return Some((request, end));
+        }
+        room = room / 4 * 3;
+    }
+    None
+}
+
+/// The messages as text at one level of detail.
+struct Shown {
+    texts: Vec<String>,
+    /// How many tokens those before each are at most, and at the end all.
+    sums: Vec<u64>,
+}
+
+impl Shown {
+    fn new(view: &HistoryView<'_>, cut: &Cut, detail: Detail) -> Self {
+        let messages = &view.messages()[cut.start..cut.end()];
+        let texts = transcript(messages, cut.start, |at| cut.is_anchor(at), detail);
+        let mut sums = vec![0_u64];
+        for text in &texts {
+            let before = sums.last().copied().unwrap_or(0);
+            sums.push(before.saturating_add(view.counter().count(text).high()));
+        }
+        Self { texts, sums }
+    }
+}
+
+/// The conversation within so many tokens, and where what it shows ends.
+fn conversation<S: Deref<Target = Shown>>(
+    counter: &dyn TokenCounter,
+    shown: &[S],
+    cut: &Cut,
+    room: u64,
+) -> Option<(String, usize)> {
+    let tokens = |shown: &Shown, end: usize| shown.sums.get(end - cut.start).copied().unwrap_or(u64::MAX);
+    if let Some(all) = shown.iter().find(|shown| tokens(shown, cut.end()) <= room) {
+        return Some((all.texts.concat(), cut.end()));
+    }
+    let least = shown.last()?;
+    if let Some(end) = cut.ends.iter().rev().find(|end| tokens(least, **end) <= room) {
+        return Some((least.texts[..end - cut.start].concat(), *end));
+    }
+    // Not even the shortest step fits: its middle is left out.
+    let end = cut.ends.first().copied()?;
+    let text = shrunk(counter, &least.texts[..end - cut.start].concat(), room)?;
+    Some((text, end))
+}
+
+/// The text, its middle left out as far as it has more tokens than this; nothing if hardly anything would be left.
+fn shrunk(counter: &dyn TokenCounter, text: &str, room: u64) -> Option<String> {
+    let mut short = text.to_owned();
+    let mut bytes = text.len();
+    loop {
+        let tokens = counter.count(&short).high();
+        if tokens <= room {
+            return Some(short);
+        }
+        let share = bytes as f64 * (room as f64 / tokens as f64) * 0.9;
+        bytes = (share as usize).min(bytes / 8 * 7);
+        if bytes < 64 {
+            return None;
+        }
+        short = Ends::of(bytes).of_text(text);
+    }
+}
+
+impl Frame<'_> {
+    /// One message of the user that quotes everything: every provider takes it, whatever calls and media the conversation has. Nothing
+    /// of it goes to a cache, since nothing of it is sent again.
+    fn request(&self, so_far: &str, conversation: &str) -> ModelRequest {
+        let mut text = String::with_capacity(so_far.len() + conversation.len() + 512);
+        if !so_far.is_empty() {
+            text.push_str("<summary-so-far>\n");
+            text.push_str(so_far);
+            text.push_str("\n</summary-so-far>\n\n");
+        }
+        text.push_str("<conversation>\n");
+        text.push_str(conversation);
+        text.push_str("</conversation>\n\n<task>\n");
+        text.push_str(TASK);
+        if let Some(focus) = self.focus {
+            text.push_str("\nHeed this above all: ");
+            text.push_str(&quoted(focus));
+        }
+        text.push_str("\n</task>");
+        let [role, rules] = self.system;
+        ModelRequest::new([Message::from(text).marked(Message::SYNTHETIC)])
+            .system(role)
+            .system(rules)
+            .max_output_tokens(self.summary)
+            .cache(CacheMarks::Kept)
+    }
+}

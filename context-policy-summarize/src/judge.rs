@@ -1,0 +1,43 @@
+//! Whether an answer is a summary.
+
+use context_core::{Answer, Part, StopReason, SummaryError};
+
+use crate::prompt::{CORE_HEADINGS, missing};
+
+/// A summary, and which core headings it does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Judged {
+    pub(crate) text: String,
+    pub(crate) missing: Vec<String>,
+}
+
+/// The summary in an answer, or why there is none.
+pub(crate) fn judge(answer: &Answer) -> Result<Judged, SummaryError> {
+    if let Some(error) = &answer.error {
+        return Err(SummaryError::Failed(error.to_string()));
+    }
+    match &answer.stop {
+        Some(StopReason::Length | StopReason::ContextWindow | StopReason::Paused) => {
+            return Err(SummaryError::CutOff);
+        }
+        Some(StopReason::Refusal | StopReason::ContentFilter) => return Err(SummaryError::Refused),
+        _ if !answer.complete => return Err(SummaryError::CutOff),
+        _ => {}
+    }
+    let calls = answer.message.parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
+    if calls || answer.stop == Some(StopReason::ToolCalls) {
+        return Err(SummaryError::Malformed { missing: "the end, since it calls a tool".into() });
+    }
+    let text = answer.message.plain_text();
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(SummaryError::Empty);
+    }
+    let missing = missing(text);
+    if missing.len() == CORE_HEADINGS.len() {
+        return Err(SummaryError::Malformed {
+            missing: format!("each of the headings {}", missing.join(", ")),
+        });
+    }
+    Ok(Judged { text: text.to_owned(), missing })
+}

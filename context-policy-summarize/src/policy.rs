@@ -1,0 +1,220 @@
+//! The policy and its options.
+
+use std::sync::Arc;
+
+use context_core::{
+    Answer, BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Message, Plan, Proposal, SummaryError,
+    SummaryTask,
+};
+
+use crate::carried::{self, CarriedTools, Facts};
+use crate::checkpoint::Checkpoint;
+use crate::cut::Cut;
+use crate::fit::{self, Frame};
+use crate::judge::judge;
+use crate::prompt::{ROLE, RULES};
+use crate::stays;
+
+const NAME: &str = "summarize";
+
+/// Lets a checkpoint stand for the older part of a conversation. See the [crate](crate) for what stays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summarize {
+    summary: u64,
+    window: Option<u64>,
+    keep_latest: usize,
+    role: Option<String>,
+    focus: Option<String>,
+    tools: CarriedTools,
+}
+
+impl Default for Summarize {
+    fn default() -> Self {
+        Self {
+            summary: 4_000,
+            window: None,
+            keep_latest: 3,
+            role: None,
+            focus: None,
+            tools: CarriedTools::default(),
+        }
+    }
+}
+
+impl Summarize {
+    /// A summary of at most 4,000 tokens, for a model with the window of the conversation's; at least three messages stay.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The most tokens of a summary. Never more than a quarter of what the history should have; at least 256.
+    #[must_use]
+    pub fn summary_tokens(mut self, tokens: u64) -> Self {
+        self.summary = tokens;
+        self
+    }
+
+    /// How many tokens of input the request for the summary may have. Unless said, what the goal's window leaves beside the summary
+    /// or the reserve, whichever is larger.
+    #[must_use]
+    pub fn window(mut self, tokens: u64) -> Self {
+        self.window = Some(tokens);
+        self
+    }
+
+    /// How many messages at the end stay even if they are more than the goal allows, as long as they fit the window; whole groups.
+    /// The newest group stays in any case.
+    #[must_use]
+    pub fn keep_latest(mut self, messages: usize) -> Self {
+        self.keep_latest = messages;
+        self
+    }
+
+    /// Who the model is told to be. How a summary is written is said behind it, whatever stands here; a blank text says nothing.
+    #[must_use]
+    pub fn role(mut self, text: impl Into<String>) -> Self {
+        self.role = Some(text.into());
+        self
+    }
+
+    /// What the model should heed above all, such as what the user asked for when they had the conversation compacted.
+    #[must_use]
+    pub fn focus(mut self, text: impl Into<String>) -> Self {
+        self.focus = Some(text.into());
+        self
+    }
+
+    /// The tools whose calls leave [`Facts`].
+    #[must_use]
+    pub fn carry(mut self, tools: CarriedTools) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// How many tokens a summary may have for this goal.
+    fn summary_for(&self, goal: &Goal) -> u64 {
+        self.summary.min(goal.history() / 4).max(256)
+    }
+
+    fn window_for(&self, goal: &Goal, summary: u64) -> u64 {
+        let left = goal.budget.window.saturating_sub(goal.budget.reserve.max(summary));
+        self.window.unwrap_or(left)
+    }
+
+    fn role_text(&self) -> &str {
+        self.role.as_deref().filter(|role| !role.trim().is_empty()).unwrap_or(ROLE)
+    }
+
+    /// The checkpoint that an answer makes for what a task covers.
+    fn checkpoint(&self, view: &HistoryView<'_>, task: &SummaryTask, text: String) -> Checkpoint {
+        let (covered, stays) = view.messages().split_at(task.covers.end);
+        let before = view.structure().checkpoints.min(task.covers.end);
+        let mut checkpoint = Checkpoint { summary: text, ..Checkpoint::default() };
+        for old in covered[..before].iter().filter_map(|message| Checkpoint::read(message)) {
+            checkpoint.facts.extend(old.facts);
+            checkpoint.messages = checkpoint.messages.saturating_add(old.messages);
+            checkpoint.tokens = checkpoint.tokens.saturating_add(old.tokens);
+        }
+        let mut facts = Facts::default();
+        facts.gather(&covered[before..], &self.tools);
+        checkpoint.facts.extend(facts);
+        if carried::has_todo(stays, &self.tools) {
+            checkpoint.facts.todo = None;
+        }
+        let kept = task.keeps.iter().filter(|at| **at >= before && **at < task.covers.end);
+        let (count, tokens) = kept.fold((0, 0_u64), |(count, sum), at| (count + 1, sum + view.tokens(*at)));
+        let new = before..task.covers.end;
+        checkpoint.messages = checkpoint.messages.saturating_add((new.len() - count) as u64);
+        checkpoint.tokens = checkpoint.tokens.saturating_add(view.tokens_of(new).saturating_sub(tokens));
+        checkpoint
+    }
+}
+
+impl CompactionPolicy for Summarize {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal {
+        if view.total() <= goal.history() {
+            return Proposal::nothing("the history has no more tokens than it should");
+        }
+        let summary = self.summary_for(goal);
+        let Some(cut) = Cut::find(view, goal, summary, self.keep_latest) else {
+            return Proposal::nothing("there is nothing between the first request and the newest steps");
+        };
+        if cut.going(view, cut.start..cut.end()) <= summary / 4 {
+            return Proposal::nothing("what could be summarised is hardly larger than a summary");
+        }
+        let old = view.messages()[..cut.checkpoints].iter().filter_map(|message| Checkpoint::read(message));
+        let frame = Frame {
+            system: [self.role_text(), RULES],
+            focus: self.focus.as_deref().filter(|focus| !focus.trim().is_empty()),
+            so_far: &old.map(|old| old.summary).collect::<Vec<_>>().join("\n\n"),
+            summary,
+            window: self.window_for(goal, summary),
+        };
+        let Some((request, end)) = fit::fit(view, &cut, &frame) else {
+            return Proposal::nothing("the window of the model that summarises is too small");
+        };
+        let going = cut.going(view, 0..cut.checkpoints) + cut.going(view, cut.start..end);
+        let task = SummaryTask::new(NAME, request, 0..end, going).keeping(cut.keeps(end)).made_for(view);
+        // Whether a plan may be applied does not depend on what the model says: better not to ask than to throw its answer away.
+        let nothing_said = Checkpoint::default().to_message(NAME);
+        match Plan::new(NAME, BoundaryKind::Compact, view, edits(view, &task, nothing_said), "") {
+            Ok(_) => Proposal::Summary(Box::new(task)),
+            Err(error) => Proposal::nothing(error.to_string()),
+        }
+    }
+
+    fn accept(
+        &self,
+        view: &HistoryView<'_>,
+        task: &SummaryTask,
+        answer: &Answer,
+    ) -> Result<Plan, SummaryError> {
+        if task.policy != NAME || task.covers.start != 0 {
+            return Err(SummaryError::NotAsked);
+        }
+        if !task.is_current(view) {
+            return Err(SummaryError::Stale);
+        }
+        let judged = judge(answer)?;
+        let mut checkpoint = self.checkpoint(view, task, judged.text);
+        checkpoint.missing = judged.missing;
+        let message = checkpoint.to_message(NAME);
+        let (summary, replaced) = (view.count(&message), going(view, task));
+        if summary >= replaced {
+            return Err(SummaryError::TooLarge { summary, replaced });
+        }
+        let count = task.covers.len() - task.keeps.iter().filter(|at| task.covers.contains(at)).count();
+        let what = format!("{count} messages into a checkpoint");
+        Ok(Plan::new(NAME, BoundaryKind::Compact, view, edits(view, task, message), what)?)
+    }
+}
+
+/// How many tokens of what a task covers go.
+fn going(view: &HistoryView<'_>, task: &SummaryTask) -> u64 {
+    let kept = task.keeps.iter().filter(|at| task.covers.contains(at)).map(|at| view.tokens(*at));
+    view.tokens_of(task.covers.clone()).saturating_sub(kept.sum())
+}
+
+/// The checkpoint in front, what is covered gone but for what stays, and what changes in what stays.
+fn edits(view: &HistoryView<'_>, task: &SummaryTask, checkpoint: Message) -> Vec<Edit> {
+    // Put in beside the old one and not in its place: one message for one would be taken for the same.
+    let mut edits = vec![Edit::new(0..0, vec![Arc::new(checkpoint)])];
+    let mut anchors = view.structure().anchors();
+    let (first, another) = (anchors.next(), anchors.next());
+    let first = another.and(first);
+    let largest = task.request.max_output_tokens.unwrap_or(u64::MAX);
+    let mut at = 0;
+    for keep in task.keeps.iter().copied().filter(|keep| task.covers.contains(keep)) {
+        edits.extend((at < keep).then(|| Edit::remove(at..keep)));
+        let short = (first == Some(keep)).then(|| stays::shortened(view, &view.messages()[keep], largest));
+        edits.extend(short.flatten().map(|short| Edit::replace(keep, short)));
+        at = keep + 1;
+    }
+    edits.extend((at < task.covers.end).then(|| Edit::remove(at..task.covers.end)));
+    edits.extend(stays::without_signed_thoughts(view, task.covers.end..view.messages().len()));
+    edits
+}

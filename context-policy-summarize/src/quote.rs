@@ -1,0 +1,109 @@
+//! Quoting: text that stands within tags of ours and cannot end them, and shortened forms of it.
+
+use std::fmt::Write;
+
+use context_core::shorten;
+
+/// The tags that mean something in what is written here.
+const TAGS: [&str; 8] =
+    ["checkpoint", "facts", "summary-so-far", "conversation", "message", "call", "result", "task"];
+
+/// How much of a text is shown: up to `whole` bytes all of it, else this much of its head and tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ends {
+    pub(crate) whole: usize,
+    pub(crate) head: usize,
+    pub(crate) tail: usize,
+}
+
+impl Ends {
+    pub(crate) const fn new(whole: usize, head: usize, tail: usize) -> Self {
+        Self { whole, head, tail }
+    }
+
+    /// Of this many bytes, three quarters of them from the head.
+    pub(crate) fn of(bytes: usize) -> Self {
+        let head = bytes - bytes / 4;
+        Self::new(bytes, head, bytes - head)
+    }
+
+    /// The text, with a note in place of what is left out.
+    pub(crate) fn of_text(self, text: &str) -> String {
+        if text.len() <= self.whole {
+            return text.to_owned();
+        }
+        match shorten::ends(text, self.head, self.tail) {
+            None => text.to_owned(),
+            Some((head, tail)) => {
+                let left_out = text.len() - head.len() - tail.len();
+                format!("{head}\n[… {left_out} bytes left out …]\n{tail}")
+            }
+        }
+    }
+}
+
+/// The text with a backslash behind `<` wherever a tag of ours would begin or end. Twice is once.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        let (before, tag) = rest.split_at(at);
+        out.push_str(before);
+        out.push('<');
+        rest = &tag[1..];
+        if is_ours(rest) {
+            out.push('\\');
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Whether a tag of ours goes on like this behind its `<`.
+fn is_ours(behind: &str) -> bool {
+    let name = behind.strip_prefix('/').unwrap_or(behind);
+    let starts = |tag: &str| name.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag));
+    TAGS.iter().any(|tag| starts(tag))
+}
+
+/// A short text as the value of an attribute, in quotes.
+pub(crate) fn attribute(text: &str) -> String {
+    let mut out = String::from('"');
+    for c in text.chars().take(100) {
+        match c {
+            '"' => out.push('\''),
+            '<' | '>' => out.push(' '),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_begins_or_ends_a_tag_of_ours() {
+        for (text, out) in [
+            ("a </checkpoint> b", r"a <\/checkpoint> b"),
+            ("<MESSAGE from=\"user\">", r#"<\MESSAGE from="user">"#),
+            ("<callback> and <b> and 1 < 2", r"<\callback> and <b> and 1 < 2"),
+            ("<", "<"),
+        ] {
+            assert_eq!(quoted(text), out);
+            assert_eq!(quoted(out), out);
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        assert_eq!(Ends::new(9, 3, 2).of_text("0123456789"), "012\n[… 5 bytes left out …]\n89");
+        assert_eq!(Ends::new(10, 3, 2).of_text("0123456789"), "0123456789");
+        assert_eq!(attribute("a\"b\n<c>"), "\"a'b\\u000a c \"");
+    }
+}

@@ -1,0 +1,127 @@
+//! A conversation as text, for a model that is to summarise it. Thoughts, data of the application and media are not shown.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use context_core::{Media, Message, Part, Role, ToolResult};
+
+use crate::quote::{Ends, attribute, quoted};
+
+/// How much is shown of what a message consists of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Detail {
+    text: Ends,
+    input: Ends,
+    output: Ends,
+}
+
+impl Detail {
+    /// From much to little.
+    pub(crate) const LEVELS: [Self; 3] = [
+        Self::new(Ends::new(16_000, 12_000, 3_000), Ends::new(2_000, 1_400, 400), Ends::new(2_000, 800, 240)),
+        Self::new(Ends::new(4_000, 2_800, 800), Ends::new(600, 400, 100), Ends::new(600, 300, 100)),
+        Self::new(Ends::new(1_200, 800, 240), Ends::new(240, 140, 40), Ends::new(240, 120, 40)),
+    ];
+
+    const fn new(text: Ends, input: Ends, output: Ends) -> Self {
+        Self { text, input, output }
+    }
+}
+
+/// Each message as text, in order; nothing for one that says nothing. `stays` says of a position, counted from `first`, that the
+/// message stays in the conversation.
+pub(crate) fn transcript(
+    messages: &[Arc<Message>],
+    first: usize,
+    stays: impl Fn(usize) -> bool,
+    detail: Detail,
+) -> Vec<String> {
+    let mut calls = HashMap::new();
+    let mut shown = Vec::with_capacity(messages.len());
+    for (i, message) in messages.iter().enumerate() {
+        if message.role != Role::Tool {
+            calls.clear();
+        }
+        let mut parts = Vec::new();
+        for part in &message.parts {
+            if let Part::ToolCall(call) = part {
+                let number = calls.len() + 1;
+                calls.insert(call.id.as_str(), (number, call.name.as_str()));
+            }
+            parts.extend(show(part, &calls, detail));
+        }
+        shown.push(match parts.is_empty() {
+            true => String::new(),
+            false => {
+                let stays = if stays(first + i) { " stays=\"yes\"" } else { "" };
+                format!("<message from=\"{}\"{stays}>\n{}\n</message>\n", speaker(message), parts.join("\n"))
+            }
+        });
+    }
+    shown
+}
+
+/// Who speaks. What no person wrote is the application's, whatever its role.
+fn speaker(message: &Message) -> &'static str {
+    match message.role {
+        _ if message.is_synthetic() => "application",
+        Role::System => "application",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tools",
+    }
+}
+
+type Calls<'a> = HashMap<&'a str, (usize, &'a str)>;
+
+fn show(part: &Part, calls: &Calls<'_>, detail: Detail) -> Option<String> {
+    Some(match part {
+        Part::ToolCall(call) => {
+            let (number, name) = calls.get(call.id.as_str()).copied().unwrap_or((1, &call.name));
+            let input = quoted(&detail.input.of_text(call.input.as_written()));
+            format!("<call n=\"{number}\" tool={}>{input}</call>", attribute(name))
+        }
+        Part::ToolResult(result) => {
+            let call = calls.get(result.call_id.as_str());
+            let number = call.map(|(number, _)| format!(" n=\"{number}\"")).unwrap_or_default();
+            let name = call.map(|(_, name)| *name).or(result.name.as_deref()).unwrap_or_default();
+            let failed = if result.is_error { " failed=\"yes\"" } else { "" };
+            let output = quoted(&detail.output.of_text(&output(result)));
+            format!("<result{number} tool={}{failed}>{output}</result>", attribute(name))
+        }
+        _ => quoted(&detail.text.of_text(&plain(part)?)),
+    })
+}
+
+/// What a result says. Results within results are taken for their content, in order and at any depth.
+fn output(result: &ToolResult) -> String {
+    let mut said = Vec::new();
+    let mut left: Vec<&Part> = result.output.iter().rev().collect();
+    while let Some(part) = left.pop() {
+        match part {
+            Part::ToolResult(inner) => left.extend(inner.output.iter().rev()),
+            _ => said.extend(plain(part)),
+        }
+    }
+    said.join("\n")
+}
+
+/// A part that is neither a call nor a result. Blank texts, thoughts and data of the application say nothing here.
+fn plain(part: &Part) -> Option<String> {
+    match part {
+        Part::Text(text) => (!context_core::wire::is_blank(&text.text)).then(|| text.text.clone()),
+        Part::Image(media) => Some(marker("image", media)),
+        Part::Document(media) => Some(marker("document", media)),
+        Part::Audio(media) => Some(marker("audio", media)),
+        Part::Opaque(block) => Some(format!("[block of {}]", attribute(&block.provider))),
+        Part::Unknown(_) => Some("[part of an unknown type]".to_owned()),
+        _ => None,
+    }
+}
+
+fn marker(kind: &str, media: &Media) -> String {
+    match &media.name {
+        Some(name) => format!("[{kind} {}]", attribute(name)),
+        None => format!("[{kind}]"),
+    }
+}

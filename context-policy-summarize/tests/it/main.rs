@@ -1,0 +1,11 @@
+//! The crate through its public API, in one binary.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod answers;
+mod checkpoints;
+mod covering;
+mod desk;
+mod properties;
+mod recorded;
+mod requests;

@@ -1,0 +1,63 @@
+//! The policy through its public surface.
+
+mod properties;
+mod recovery;
+mod shortening;
+mod what_stays;
+
+use std::sync::Arc;
+
+use context_core::{Compacted, HistoryView, Message, Part, Proposal, Role, TokenCount, TokenCounter};
+
+/// A token for each byte of text.
+#[derive(Debug)]
+pub(crate) struct Bytes;
+
+impl TokenCounter for Bytes {
+    fn name(&self) -> &str {
+        "bytes"
+    }
+
+    fn count(&self, text: &str) -> TokenCount {
+        TokenCount::exact(text.len() as u64)
+    }
+}
+
+pub(crate) type History = Vec<Arc<Message>>;
+
+pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> History {
+    messages.into_iter().map(Arc::new).collect()
+}
+
+pub(crate) fn user(text: &str) -> Message {
+    Message::from(text)
+}
+
+pub(crate) fn assistant(text: &str) -> Message {
+    Message::text(Role::Assistant, text)
+}
+
+pub(crate) fn call(id: &str) -> Message {
+    Message::new(Role::Assistant, [Part::tool_call(id, "read", serde_json::json!({}))])
+}
+
+pub(crate) fn result(id: &str, text: &str) -> Message {
+    Message::new(Role::Tool, [Part::tool_result(id, text)])
+}
+
+/// What is left of a history after a proposal; nothing if there was none.
+pub(crate) fn left(
+    messages: &History,
+    propose: impl FnOnce(&HistoryView<'_>) -> Proposal,
+) -> Option<Compacted> {
+    let plan = propose(&HistoryView::new(messages, &Bytes)).into_plan()?;
+    Some(plan.apply(messages).expect("a plan fits the history it was made for"))
+}
+
+/// Where the messages that are left came from; nothing for a note.
+pub(crate) fn origins(
+    messages: &History,
+    propose: impl FnOnce(&HistoryView<'_>) -> Proposal,
+) -> Option<Vec<Option<usize>>> {
+    left(messages, propose).map(|left| left.origins)
+}

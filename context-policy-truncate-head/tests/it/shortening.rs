@@ -1,0 +1,87 @@
+//! What is shortened where leaving out messages is not enough.
+
+use context_core::{HistoryView, Json, Message, Part, Role, ToolInput};
+use context_policy_truncate_head::{Measure, TruncateHead, truncate_head};
+
+use crate::{Bytes, assistant, call, history, left, result, user};
+
+/// A file was pasted into the only message there is. No share of one message is smaller than it, so it was sent again and again.
+#[test]
+fn a_single_message_larger_than_the_window_is_shortened_inside() {
+    let text = format!("summarise this: {} thanks", "word ".repeat(2_000));
+    let messages = history([user(&text)]);
+    let short = left(&messages, |view| truncate_head(view, 0.25)).unwrap();
+    assert_eq!(short.origins, [Some(0)]);
+    let text = short.messages[0].plain_text();
+    assert!(text.starts_with("summarise this: ") && text.ends_with(" thanks"), "{text}");
+    assert!(text.contains("\n[… the middle was left out …]\n"));
+    assert!(text.len() as u64 <= HistoryView::new(&messages, &Bytes).total() / 4);
+}
+
+#[test]
+fn results_of_tools_are_shortened_before_what_the_user_wrote() {
+    let request = "why does it fail? ".repeat(20);
+    let messages = history([
+        user(&request),
+        call("c1"),
+        Message::new(
+            Role::Tool,
+            [Part::tool_result("c1", "log ".repeat(5_000)), Part::tool_result("c0", "short")],
+        ),
+    ]);
+    let short = left(&messages, |view| truncate_head(view, 0.1)).unwrap().messages;
+    assert_eq!(short[..2], messages[..2]);
+    let [Part::ToolResult(long), Part::ToolResult(brief)] = &short[2].parts[..] else {
+        panic!("two results")
+    };
+    assert_eq!((long.call_id.as_str(), long.is_error), ("c1", false));
+    assert_eq!(brief.output, [Part::text("short")]);
+    assert!(HistoryView::new(&short, &Bytes).total() <= HistoryView::new(&messages, &Bytes).total() / 10);
+}
+
+#[test]
+fn inputs_of_calls_stay_json_when_nothing_else_helps() {
+    let input = serde_json::json!({ "path": "a.rs", "content": "fn main() {} ".repeat(500) });
+    let messages = history([
+        user("write it"),
+        Message::new(Role::Assistant, [Part::tool_call("c1", "write", input)]),
+        result("c1", "written"),
+    ]);
+    let short = left(&messages, |view| truncate_head(view, 0.1)).unwrap().messages;
+    let [Part::ToolCall(call)] = &short[1].parts[..] else { panic!("a call") };
+    let ToolInput::Json(input) = &call.input else { panic!("JSON") };
+    let input: serde_json::Value = input.parse().unwrap();
+    let told = |text: &str| text.starts_with("{\"") && text.contains("the middle was left out");
+    assert!(input["shortened"].as_str().is_some_and(told), "{input}");
+    assert_eq!((call.id.as_str(), call.name.as_str()), ("c1", "write"));
+    assert_eq!((&short[0], &short[2]), (&messages[0], &messages[2]));
+}
+
+#[test]
+fn media_of_a_step_that_must_stay_give_way_to_notes() {
+    let image = |name: &str| {
+        let form = format!(r#"{{"type":"image","source":{{"url":"https://example.com/{name}"}}}}"#);
+        let message = format!(r#"{{"role":"user","parts":[{form}]}}"#);
+        let message: Message = Json::from_text(message).unwrap().parse().unwrap();
+        message.parts.into_iter().next().unwrap()
+    };
+    let messages =
+        history([Message::new(Role::User, [Part::text("compare"), image("a.png"), image("b.png")])]);
+    let short = left(&messages, |view| truncate_head(view, 0.05)).unwrap().messages;
+    assert_eq!(short[0].plain_text(), "compare\n[image left out]\n[image left out]");
+}
+
+#[test]
+fn a_share_of_messages_shortens_nothing() {
+    let policy = TruncateHead::new().measure(Measure::Messages).gaps(false);
+    assert_eq!(left(&history([user(&"x".repeat(9_000))]), |view| policy.keep(view, 0.25)), None);
+}
+
+#[test]
+fn a_goal_that_cannot_be_reached_does_not_cost_everything() {
+    let messages =
+        history([user(&"who am I? ".repeat(50)), assistant(&"you are Ada. ".repeat(50)), user("thanks")]);
+    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, 3)).unwrap().messages;
+    assert_eq!(short.last(), messages.last());
+    assert!(HistoryView::new(&short, &Bytes).total() < 200);
+}

@@ -1,0 +1,115 @@
+//! Which messages stay.
+
+use context_core::{CHECKPOINT, GAP, Message, Role};
+use context_policy_truncate_head::{Measure, TruncateHead, newest, truncate_head};
+
+use crate::{assistant, call, history, left, origins, result, user};
+
+fn quiet() -> TruncateHead {
+    TruncateHead::new().gaps(false)
+}
+
+#[test]
+fn the_newest_of_a_number_are_a_share_of_it_rounded_down_and_at_least_one() {
+    let ten = history((0..10).map(|n| user(&format!("m{n}"))));
+    for (ratio, count) in [(0.5, 5), (0.25, 2), (2.0, 10), (0.0, 1), (f64::NAN, 1), (-1.0, 1), (1.0, 10)] {
+        assert_eq!(newest(&ten, ratio), &ten[10 - count..], "{ratio}");
+    }
+    assert_eq!(newest(&ten[..3], 0.25), &ten[2..3]);
+    assert!(newest(&[], 0.5).is_empty());
+}
+
+#[test]
+fn nothing_of_nothing_is_left_out() {
+    assert_eq!(origins(&history([]), |view| truncate_head(view, 0.5)), None);
+    assert_eq!(origins(&history([user("only this")]), |view| truncate_head(view, 1.0)), None);
+}
+
+/// Somebody says what to do, and later only "continue": both have to be there after a cut, or the task is lost.
+#[test]
+fn the_first_request_and_the_newest_survive() {
+    let long = "x".repeat(100);
+    let messages = history([
+        user("port the parser"),
+        assistant(&long),
+        user("looks good"),
+        assistant(&long),
+        user("continue"),
+        assistant(&long),
+    ]);
+    let left = origins(&messages, |view| quiet().keep(view, 0.5));
+    assert_eq!(left, Some(vec![Some(0), Some(4), Some(5)]));
+}
+
+#[test]
+fn a_cut_within_a_tool_loop_keeps_the_request_that_began_it() {
+    let messages = history([
+        user("set up"),
+        assistant("done"),
+        user("fix the bug"),
+        call("c1"),
+        result("c1", &"a".repeat(200)),
+        call("c2"),
+        result("c2", &"b".repeat(40)),
+        assistant("done?"),
+        user("and now?"),
+        assistant("now what"),
+    ]);
+    let left = origins(&messages, |view| quiet().keep(view, 0.5));
+    assert_eq!(left, Some([0, 2, 5, 6, 7, 8, 9].map(Some).to_vec()));
+}
+
+#[test]
+fn a_call_and_its_result_stay_or_go_together_also_where_somebody_speaks_in_between() {
+    let messages = history([
+        user("go"),
+        assistant(&"x".repeat(100)),
+        call("c1"),
+        user("are you there?"),
+        result("c1", "yes"),
+        assistant("I am"),
+    ]);
+    for tokens in 0..100 {
+        let left = left(&messages, |view| quiet().keep_tokens(view, tokens)).unwrap();
+        assert_eq!(left.origins.contains(&Some(2)), left.origins.contains(&Some(4)), "{tokens}");
+    }
+}
+
+#[test]
+fn a_checkpoint_stays_in_front_and_is_not_counted_as_a_message() {
+    let checkpoint = user("so far").marked(Message::SYNTHETIC).marked(CHECKPOINT);
+    let turns = (0..5).flat_map(|n| [user(&format!("question {n}")), assistant(&format!("answer {n}"))]);
+    let messages = history(std::iter::once(checkpoint).chain(turns));
+    let by_messages = quiet().measure(Measure::Messages);
+    let kept = origins(&messages, |view| by_messages.keep(view, 0.5));
+    assert_eq!(kept, Some([0, 1, 5, 6, 7, 8, 9, 10].map(Some).to_vec()));
+    let kept = left(&messages, |view| quiet().keep(view, 0.4)).unwrap();
+    assert!(kept.messages[0].is_checkpoint());
+}
+
+#[test]
+fn system_messages_in_front_stay() {
+    let messages = history([
+        Message::text(Role::System, "be kind"),
+        user("one"),
+        assistant(&"x".repeat(90)),
+        user("two"),
+    ]);
+    assert_eq!(origins(&messages, |view| quiet().keep(view, 0.5)), Some([0, 1, 3].map(Some).to_vec()));
+}
+
+#[test]
+fn what_was_left_out_is_said_and_added_up() {
+    let turns = (0..40).flat_map(|n| {
+        [user(&format!("question {n}, at some length")), assistant(&format!("answer {n}, at some length"))]
+    });
+    let messages = history(turns);
+    let once = left(&messages, |view| truncate_head(view, 0.5)).unwrap().messages;
+    let gap = |messages: &[std::sync::Arc<Message>]| messages[1].plain_text().into_owned();
+    assert!(once[1].is_synthetic() && once[1].metadata.get(GAP).is_some());
+    let gone = messages.len() - (once.len() - 1);
+    assert_eq!(gap(&once), format!("[{gone} earlier messages were left out here]"));
+    let twice = left(&once, |view| truncate_head(view, 0.5)).unwrap().messages;
+    let gone = messages.len() - (twice.len() - 1);
+    assert_eq!(gap(&twice), format!("[{gone} earlier messages were left out here]"));
+}

@@ -1,0 +1,234 @@
+//! Compactions of the branch: taken over from whoever makes plans, written as boundaries, undone, listed.
+//!
+//! What to cut is not decided here, and no message is removed.
+
+mod track;
+
+use std::sync::Arc;
+
+use context_core::{
+    Boundary, BoundaryDraft, Chain, Compacted, DraftError, Error, ErrorKind, MessageId, Metadata, Node,
+    PlanReport, Result, Shown, StoredBoundary, Target, Timestamp, shown,
+};
+
+use self::track::Track;
+use super::ContextEngine;
+use super::resolve::refuse;
+
+/// A compaction of a branch, or the undoing of one.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Compaction {
+    /// The id of its boundary.
+    pub id: MessageId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// What it says.
+    pub boundary: Arc<StoredBoundary>,
+    /// Whether it shapes what is shown: it is no undo, and was not taken back since.
+    pub stands: bool,
+    /// Whether it is still to be saved.
+    pub pending: bool,
+}
+
+/// A boundary that the next save writes.
+#[derive(Clone, Debug)]
+pub(super) struct PendingCompaction {
+    pub(super) id: MessageId,
+    created_at: Timestamp,
+    draft: BoundaryDraft,
+}
+
+impl PendingCompaction {
+    fn node(&self, chain: &Chain) -> Option<Arc<Node>> {
+        self.draft.node(chain, self.id.clone(), self.created_at).map(Arc::new)
+    }
+}
+
+impl ContextEngine {
+    /// Takes over a compaction: from now on a resolve shows the compacted history, and the next save writes a boundary, together with
+    /// what is pending and behind it. The stored messages stay, and so does every branch. The messages that a plan made are part of
+    /// the boundary and never saved as messages.
+    ///
+    /// `history` is what was compacted: [`Resolved::messages`](crate::Resolved::messages), whose messages that can be read are the positions
+    /// which `compacted` names. Messages that came since then, set here or saved by somebody else, are kept behind what is left, also if
+    /// they come before the save. Applied again before a save, both compactions become one boundary. Moving to another branch drops it.
+    ///
+    /// Returns the id that the boundary will have; nothing if the compaction changes nothing.
+    /// [`ErrorKind::Conflict`] if the history is not shown any more as it was compacted.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> context_runtime::Result<()> {
+    /// use context_runtime::{BoundaryKind, Compacted, ContextEngine, Edit, HistoryView, Plan, assistant, user};
+    /// use context_runtime::tokens::ModelTable;
+    ///
+    /// let store = context_runtime::open("mem:").await?;
+    /// let mut chat = ContextEngine::builder(store).user("ada").chat("lisbon").open().await?;
+    /// chat.set([user("Two tickets to Lisbon."), assistant("Let me think …"), user("Window seats.")]);
+    ///
+    /// let turn = chat.resolve().await?;
+    /// let messages = turn.request().messages;
+    /// let model = ModelTable::builtin().model("gpt-4o");
+    /// let view = HistoryView::new(&messages, model.counter());
+    /// let plan = Plan::new("by hand", BoundaryKind::Snip, &view, vec![Edit::remove(1..2)], "1 message").unwrap();
+    /// let compacted = Compacted::untouched(&messages).apply(&plan).unwrap();
+    ///
+    /// chat.compact(&turn.messages, &compacted, &[]).await?;
+    /// chat.save().await?;
+    /// assert_eq!(chat.resolve().await?.messages.len(), 2);
+    /// chat.undo_compaction().await?;
+    /// assert_eq!(chat.resolve().await?.messages.len(), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn compact(
+        &mut self,
+        history: &Chain,
+        compacted: &Compacted,
+        reports: &[PlanReport],
+    ) -> Result<Option<MessageId>> {
+        let chain = self.laid().await?;
+        let earlier = self.compaction.take().filter(|earlier| earlier.node(&chain).is_some());
+        self.compaction = earlier.clone();
+        let entries = self.entries().await?;
+        let draft = BoundaryDraft::compact(&chain, &entries, history.iter(), compacted, reports);
+        let Some(draft) = draft.map_err(|error| refused("compact", error))? else { return Ok(None) };
+        let draft = match &earlier {
+            Some(earlier) => draft.after(&earlier.draft),
+            None => draft,
+        };
+        Ok(Some(self.pend(draft)))
+    }
+
+    /// Takes the newest compaction that stands back: what was shown before it is shown again, with what came since. The next save
+    /// writes that as a boundary too, so nothing is lost and [`redo_compaction`](Self::redo_compaction) brings the compaction back. Called
+    /// again, it takes back the one before. A compaction that is not saved yet is forgotten.
+    ///
+    /// Returns the boundary that was taken back; nothing if none stands.
+    pub async fn undo_compaction(&mut self) -> Result<Option<MessageId>> {
+        let all = self.compactions().await?;
+        let newest = Track::of(&all).newest();
+        self.take_back("undo_compaction", newest).await
+    }
+
+    /// Brings back what the newest [`undo_compaction`](Self::undo_compaction) took back, unless the branch was compacted since.
+    ///
+    /// Returns the undo that was taken back; nothing if there is none.
+    pub async fn redo_compaction(&mut self) -> Result<Option<MessageId>> {
+        let all = self.compactions().await?;
+        let newest = Track::of(&all).newest_undo();
+        self.take_back("redo_compaction", newest).await
+    }
+
+    /// The compactions of the branch and what undid them, oldest first, the pending one included.
+    pub async fn compactions(&mut self) -> Result<Vec<Compaction>> {
+        let view = self.view().await?;
+        let stored = view.boundaries().filter_map(|(position, boundary)| {
+            Some((Arc::clone(view.chain().get(position)?), Arc::clone(boundary), false))
+        });
+        let mut all: Vec<_> = stored.collect();
+        if self.compaction.is_some() {
+            let chain = self.laid().await?;
+            let pending = self.compaction.as_ref().and_then(|pending| {
+                let boundary = pending.draft.behind(&chain, &pending.id)?;
+                Some((pending.node(&chain)?, Arc::new(boundary), true))
+            });
+            all.extend(pending);
+        }
+        let compaction = |(node, boundary, pending): (Arc<Node>, _, _)| {
+            let (id, created_at) = (node.id.clone(), node.created_at);
+            Compaction { id, created_at, boundary, stands: false, pending }
+        };
+        let mut all: Vec<_> = all.into_iter().map(compaction).collect();
+        for position in Track::of(&all).standing() {
+            all[position].stands = true;
+        }
+        Ok(all)
+    }
+
+    /// The compactions that shape what is shown, as a runtime tells them.
+    pub(super) async fn boundaries(&mut self) -> Result<Vec<Boundary>> {
+        let all = self.compactions().await?;
+        let standing = all.into_iter().filter(|compaction| compaction.stands);
+        let boundary = |Compaction { id, boundary, .. }| {
+            let StoredBoundary { kind, policy, before, after, retained, .. } = &*boundary;
+            let metadata = Metadata::default().with("id", MessageId::as_str(&id));
+            let metadata = metadata.with("policy", policy.as_str());
+            let mut told = Boundary::new(*kind, usize::try_from(*retained).unwrap_or(usize::MAX));
+            let tokens = |count: u64| serde_json::Value::from(count);
+            told.metadata = metadata.with("before", tokens(*before)).with("after", tokens(*after));
+            told
+        };
+        Ok(standing.map(boundary).collect())
+    }
+
+    /// Stored and pending messages in their places, whatever boundaries say.
+    pub(super) async fn laid(&mut self) -> Result<Chain> {
+        self.view().await?;
+        let view = self.view.as_mut().expect("just read");
+        let settled = self.pending.settle(view).map_err(refuse)?;
+        // It may have been stored although the answer was lost.
+        self.compaction = self.compaction.take().filter(|pending| view.position(&pending.id).is_none());
+        let mut chain = view.chain().clone();
+        for node in settled.nodes.iter().chain(&settled.replacement) {
+            match view.position(&node.id) {
+                Some(position) => chain.replace(position, Arc::clone(node)),
+                None => chain.push(Arc::clone(node)),
+            }
+        }
+        Ok(chain)
+    }
+
+    /// What may be shown of them, the pending compaction included.
+    pub(super) async fn entries(&mut self) -> Result<Vec<Shown>> {
+        let mut chain = self.laid().await?;
+        if let Some(node) = self.compaction.as_ref().and_then(|pending| pending.node(&chain)) {
+            chain.push(node);
+        }
+        Ok(shown(&chain))
+    }
+
+    /// The boundary that a commit has behind its messages.
+    pub(super) fn boundary_behind(&self, target: &Target, nodes: &[Arc<Node>]) -> Option<Arc<Node>> {
+        let (pending, view) = (self.compaction.as_ref()?, self.view.as_ref()?);
+        let mut chain = match target {
+            Target::Extend { .. } => view.chain().clone(),
+            Target::Fork { at: Some(at), .. } => view.chain().prefix(view.chain().position(at)? + 1),
+            Target::Fork { at: None, .. } => Chain::default(),
+            Target::Stay => return None,
+        };
+        nodes.iter().for_each(|node| chain.push(Arc::clone(node)));
+        pending.node(&chain)
+    }
+
+    async fn take_back(
+        &mut self,
+        operation: &'static str,
+        boundary: Option<MessageId>,
+    ) -> Result<Option<MessageId>> {
+        let Some(boundary) = boundary else { return Ok(None) };
+        if self.compaction.as_ref().is_some_and(|pending| pending.id == boundary) {
+            self.compaction = None;
+            return Ok(Some(boundary));
+        }
+        let chain = self.laid().await?;
+        let draft = BoundaryDraft::undo(&chain, &boundary).map_err(|error| refused(operation, error))?;
+        self.pend(draft);
+        Ok(Some(boundary))
+    }
+
+    fn pend(&mut self, draft: BoundaryDraft) -> MessageId {
+        let (id, created_at) = (MessageId::from(self.parts.ids.next_id()), self.parts.clock.now());
+        self.compaction = Some(PendingCompaction { id: id.clone(), created_at, draft });
+        id
+    }
+}
+
+fn refused(operation: &'static str, error: DraftError) -> Error {
+    let kind = match &error {
+        DraftError::Stale { .. } => ErrorKind::Conflict,
+        _ => ErrorKind::Invalid,
+    };
+    Error::new(kind, operation, error.to_string()).with_source(error)
+}

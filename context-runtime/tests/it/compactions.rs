@@ -1,0 +1,449 @@
+//! Compactions: what is shown, what is kept, what survives another process, another writer, an undo.
+
+use std::sync::Arc;
+
+use context_runtime::{
+    BoundaryKind, Chain, Compacted, ConflictPolicy, ContextEngine, Edits, ErrorKind, Message, Node, NodeKind,
+    PlanReport, Price, Role, SaveOutcome, Target, Timestamp, Window, last_assistant_message,
+};
+use context_runtime::{ChainEnd, Commit, DiagnosticCode, Encoded, StoredBoundary};
+
+use crate::kit::{builder, say, shown, store, stored, texts, with_messages};
+
+/// What becomes of what is shown: nothing removes a message, a number keeps the message at this place, a text shortens it, and a text
+/// without a place is a message of the compaction's own.
+pub(crate) type Recipe<'a> = &'a [(Option<usize>, Option<&'a str>)];
+
+pub(crate) fn compacted(history: &Chain, recipe: Recipe<'_>) -> Compacted {
+    let messages: Vec<_> = history.iter().filter_map(|node| node.message().ok().cloned()).collect();
+    let mut out = Compacted::untouched(&[]);
+    for (origin, text) in recipe {
+        out.messages.push(match (origin, text) {
+            (Some(origin), None) => Arc::clone(&messages[*origin]),
+            (Some(origin), Some(text)) => Arc::new(Message::text(messages[*origin].role, *text)),
+            (None, text) => Arc::new(
+                Message::from(text.unwrap_or_default()).marked(Message::SYNTHETIC).marked("checkpoint"),
+            ),
+        });
+        out.origins.push(*origin);
+    }
+    out
+}
+
+pub(crate) fn report(policy: &'static str, kind: BoundaryKind, what: &str) -> PlanReport {
+    let messages = [Arc::new(Message::from("long")), Arc::new(Message::from("newest"))];
+    let counter = context_runtime::tokens::ModelTable::builtin().model("gpt-4o").counter();
+    let view = context_runtime::HistoryView::new(&messages, &counter);
+    let edits = vec![context_runtime::Edit::replace(0, Message::from(""))];
+    let plan = context_runtime::Plan::new(policy, kind, &view, edits, what).unwrap();
+    PlanReport::new(&plan, Price::default(), true, "")
+}
+
+/// Compacts what is shown, and saves.
+async fn compact(engine: &mut ContextEngine, recipe: Recipe<'_>) {
+    let history = engine.resolve().await.unwrap().messages;
+    let compacted = compacted(&history, recipe);
+    engine.compact(&history, &compacted, &[]).await.unwrap().unwrap();
+    let _saved = engine.save().await.unwrap();
+}
+
+const KEEP_ENDS: Recipe<'_> = &[(None, Some("so far")), (Some(3), None)];
+
+#[tokio::test]
+async fn a_compacted_history_is_shown_at_once_and_by_the_next_process_and_all_of_it_stays() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1", "u2"]).await;
+    engine.set([say("a2", "text a2")]);
+    let history = engine.resolve().await.unwrap().messages;
+    let reports = [report("summarize", BoundaryKind::Compact, "3 messages")];
+    let id = engine.compact(&history, &compacted(&history, KEEP_ENDS), &reports).await.unwrap().unwrap();
+    let expected = [format!("{id}/0: so far"), "a2: text a2".to_owned()];
+    assert_eq!(shown(&mut engine).await, expected, "before it is saved");
+    let saved = engine.save().await.unwrap();
+    assert_eq!((saved.outcome, saved.head), (SaveOutcome::Saved, Some(id.clone())));
+    assert_eq!(shown(&mut engine).await, expected);
+    assert_eq!(stored(&store, "main").await, expected, "in the next process");
+
+    let mut next = builder(&store).open().await.unwrap();
+    let told = next.resolve().await.unwrap().boundaries;
+    assert_eq!((told.len(), told[0].kind, told[0].retained_messages), (1, BoundaryKind::Compact, 2));
+    assert_eq!(told[0].metadata.get("policy").unwrap().as_str(), "\"summarize\"");
+    // What the compaction made is no message, and no message is gone.
+    let graph = next.graph().await.unwrap();
+    let roles: Vec<_> = graph.nodes.iter().map(|placed| placed.node.kind).collect();
+    let [user, assistant] = [Role::User, Role::Assistant].map(NodeKind::Message);
+    assert_eq!(roles, [user, assistant, user, assistant, NodeKind::Boundary]);
+}
+
+#[tokio::test]
+async fn a_compaction_that_changes_nothing_writes_nothing() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1"]).await;
+    let history = engine.resolve().await.unwrap().messages;
+    let same = compacted(&history, &[(Some(0), None), (Some(1), None)]);
+    assert_eq!(engine.compact(&history, &same, &[]).await.unwrap(), None);
+    assert_eq!(engine.save().await.unwrap().outcome, SaveOutcome::Unchanged);
+    assert_eq!(engine.undo_compaction().await.unwrap(), None);
+    assert_eq!(engine.redo_compaction().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn an_undo_walks_back_and_a_redo_forward_and_nothing_said_since_is_lost() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
+    let whole = shown(&mut engine).await;
+    compact(&mut engine, &[(Some(0), None), (Some(1), Some("short")), (Some(2), None), (Some(3), None)])
+        .await;
+    let first = shown(&mut engine).await;
+    engine.set([say("u3", "text u3")]);
+    compact(&mut engine, &[(None, Some("so far")), (Some(4), None)]).await;
+    let second = shown(&mut engine).await;
+    engine.set([say("a3", "text a3")]);
+    let _saved = engine.save().await.unwrap();
+    let with = |texts: &[String], more: &[&str]| {
+        let more = more.iter().map(|id| format!("{id}: text {id}"));
+        texts.iter().cloned().chain(more).collect::<Vec<_>>()
+    };
+    for save in [true, false] {
+        let steps = [with(&first, &["u3", "a3"]), with(&whole, &["u3", "a3"])];
+        for expected in steps {
+            engine.undo_compaction().await.unwrap().unwrap();
+            assert_eq!(shown(&mut engine).await, expected);
+            if save {
+                let _saved = engine.save().await.unwrap();
+                assert_eq!(stored(&store, "main").await, expected);
+            }
+        }
+        assert_eq!(engine.undo_compaction().await.unwrap(), None);
+        assert!(engine.resolve().await.unwrap().boundaries.is_empty());
+        while engine.redo_compaction().await.unwrap().is_some() {
+            let _saved = engine.save().await.unwrap();
+        }
+        assert_eq!(shown(&mut engine).await, with(&second, &["a3"]));
+        assert_eq!(stored(&store, "main").await, with(&second, &["a3"]));
+    }
+}
+
+#[tokio::test]
+async fn a_second_compaction_keeps_what_the_first_had_kept() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
+    compact(
+        &mut engine,
+        &[(None, Some("facts")), (Some(1), Some("short")), (Some(2), None), (Some(3), None)],
+    )
+    .await;
+    engine.set([say("u3", "text u3")]);
+    let history = engine.resolve().await.unwrap().messages;
+    let checkpoint = history[0].id.clone();
+    let recipe: Recipe<'_> = &[(Some(0), None), (Some(1), None), (Some(3), None), (Some(4), None)];
+    engine.compact(&history, &compacted(&history, recipe), &[]).await.unwrap().unwrap();
+    let _saved = engine.save().await.unwrap();
+    let expected =
+        [format!("{checkpoint}: facts"), "a1: short".into(), "a2: text a2".into(), "u3: text u3".into()];
+    assert_eq!(stored(&store, "main").await, expected);
+    assert_eq!(engine.resolve().await.unwrap().boundaries.len(), 2);
+}
+
+#[tokio::test]
+async fn two_compactions_before_a_save_are_one_boundary() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
+    for (recipe, kind) in [
+        (
+            &[(Some(0), None), (Some(1), Some("short")), (Some(2), None), (Some(3), None)][..],
+            BoundaryKind::Microcompact,
+        ),
+        (&[(Some(0), None), (Some(1), None), (Some(3), None)][..], BoundaryKind::Snip),
+    ] {
+        let history = engine.resolve().await.unwrap().messages;
+        let reports = [report("test", kind, kind.as_str())];
+        engine.compact(&history, &compacted(&history, recipe), &reports).await.unwrap().unwrap();
+    }
+    let _saved = engine.save().await.unwrap();
+    let expected = ["u1: text u1", "a1: short", "a2: text a2"];
+    assert_eq!(stored(&store, "main").await, expected);
+    let all = engine.compactions().await.unwrap();
+    assert_eq!((all.len(), all[0].stands, all[0].pending), (1, true, false));
+    assert_eq!((&*all[0].boundary.what, all[0].boundary.steps.len()), ("microcompact, snip", 2));
+    engine.undo_compaction().await.unwrap().unwrap();
+    assert_eq!(shown(&mut engine).await.len(), 4);
+}
+
+#[tokio::test]
+async fn what_somebody_says_while_it_is_compacted_is_part_of_the_next_request() {
+    for late in ["pending before", "pending after", "another writer"] {
+        let store = store().await;
+        let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
+        let history = engine.resolve().await.unwrap().messages;
+        let short = compacted(&history, &[(None, Some("so far")), (Some(2), None)]);
+        if late == "pending before" {
+            engine.set([say("u3", "wait")]);
+        }
+        engine.compact(&history, &short, &[]).await.unwrap().unwrap();
+        if late == "pending after" {
+            engine.set([say("u3", "wait")]);
+        }
+        if late == "another writer" {
+            let mut other = builder(&store).ids(context_runtime::Uuid7Ids).open().await.unwrap();
+            other.set([say("u3", "wait")]);
+            let _saved = other.save().await.unwrap();
+        }
+        let saved = engine.save().await.unwrap();
+        if late == "another writer" {
+            assert_eq!(saved.outcome, SaveOutcome::Grafted { onto: Some("u3".into()) });
+        }
+        let expected = ["so far", "u2: text u2", "u3: wait"];
+        let now = shown(&mut engine).await;
+        assert!(now[0].ends_with(expected[0]), "{late}");
+        assert_eq!(now[1..], expected[1..], "{late}");
+        assert_eq!(stored(&store, "main").await, now, "{late}");
+    }
+}
+
+#[tokio::test]
+async fn of_two_who_compact_at_once_one_conflicts_or_goes_on_a_branch_of_its_own() {
+    for policy in [ConflictPolicy::Fail, ConflictPolicy::Fork] {
+        let store = store().await;
+        let _first = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
+        let mut engine =
+            builder(&store).on_conflict(policy).ids(context_runtime::Uuid7Ids).open().await.unwrap();
+        let mut other = builder(&store).ids(context_runtime::Uuid7Ids).open().await.unwrap();
+        for engine in [&mut engine, &mut other] {
+            let history = engine.resolve().await.unwrap().messages;
+            let short = compacted(&history, &[(Some(2), None), (Some(3), None)]);
+            engine.compact(&history, &short, &[]).await.unwrap().unwrap();
+        }
+        let _saved = other.save().await.unwrap();
+        let lines = ["u2: text u2", "a2: text a2"];
+        match policy {
+            ConflictPolicy::Fail => {
+                assert_eq!(engine.save().await.unwrap_err().kind(), ErrorKind::Conflict);
+                assert!(engine.compactions().await.unwrap().last().unwrap().pending, "it is not lost");
+            }
+            _ => {
+                let saved = engine.save().await.unwrap();
+                assert_eq!(saved.outcome, SaveOutcome::Forked { from: "main".into() });
+                assert_eq!(stored(&store, saved.branch.as_str()).await, lines);
+            }
+        }
+        assert_eq!(stored(&store, "main").await, lines);
+    }
+}
+
+#[tokio::test]
+async fn a_history_that_is_not_shown_any_more_is_not_compacted() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1", "u2"]).await;
+    let history = engine.resolve().await.unwrap().messages;
+    let short = compacted(&history, &[(Some(2), None)]);
+    let backwards = compacted(&history, &[(Some(2), None), (Some(0), None)]);
+    assert_eq!(engine.compact(&history, &backwards, &[]).await.unwrap_err().kind(), ErrorKind::Invalid);
+    let beyond = compacted(&history, &[(Some(2), None)]);
+    let error = engine.compact(&history.prefix(1), &beyond, &[]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    engine.compact(&history, &short, &[]).await.unwrap().unwrap();
+    let error = engine.compact(&history, &short, &[]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "u1 went with the first");
+    let _moved = engine.rewind(&"a1".into()).await.unwrap();
+    let error = engine.compact(&history, &short, &[]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "u2 is on another branch");
+    assert_eq!(shown(&mut engine).await.len(), 2, "what was pending went with the branch");
+}
+
+#[tokio::test]
+async fn an_amended_message_is_shown_as_it_is_now() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
+    compact(&mut engine, &[(Some(0), None), (Some(1), Some("short")), (Some(3), None)]).await;
+    engine.set([say("a1", "other words")]);
+    let _saved = engine.save_with(Edits::Amend).await.unwrap();
+    engine.set([last_assistant_message("the end")]);
+    let _saved = engine.save().await.unwrap();
+    let expected = ["u1: text u1", "a1: other words", "a2: the end"];
+    assert_eq!(shown(&mut engine).await, expected);
+    assert_eq!(stored(&store, "main").await, expected);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_awaited_is_shown_behind_a_boundary() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1"]).await;
+    let answer = engine.continue_turn(say("u2", "go on")).await.unwrap();
+    compact(&mut engine, &[(None, Some("so far")), (Some(2), None)]).await;
+    assert_eq!(shown(&mut engine).await[1..], ["u2: go on"]);
+    let filled = context_runtime::assistant("here").with_id(answer.as_str());
+    engine.continue_turn(filled).await.unwrap();
+    let next = engine.continue_turn(say("u3", "more")).await.unwrap();
+    engine.continue_turn(context_runtime::assistant("there").with_id(next.as_str())).await.unwrap();
+    let now = shown(&mut engine).await;
+    let answers = [format!("{answer}: here"), format!("{next}: there")];
+    assert_eq!(now[1..], ["u2: go on", &answers[0], "u3: more", &answers[1]]);
+    assert_eq!(stored(&store, "main").await, now);
+}
+
+#[tokio::test]
+async fn an_edit_of_what_a_compaction_stands_for_leaves_the_compaction_behind() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
+    let history = engine.resolve().await.unwrap().messages;
+    engine.compact(&history, &compacted(&history, KEEP_ENDS), &[]).await.unwrap().unwrap();
+    engine.set([say("u2", "something else")]);
+    let saved = engine.save().await.unwrap();
+    assert_eq!(saved.outcome, SaveOutcome::Edited { from: "main".into() });
+    let now = shown(&mut engine).await;
+    assert_eq!(now.len(), 3);
+    assert!(now[2].ends_with(": something else"));
+    assert_eq!(engine.compactions().await.unwrap(), []);
+    assert_eq!(engine.save().await.unwrap().outcome, SaveOutcome::Unchanged);
+
+    // What it only kept may be edited in the same save.
+    let history = engine.resolve().await.unwrap().messages;
+    let short = compacted(&history, &[(Some(0), None), (Some(1), Some("short")), (Some(2), None)]);
+    engine.compact(&history, &short, &[]).await.unwrap().unwrap();
+    engine.set([say(history[2].id.as_str(), "again")]);
+    let saved = engine.save().await.unwrap();
+    let now = shown(&mut engine).await;
+    assert_eq!(now[..2], ["u1: text u1", "a1: short"]);
+    assert!(now[2].ends_with(": again"));
+    assert_eq!(stored(&store, saved.branch.as_str()).await, now);
+}
+
+#[tokio::test]
+async fn branches_checkpoints_and_counts_are_those_of_the_whole_history() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
+    compact(&mut engine, KEEP_ENDS).await;
+    let boundary = engine.compactions().await.unwrap()[0].id.clone();
+    let compacted = shown(&mut engine).await;
+    assert_eq!(engine.turn_count().await.unwrap(), 2);
+    assert_eq!(engine.first_user_message().await.unwrap().unwrap().id, "u1");
+    assert_eq!(engine.head_message().await.unwrap().unwrap().id, "a2");
+    let checkpoint = engine.checkpoint("compacted").await.unwrap();
+    assert_eq!(checkpoint.message, boundary);
+
+    let early = engine.rewind(&"u2".into()).await.unwrap();
+    assert_eq!(shown(&mut engine).await, ["u1: text u1", "a1: text a1", "u2: text u2"]);
+    assert_eq!(engine.compactions().await.unwrap(), []);
+    let moved = engine.restore("compacted").await.unwrap();
+    assert_eq!(moved.head, Some(boundary.clone()));
+    assert_eq!(shown(&mut engine).await, compacted);
+    let late = engine.rewind(&boundary).await.unwrap();
+    assert_eq!(shown(&mut engine).await, compacted);
+
+    let diff = engine.diff(&"main".into(), &early.branch).await.unwrap();
+    assert_eq!((diff.common, diff.left.head(), diff.right.len()), (3, Some(&boundary), 0));
+    let error = engine.cherry_pick(&[boundary], late.branch.clone()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    let _picked = engine.cherry_pick(&["u1".into()], late.branch).await.unwrap();
+    let now = shown(&mut engine).await;
+    assert_eq!(now[..2], compacted[..]);
+    assert!(now[2].ends_with(": text u1"), "a copy behind the boundary is a message as any");
+}
+
+#[tokio::test]
+async fn a_boundary_that_cannot_be_read_cuts_nothing_and_is_told() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1", "u2"]).await;
+    compact(&mut engine, &[(Some(0), None), (Some(2), None)]).await;
+    let head = engine.compactions().await.unwrap()[0].id.clone();
+    for (n, body) in [
+        Encoded::new(StoredBoundary::KIND, StoredBoundary::VERSION + 1, "{}"),
+        Encoded::new(StoredBoundary::KIND, 1, "no json"),
+        Encoded::new("cut", 1, "{}"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let expected = if n == 0 { head.clone() } else { format!("new{}", n - 1).into() };
+        let node =
+            Node::from_encoded(format!("new{n}").into(), NodeKind::Boundary, Timestamp::from_micros(9), body);
+        let target = Target::Extend { branch: "main".into(), expected: Some(expected) };
+        let mut commit = Commit::new(engine.chat_ref().clone(), target, Timestamp::from_micros(9));
+        commit.nodes = vec![Arc::new(node)];
+        let _applied = store.history().commit(commit).await.unwrap();
+        let resolved = engine.resolve().await.unwrap();
+        assert_eq!(texts(&resolved.messages), ["u1: text u1", "u2: text u2"], "the one before it holds");
+        assert_eq!(resolved.diagnostics.len(), n + 1);
+        let told = &resolved.diagnostics[n];
+        assert_eq!(
+            (told.code, &*told.path),
+            (DiagnosticCode::UnreadableMessage, &*format!("boundary new{n}"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_redacted_is_gone_from_boundaries_too() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
+    let secret = |text: &str| format!("4242 {text}");
+    engine.set([say("a1", &secret("card"))]);
+    let _saved = engine.save_with(Edits::Amend).await.unwrap();
+    let (short, so_far) = (secret("short"), secret("so far"));
+    compact(&mut engine, &[(Some(0), None), (Some(1), Some(&short)), (Some(2), None), (Some(3), None)]).await;
+    compact(&mut engine, &[(None, Some(&so_far)), (Some(2), None), (Some(3), None)]).await;
+    engine.undo_compaction().await.unwrap().unwrap();
+    let _saved = engine.save().await.unwrap();
+    engine.redo_compaction().await.unwrap().unwrap();
+    let _saved = engine.save().await.unwrap();
+    let mut other = builder(&store).open().await.unwrap();
+    assert!(shown(&mut other).await[0].contains("4242"));
+
+    engine.redact(&"a1".into()).await.unwrap();
+    let now = shown(&mut engine).await;
+    assert!(now[0].contains("was removed"), "{now:?}");
+    assert_eq!(now[1..], ["u2: text u2", "a2: text a2"]);
+    assert_eq!(shown(&mut other).await, now, "an engine that had read it");
+    let first = engine.resolve().await.unwrap().messages[0].message().unwrap().clone();
+    assert!(first.is_checkpoint() && first.is_synthetic(), "it is still what it was for");
+    let graph = engine.graph().await.unwrap();
+    for placed in &graph.nodes {
+        let body = String::from_utf8_lossy(placed.node.body().bytes()).into_owned();
+        assert!(!body.contains("4242"), "{body}");
+        let id = &placed.node.id;
+        let revisions = store.history().revisions(engine.chat_ref(), id).await.unwrap();
+        assert!(!revisions.iter().any(|revision| format!("{revision:?}").contains("4242")));
+    }
+    // What is shown as it was does not depend on it.
+    engine.undo_compaction().await.unwrap().unwrap();
+    assert_eq!(shown(&mut engine).await, ["u1: text u1", "a1: [redacted]", "u2: text u2", "a2: text a2"]);
+}
+
+#[tokio::test]
+async fn a_deleted_message_is_gone_behind_a_boundary_and_a_compaction_under_way_is_dropped() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
+    compact(&mut engine, &[(Some(0), None), (Some(1), Some("short")), (Some(3), None)]).await;
+    let history = engine.resolve().await.unwrap().messages;
+    engine.compact(&history, &compacted(&history, &[(None, Some("all"))]), &[]).await.unwrap().unwrap();
+    engine.delete_message(&"a1".into()).await.unwrap();
+    let expected = ["u1: text u1", "a2: text a2"];
+    assert_eq!(shown(&mut engine).await, expected);
+    assert_eq!(engine.save().await.unwrap().outcome, SaveOutcome::Unchanged);
+    assert_eq!(stored(&store, "main").await, expected);
+}
+
+#[tokio::test]
+async fn a_redacted_boundary_cuts_nothing_any_more() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
+    compact(&mut engine, KEEP_ENDS).await;
+    let boundary = engine.compactions().await.unwrap()[0].id.clone();
+    engine.redact(&boundary).await.unwrap();
+    let resolved = engine.resolve().await.unwrap();
+    assert_eq!((resolved.messages.len(), resolved.diagnostics), (4, vec![]));
+}
+
+#[tokio::test]
+async fn a_read_of_what_follows_the_boundary_begins_with_it() {
+    let store = store().await;
+    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
+    compact(&mut engine, KEEP_ENDS).await;
+    engine.set([say("u3", "text u3")]);
+    let _saved = engine.save().await.unwrap();
+    let end = ChainEnd::Branch("main".into());
+    let chain = store.history().chain(engine.chat_ref(), &end, &Window::Boundary).await.unwrap();
+    assert_eq!((chain.len(), chain.skipped()), (2, 4));
+    assert!(StoredBoundary::decode(chain[0].body()).is_ok());
+}

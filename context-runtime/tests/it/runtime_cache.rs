@@ -1,0 +1,103 @@
+//! How requests begin: what a provider can have in its cache, and where its entries end.
+
+use std::sync::Arc;
+
+use context_runtime::{ContextRuntime, FunctionTool, Message, PrepareInput, Tool};
+
+use crate::runtime_kit::*;
+
+fn tool(name: &str) -> Tool {
+    let schema = serde_json::json!({"type": "object"});
+    FunctionTool::new(name, schema).into()
+}
+
+#[tokio::test]
+async fn a_conversation_that_grows_keeps_its_beginning() {
+    let runtime = builder().build().unwrap();
+    let mut history = vec![ask("q"), reply("r")];
+    let given = |history: &[Arc<Message>]| input(history).system("You book trips.").tools([tool("search")]);
+    let first = runtime.prepare_for_model(given(&history)).await.unwrap();
+    assert_eq!((first.prefix.shared.clone(), first.prefix.intact, first.prefix.reused), (None, true, 0));
+    assert_eq!(first.metadata.get("prefix_hash").unwrap().as_str(), format!("{:?}", first.prefix.hash));
+    history.push(ask("more"));
+    let second = runtime.prepare_for_model(given(&history)).await.unwrap();
+    assert_eq!(second.prefix.shared.as_ref(), Some(&first.prefix.hash));
+    assert!(second.prefix.intact);
+    assert_eq!(second.prefix.reused, first.breakdown.total().tokens());
+    // Somebody rewrote what was said.
+    history[1] = reply("R");
+    let third = runtime.prepare_for_model(given(&history)).await.unwrap();
+    assert!(!third.prefix.intact && third.prefix.shared.as_ref() != Some(&second.prefix.hash));
+    assert_eq!(codes(&third), ["prefix_changed"]);
+    assert_eq!(third.prefix.reused, first.breakdown.total().tokens() - 1);
+    // The tools changed: all is lost.
+    let other = given(&history).tools([tool("book")]);
+    let fourth = runtime.prepare_for_model(other).await.unwrap();
+    assert_eq!((codes(&fourth), fourth.prefix.reused), (vec!["prefix_changed"], 0));
+}
+
+#[tokio::test]
+async fn the_same_words_read_again_are_the_same_beginning() {
+    let runtime = builder().build().unwrap();
+    let history = [ask("q"), call("a"), result("a", "ok")];
+    let first = prepare(&runtime, &history).await;
+    let read_again: Vec<_> = history.iter().map(|message| Arc::new((**message).clone())).collect();
+    let second = prepare(&runtime, &read_again).await;
+    assert_eq!(second.prefix.shared, Some(first.prefix.hash));
+    assert_eq!(second.messages, first.messages);
+}
+
+#[tokio::test]
+async fn entries_of_the_cache_end_where_the_next_request_still_is_the_same() {
+    let notes = Notes::saying("note");
+    let runtime = builder().memory(notes).build().unwrap();
+    let mut history = vec![ask("hello"), reply("hi"), ask("book")];
+    let first = prepare(&runtime, &history).await;
+    // Behind the request, not behind the recall.
+    assert_eq!((first.messages.len(), &first.cache_breakpoints[..]), (4, &[2][..]));
+    history.extend([call("a"), result("a", "ok")]);
+    assert_eq!(prepare(&runtime, &history).await.cache_breakpoints, [2, 5]);
+    history.extend([call("b"), result("b", "ok")]);
+    let third = prepare(&runtime, &history).await;
+    assert_eq!(third.cache_breakpoints, [2, 5, 7]);
+    assert!(third.cache_breakpoints.len() < 4, "one is left for the system prompt");
+
+    let plain = builder().build().unwrap();
+    let talk: Vec<_> = (0..6).flat_map(|i| [ask(&format!("q{i}")), reply("a")]).collect();
+    let talk = [talk, vec![ask("last")]].concat();
+    assert_eq!(prepare(&plain, &talk).await.cache_breakpoints, [12]);
+    let elsewhere = PrepareInput::new("s", "t", "openai", "gpt-4o").messages(talk);
+    assert_eq!(plain.prepare_for_model(elsewhere).await.unwrap().cache_breakpoints, Vec::<usize>::new());
+}
+
+#[cfg(feature = "anthropic")]
+#[tokio::test]
+async fn a_body_has_at_most_four_marks() {
+    let codec = context_runtime::provider("anthropic").unwrap();
+    let runtime = builder().build().unwrap();
+    let mut history = vec![ask("q")];
+    for step in 0..6 {
+        let given = input(&history).system("You book trips.").tools([tool("search")]);
+        let context = runtime.prepare_for_model(given).await.unwrap();
+        let body = codec.lower(&context.request()).unwrap().body;
+        let marks = body.as_str().matches("cache_control").count();
+        assert!((2..=4).contains(&marks), "{body:?}");
+        history.extend([call(&format!("c{step}")), result(&format!("c{step}"), "ok")]);
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_apart_and_old_ones_are_forgotten() {
+    let runtime = builder().max_sessions(2).build().unwrap();
+    let prepare = async |session: &str| {
+        let input = PrepareInput::new(session, "t", "anthropic", "m").messages([Message::from(session)]);
+        runtime.prepare_for_model(input).await.unwrap().prefix.shared.is_some()
+    };
+    assert!(!prepare("a").await && !prepare("b").await);
+    assert!(prepare("a").await && prepare("b").await);
+    for session in ["c", "d", "e", "f"] {
+        assert!(!prepare(session).await);
+    }
+    assert!(!prepare("a").await);
+    assert!(runtime.forget_session("a") && !runtime.forget_session("a"));
+}

@@ -1,0 +1,225 @@
+//! When the window fills up: which stages are asked, what is carried out, what stays as it was.
+
+use std::sync::Arc;
+
+use context_runtime::{
+    Answer, BoundaryKind, Budget, CacheState, Compacted, DefaultContextRuntime, Goal, HistoryView, Message,
+    Pipeline, Role, Stage, SummaryError, truncate_head::TruncateHead,
+};
+
+use crate::runtime_kit::*;
+
+/// A task, results of so many bytes, a reply.
+fn work(results: usize, bytes: usize) -> Vec<Arc<Message>> {
+    let mut history = vec![ask("task")];
+    for i in 0..results {
+        history.extend([call(&format!("c{i}")), result(&format!("c{i}"), "x".repeat(bytes))]);
+    }
+    history
+}
+
+fn stages() -> [Stage; 3] {
+    [Stage::new(Shorten), Stage::new(Sum), Stage::new(TruncateHead::new())]
+}
+
+fn runtime() -> DefaultContextRuntime {
+    builder().compaction(stages()).build().unwrap()
+}
+
+/// How full the window of a thousand is: each call counts 11 bytes and the task 4.
+fn of(tokens: usize) -> Vec<Arc<Message>> {
+    let mut history = work(4, 100);
+    let rest = tokens - 448 - 5;
+    history.extend([call("last"), result("last", "y".repeat(rest - 11)), reply("fills")]);
+    history
+}
+
+#[tokio::test]
+async fn gentle_stages_come_first_and_harsh_ones_late() {
+    let at = |tokens| async move {
+        let history = of(tokens);
+        let context = prepare(&runtime(), &history).await;
+        let view = HistoryView::new(&history, &Bytes);
+        assert_eq!(view.total(), tokens as u64);
+        (context.plans.len(), context.summary.is_some(), context.breakdown.history.tokens())
+    };
+    assert_eq!(at(799).await, (0, false, 799));
+    assert_eq!(at(800).await, (1, false, 440));
+    assert_eq!(at(930).await, (1, false, 570));
+    // Where shortening is not enough a summary is asked for; what is there can be sent without it.
+    let history = [vec![ask("task")], (0..9).map(|i| reply(&i.to_string().repeat(100))).collect()].concat();
+    let history = [history, vec![call("a"), result("a", "z".repeat(80)), reply("end")]].concat();
+    let context = prepare(&runtime(), &history).await;
+    assert_eq!((context.plans.len(), context.summary.is_some(), context.fits()), (0, true, Some(true)));
+    assert!(context.messages.iter().zip(&history).all(|(sent, given)| Arc::ptr_eq(sent, given)));
+}
+
+#[tokio::test]
+async fn a_compaction_is_done_once_whichever_history_the_caller_goes_on_with() {
+    let runtime = runtime();
+    let mut history = of(850);
+    let first = prepare(&runtime, &history).await;
+    assert_eq!(first.boundaries[0].kind, BoundaryKind::Microcompact);
+    assert_eq!(first.boundaries[0].retained_messages, history.len());
+    assert!(first.plans[0].applied && codes(&first).contains(&"context_compacted"));
+    let compacted = first.compacted.clone().unwrap();
+    assert_eq!(compacted.origins, (0..history.len()).map(Some).collect::<Vec<_>>());
+    history.push(ask("go on"));
+    let second = prepare(&runtime, &history).await;
+    assert_eq!((second.plans.len(), second.boundaries.len()), (0, 1));
+    assert!(second.messages.starts_with(&first.messages));
+    assert!(second.prefix.intact && !codes(&second).contains(&"prefix_changed"));
+    // The caller keeps the compacted one.
+    let adopted: Vec<_> = [compacted.messages, vec![ask("go on"), reply("on")]].concat();
+    let third = prepare(&runtime, &adopted).await;
+    assert_eq!((third.compacted, third.boundaries.len()), (None, 0));
+    assert!(third.messages.starts_with(&first.messages) && third.prefix.intact);
+    assert_eq!(third.breakdown.total().tokens(), HistoryView::new(&adopted, &Bytes).total());
+}
+
+#[tokio::test]
+async fn what_is_cached_is_not_given_up_for_little() {
+    let stages = || [Stage::new(Shorten)];
+    let clock = HandClock::default();
+    let runtime = builder().compaction(stages()).clock(clock.clone()).expected_calls(2).build().unwrap();
+    // A short old result in front of much that is in the cache.
+    let mut history =
+        vec![ask("task"), call("a"), result("a", "x".repeat(60)), call("b"), result("b", "x".repeat(20))];
+    history.extend([ask(&"q".repeat(590)), reply(&"r".repeat(60))]);
+    assert!(prepare(&runtime, &history).await.plans.is_empty());
+    history.extend([call("c"), result("c", "y".repeat(40))]);
+    let warm = prepare(&runtime, &history).await;
+    assert_eq!(codes(&warm), ["compaction_not_worth"]);
+    assert!(!warm.plans[0].applied && warm.plans[0].price.reread > 600, "{:?}", warm.plans);
+    assert_eq!(warm.plans[0].reason, "it pays off after 157 calls");
+    // Five minutes later nothing is cached any more.
+    clock.advance(300);
+    let cold = prepare(&runtime, &history).await;
+    assert!(cold.plans[0].applied && cold.plans[0].price.reread == 0);
+}
+
+#[tokio::test]
+async fn a_summary_stands_for_what_it_was_asked_for_and_what_came_meanwhile_stays() {
+    let runtime = builder().compaction([Stage::new(Sum)]).build().unwrap();
+    let mut history = work(8, 102);
+    history.push(reply("so far"));
+    let context = prepare(&runtime, &history).await;
+    let task = context.summary.unwrap();
+    history.push(ask("hurry up"));
+    let answer = Answer::new(Message::text(Role::Assistant, "what was done"));
+    let accepted = runtime.accept_summary("s", &history, &task, &answer).unwrap();
+    assert_eq!(
+        shown(&accepted.messages),
+        [
+            "user: what was done",
+            "user: task",
+            "assistant: call c6",
+            "tool: result c6",
+            "assistant: call c7",
+            "tool: result c7",
+            "assistant: so far",
+            "user: hurry up"
+        ]
+    );
+    assert_eq!(accepted.origins.last(), Some(&Some(history.len() - 1)));
+    // It is used, once, and nothing warns of the change that was wanted.
+    let next = prepare(&runtime, &history).await;
+    assert_eq!(next.messages, accepted.messages);
+    assert_eq!((codes(&next), next.boundaries.len()), (vec![], 1));
+    assert!(next.summary.is_none());
+    assert_eq!(runtime.accept_summary("s", &history, &task, &answer), Err(SummaryError::NotAsked));
+}
+
+#[tokio::test]
+async fn a_summary_that_fails_changes_nothing_and_is_not_asked_for_again_at_once() {
+    let clock = HandClock::default();
+    let runtime = builder().compaction([Stage::new(Sum)]).clock(clock.clone()).build().unwrap();
+    let mut history = work(8, 102);
+    history.push(reply("so far"));
+    let task = prepare(&runtime, &history).await.summary.unwrap();
+    // Nobody waited for it: the next call asks again.
+    assert!(prepare(&runtime, &history).await.summary.is_some());
+    let mut broken = Answer::new(Message::text(Role::Assistant, "what w"));
+    broken.complete = false;
+    assert_eq!(runtime.accept_summary("s", &history, &task, &broken), Err(SummaryError::CutOff));
+    let next = prepare(&runtime, &history).await;
+    assert_eq!(
+        (next.messages.clone(), next.fits(), codes(&next)),
+        (history.clone(), Some(true), vec!["compact_summary_failed"])
+    );
+    assert!(next.summary.is_none());
+    clock.advance(59);
+    assert!(prepare(&runtime, &history).await.summary.is_none());
+    clock.advance(1);
+    assert!(prepare(&runtime, &history).await.summary.is_some());
+    runtime.summary_failed("s");
+    assert!(prepare(&runtime, &history).await.summary.is_none());
+    // A history that is another one is not what was summarised.
+    assert_eq!(runtime.accept_summary("s", &history[1..], &task, &broken), Err(SummaryError::Stale));
+}
+
+#[tokio::test]
+async fn the_head_is_cut_only_when_nothing_fits() {
+    let long = |messages| {
+        let mut history: Vec<_> = vec![ask("task")];
+        history.extend((0..messages).map(|_| reply(&"r".repeat(99))));
+        history.push(ask("next"));
+        history
+    };
+    let runtime = builder().compaction([Stage::new(TruncateHead::new())]).build().unwrap();
+    let full = prepare(&runtime, &long(9)).await;
+    assert_eq!((full.plans.len(), full.fits()), (0, Some(true)));
+    let over = prepare(&runtime, &long(30)).await;
+    assert_eq!((over.plans.len(), over.fits()), (1, Some(true)));
+    assert!(over.breakdown.total().tokens() <= 600);
+    let said = shown(&over.messages);
+    assert!(said.contains(&"user: task".to_owned()) && said.contains(&"user: next".to_owned()));
+    let nothing = builder().build().unwrap();
+    let nothing = prepare(&nothing, &long(30)).await;
+    assert_eq!(
+        (codes(&nothing), nothing.fits()),
+        (vec!["context_overflow_after_emergency_compaction"], Some(false))
+    );
+}
+
+#[tokio::test]
+async fn compaction_that_goes_round_in_circles_stops_until_the_user_asks_for_something() {
+    let runtime = builder().compaction([Stage::new(Nibble)]).build().unwrap();
+    let mut history = vec![ask("task")];
+    history.extend((0..10).map(|i| reply(&format!("{i:092}"))));
+    let mut stopped = Vec::new();
+    for round in 10..15 {
+        let context = prepare(&runtime, &history).await;
+        stopped.push(codes(&context).contains(&"compaction_stopped"));
+        // What was freed is filled again.
+        history = context.compacted.map_or(history.clone(), |compacted| compacted.messages);
+        history.push(reply(&format!("{round:092}")));
+    }
+    assert_eq!(stopped, [false, false, false, true, true]);
+    history.push(ask("go on"));
+    assert!(!codes(&prepare(&runtime, &history).await).contains(&"compaction_stopped"));
+}
+
+#[test]
+fn a_pipeline_shows_what_it_would_do() {
+    let history = of(500);
+    let view = HistoryView::new(&history, &Bytes);
+    let pipeline = Pipeline::new(stages()).unwrap();
+    let budget = Budget::new(1_000, 0);
+    let goal = Goal::new(budget, 0, budget.input());
+    let planned = pipeline.run(&view, &goal);
+    assert!(planned.steps.is_empty() && planned.compacted.is_none());
+    let mut cache = CacheState::default();
+    cache.messages = history.len();
+    let mut goal = Goal::new(budget, 0, 300).cache(cache);
+    let planned = pipeline.clone().forced().run(&view, &goal);
+    assert_eq!(planned.steps[0].plan.what, "4 results");
+    assert_eq!(planned.steps[0].plan.saved(), 360);
+    // What was cut is there for the stage behind it.
+    assert_eq!(planned.summary.is_some(), planned.after > 300);
+    // Asked again for what it left there is nothing to do.
+    let compacted: Compacted = planned.compacted.unwrap();
+    goal.target = budget.input();
+    let again = pipeline.run(&HistoryView::new(&compacted.messages, &Bytes), &goal);
+    assert!(again.steps.is_empty());
+}

@@ -1,0 +1,318 @@
+//! What is sent: repair, limits of messages, the system prompt, the budget.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use context_runtime::{
+    CancelSource, ContextRuntime, DefaultContextRuntime, ErrorKind, Message, NullContextRuntime, Part,
+    PrepareInput, Role, RuntimeFault, Stage, StageFault, Text, Usage,
+};
+use proptest::prelude::*;
+
+use crate::runtime_kit::*;
+
+#[tokio::test]
+async fn a_valid_history_comes_back_as_it_is() {
+    let history = [ask("q"), call("c1"), result("c1", "ok"), reply("done")];
+    let context = prepare(&builder().build().unwrap(), &history).await;
+    assert!(context.messages.iter().zip(&history).all(|(sent, given)| Arc::ptr_eq(sent, given)));
+    assert_eq!((context.messages.len(), codes(&context)), (4, vec![]));
+    assert_eq!(context.compacted, None);
+}
+
+#[tokio::test]
+async fn calls_and_results_are_brought_together() {
+    let runtime = builder().build().unwrap();
+    let cases = [
+        // An open call at the end.
+        (
+            vec![ask("q"), call("a")],
+            vec!["user: q", "assistant: call a", "tool: result a"],
+            "tool_result_injected",
+        ),
+        // The assistant went on.
+        (
+            vec![ask("q"), call("a"), reply("next")],
+            vec!["user: q", "assistant: call a", "tool: result a", "assistant: next"],
+            "tool_result_injected",
+        ),
+        // Nobody called.
+        (
+            vec![ask("q"), result("z", "ok"), reply("x")],
+            vec!["user: q", "assistant: x"],
+            "tool_result_orphaned",
+        ),
+        // The user came in between.
+        (
+            vec![ask("q"), call("a"), ask("wait")],
+            vec!["user: q", "assistant: call a", "tool: result a", "user: wait"],
+            "tool_result_injected",
+        ),
+        (
+            vec![ask("q"), call("a"), ask("wait"), result("a", "ok")],
+            vec!["user: q", "assistant: call a", "tool: result a", "user: wait"],
+            "tool_result_moved",
+        ),
+        // The result came first.
+        (
+            vec![ask("q"), result("a", "ok"), call("a")],
+            vec!["user: q", "assistant: call a", "tool: result a"],
+            "tool_result_orphaned",
+        ),
+    ];
+    for (history, expected, code) in cases {
+        runtime.forget_session("s");
+        let context = prepare(&runtime, &history).await;
+        assert_eq!(shown(&context.messages), expected);
+        assert!(codes(&context).contains(&code), "{code} in {:?}", codes(&context));
+    }
+}
+
+#[tokio::test]
+async fn what_comes_later_is_repaired_as_if_all_were_new() {
+    // A history that grows message by message is looked at from its new end only; a result that speaks of an old call, and an id
+    // that is used again, need a look at all of it.
+    let history = [
+        ask("q"),
+        call("a"),
+        result("a", "1"),
+        ask("more"),
+        call("a"),
+        result("a", "2"),
+        reply("so"),
+        result("a", "3"),
+        call("b"),
+        ask("stop"),
+        result("b", "4"),
+        Arc::new(Message::new(Role::User, [Part::text(" ")])),
+        reply("end"),
+    ];
+    let growing = builder().build().unwrap();
+    for end in 1..=history.len() {
+        let fresh = builder().build().unwrap();
+        let (ours, new) = (prepare(&growing, &history[..end]).await, prepare(&fresh, &history[..end]).await);
+        assert_eq!(ours.messages, new.messages, "{end} messages");
+        let repairs: Vec<_> = codes(&ours).into_iter().filter(|code| *code != "prefix_changed").collect();
+        assert_eq!(repairs, codes(&new), "{end} messages");
+        assert_eq!(ours.breakdown, new.breakdown);
+        assert_eq!(ours.prefix.hash, new.prefix.hash);
+    }
+}
+
+#[tokio::test]
+async fn a_limit_keeps_the_request_that_started_the_work() {
+    let history = [ask("task"), call("a"), result("a", "1"), call("b"), result("b", "2")];
+    for max in [1, 2] {
+        let mut limited = input(&history);
+        limited.max_messages = Some(max);
+        let context = builder().build().unwrap().prepare_for_model(limited).await.unwrap();
+        assert_eq!(shown(&context.messages), ["user: task", "assistant: call b", "tool: result b"]);
+        assert_eq!(codes(&context), ["context_truncated"]);
+        assert_eq!(context.boundaries[0].retained_messages, 3);
+    }
+}
+
+#[tokio::test]
+async fn a_checkpoint_in_front_is_not_cut() {
+    let checkpoint = Message::from("so far").marked(Message::SYNTHETIC).marked("checkpoint");
+    let history = [Arc::new(checkpoint), ask("a"), reply("b"), ask("q"), reply("x")];
+    let runtime = builder().max_messages(2).build().unwrap();
+    let context = prepare(&runtime, &history).await;
+    assert_eq!(shown(&context.messages), ["user: so far", "user: q", "assistant: x"]);
+    let rest = prepare(&builder().max_messages(4).build().unwrap(), &history).await;
+    assert_eq!((rest.messages.len(), codes(&rest)), (5, vec![]));
+}
+
+#[tokio::test]
+async fn the_null_runtime_says_what_it_kept() {
+    let history = [ask("q"), call("a"), result("a", "ok")];
+    let context = prepare(&NullContextRuntime::default().max_messages(1), &history).await;
+    assert_eq!(context.messages.len(), 3);
+    let longer = [ask("p"), reply("r"), ask("q"), call("a"), result("a", "ok")];
+    let context = prepare(&NullContextRuntime::default().max_messages(1), &longer).await;
+    assert_eq!(shown(&context.messages), ["user: q", "assistant: call a", "tool: result a"]);
+    assert_eq!(context.boundaries[0].retained_messages, 3);
+    assert_eq!(codes(&context), ["context_truncated"]);
+    let context = prepare(&NullContextRuntime::default(), &history).await;
+    assert_eq!((codes(&context), context.boundaries), (vec!["context_budget_not_enforced"], vec![]));
+}
+
+#[tokio::test]
+async fn a_cancelled_call_ends_at_once() {
+    let source = CancelSource::new();
+    source.cancel();
+    let cancelled = || input(&[ask("q")]).cancel(source.signal());
+    for runtime in [&builder().build().unwrap() as &dyn ContextRuntime, &NullContextRuntime::default()] {
+        let error = runtime.prepare_for_model(cancelled()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+    }
+}
+
+#[tokio::test]
+async fn the_prompt_is_the_callers_and_instructions_stand_in_it_once() {
+    let clock = HandClock::default();
+    clock.advance(86_400 * 365);
+    let runtime = builder().window(10_010).environment(true).clock(clock.clone()).build().unwrap();
+    let mut given = input(&[ask("q")]).system("You book trips.");
+    given.instructions.push(Text { text: "Prices in EUR.".into(), ..Text::default() });
+    given.append_system_prompt = Some("  Be short. ".into());
+    given.cwd = Some(PathBuf::from("/home/<ada>"));
+    let first = runtime.prepare_for_model(given.clone()).await.unwrap();
+    assert_eq!(first.system_prompt_parts.len(), 4);
+    assert!(first.system_prompt_parts[1].starts_with("<environment>\ndate: 1971-01-01\n"));
+    assert!(first.system_prompt_parts[1].contains("/home/&lt;ada>"));
+    assert_eq!(first.system_prompt_parts[3], "Be short.");
+    assert_eq!(first.system_prompt.unwrap().matches("Prices in EUR.").count(), 1);
+    assert_eq!(first.breakdown.instructions.tokens(), 14);
+    // Later that day nothing has changed.
+    clock.advance(3_600);
+    let second = runtime.prepare_for_model(given.clone()).await.unwrap();
+    assert_eq!(second.prefix.shared.as_ref(), Some(&first.prefix.hash));
+    assert!(second.prefix.intact);
+
+    given.custom_system_prompt = Some(" \n".into());
+    let blank = runtime.prepare_for_model(given.clone()).await.unwrap();
+    assert_eq!(blank.system_prompt_parts, second.system_prompt_parts);
+    given.custom_system_prompt = Some("You sing.".into());
+    let custom = runtime.prepare_for_model(given).await.unwrap();
+    assert_eq!(custom.system_prompt_parts, ["You sing.", "Prices in EUR.", "Be short."]);
+    assert_eq!(codes(&custom), ["prefix_changed"]);
+}
+
+#[tokio::test]
+async fn what_is_kept_free_is_what_is_asked_for() {
+    let runtime = DefaultContextRuntime::builder().build().unwrap();
+    let context = runtime.prepare_for_model(input(&[ask("q")])).await.unwrap();
+    let budget = context.budget.unwrap();
+    assert_eq!(context.request().max_output_tokens, Some(budget.reserve));
+    assert_eq!((budget.window, budget.reserve), (200_000, 50_000));
+    let context = runtime.prepare_for_model(input(&[ask("q")]).max_output_tokens(64_000)).await.unwrap();
+    assert_eq!(context.budget.unwrap().input(), 136_000);
+    // A smaller model takes over: its window counts.
+    let small = PrepareInput::new("s", "t", "openai", "gpt-4o").messages([Message::from("q")]);
+    assert_eq!(runtime.prepare_for_model(small).await.unwrap().budget.unwrap().window, 128_000);
+    let unknown = PrepareInput::new("s", "t", "openai", "nobody-knows").messages([Message::from("q")]);
+    assert_eq!(codes(&runtime.prepare_for_model(unknown).await.unwrap()), ["window_unknown"]);
+}
+
+#[tokio::test]
+async fn what_providers_report_corrects_the_next_estimate_also_after_a_compaction() {
+    let runtime = DefaultContextRuntime::builder().build().unwrap();
+    let history = [ask(&"Two tickets to Lisbon, please. ".repeat(200))];
+    let before = prepare(&runtime, &history).await.breakdown.total();
+    let mut usage = Usage::default();
+    // Read from the cache and written to it counts as well.
+    (usage.input, usage.cache_read) = (before.tokens() / 4, before.tokens());
+    runtime.observe_usage("s", &usage);
+    let after = prepare(&runtime, &history).await.breakdown.total();
+    assert!((after.tokens() as f64 / before.tokens() as f64 - 1.25).abs() < 0.02, "{before} and {after}");
+    usage.input = before.tokens() * 10;
+    for _ in 0..100 {
+        runtime.observe_usage("s", &usage);
+    }
+    assert!(runtime.calibrations().get("claude-sonnet-4-5").factor() <= 1.5);
+    assert_eq!(runtime.calibrations().get("gpt-4o").factor(), 1.0);
+    runtime.forget_session("s");
+    assert!(prepare(&runtime, &history).await.breakdown.total().tokens() > before.tokens());
+}
+
+#[test]
+fn a_runtime_that_cannot_work_says_everything_at_once() {
+    let stages =
+        [Stage::new(Nibble).trigger(0.9), Stage::new(Shorten).trigger(0.5).target(0.7), Stage::new(Nibble)];
+    let faults = builder().window(10).max_sessions(0).compaction(stages).build().unwrap_err();
+    assert_eq!(
+        faults.to_string(),
+        "the runtime cannot work: a window of 10 tokens has no room beside 10 for the answer; max_sessions may not be 0; \
+         microcompact: the target 0.7 is not below the trigger 0.5; microcompact begins at 0.5, before nibble, which is to be \
+         asked first; nibble is there twice"
+    );
+    assert!(faults.0.contains(&RuntimeFault::Stage(StageFault::Twice { policy: "nibble" })));
+    let shares = builder().compaction([Stage::new(Nibble).trigger(f64::NAN)]).build().unwrap_err();
+    assert!(matches!(shares.0[..], [RuntimeFault::Stage(StageFault::Share { .. })]));
+}
+
+fn message() -> impl Strategy<Value = Arc<Message>> {
+    let id = prop::sample::select(vec!["a", "b", "c"]);
+    prop_oneof![
+        Just(ask("ask")),
+        Just(reply("reply")),
+        id.clone().prop_map(call),
+        id.clone().prop_map(|id| result(id, "ok")),
+        (id.clone(), id).prop_map(|(one, two)| Arc::new(Message::new(
+            Role::User,
+            [Part::tool_result(one, "x"), Part::tool_result(two, "y"), Part::text("and")]
+        ))),
+        Just(Arc::new(Message::from("note").marked(Message::SYNTHETIC))),
+    ]
+}
+
+fn ids(messages: &[Arc<Message>]) -> (Vec<String>, Vec<String>) {
+    let parts = || messages.iter().flat_map(|message| &message.parts);
+    let calls = parts().filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call.id.clone()),
+        _ => None,
+    });
+    let results = parts().filter_map(|part| match part {
+        Part::ToolResult(result) => Some(result.call_id.clone()),
+        _ => None,
+    });
+    (calls.collect(), results.collect())
+}
+
+fn block<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_the_limit_pairs_are_whole_and_the_user_speaks_first(
+        history in prop::collection::vec(message(), 1..24), max in 1_usize..12,
+    ) {
+        let mut limited = input(&history);
+        limited.max_messages = Some(max);
+        let runtime = builder().build().unwrap();
+        let all = block(prepare(&runtime, &history));
+        runtime.forget_session("s");
+        let context = block(runtime.prepare_for_model(limited.clone())).unwrap();
+        if let Some(first) = context.messages.first() {
+            prop_assert_eq!(first.role, Role::User);
+        }
+        let (calls, results) = ids(&context.messages);
+        prop_assert_eq!(calls.iter().collect::<HashSet<_>>().len(), calls.len());
+        prop_assert_eq!(calls, results);
+        // The cut adds no placeholder to those that the history needs anyway.
+        let injected = |context: &[&str]| context.iter().filter(|code| **code == "tool_result_injected").count();
+        prop_assert!(injected(&codes(&context)) <= injected(&codes(&all)));
+        let newest = history.iter().rev().find(|message| message.is_request());
+        if let Some(newest) = newest {
+            prop_assert!(context.messages.iter().any(|message| message.plain_text() == newest.plain_text()));
+        }
+        let again = block(runtime.prepare_for_model(limited)).unwrap();
+        prop_assert_eq!(again.messages, context.messages);
+    }
+
+    #[test]
+    fn what_is_remembered_of_a_session_changes_nothing(
+        histories in prop::collection::vec(prop::collection::vec(message(), 0..16), 1..5), cuts in prop::collection::vec(0_usize..16, 5),
+    ) {
+        // One session sees a history grow, be cut and go on differently; what it sends is what a new session would.
+        let known = builder().build().unwrap();
+        let mut history: Vec<Arc<Message>> = Vec::new();
+        for (more, cut) in histories.into_iter().zip(cuts) {
+            history.truncate(cut);
+            for message in more {
+                history.push(message);
+                let (ours, new) = block(async {
+                    (prepare(&known, &history).await, prepare(&builder().build().unwrap(), &history).await)
+                });
+                prop_assert_eq!(ours.messages, new.messages);
+                prop_assert_eq!(ours.prefix.hash, new.prefix.hash);
+                prop_assert_eq!(ours.breakdown, new.breakdown);
+            }
+        }
+    }
+}

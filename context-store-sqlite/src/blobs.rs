@@ -1,0 +1,229 @@
+//! Blobs: bytes in pieces, once for each user, and references of chats to them.
+//!
+//! That bytes go with their last reference is the schema's business (`migrations/0004_blobs.sql`).
+
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use context_core::{
+    Blob, BlobId, BlobPrune, BlobsPruned, ChatRef, Cursor, NewBlob, Page, Timestamp, UserId, limits,
+};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
+
+use crate::connections::Writer;
+use crate::error::{Fault, Result, bad_cursor};
+use crate::place::{count, signed};
+use crate::rows::{blob as bytes_of, length};
+use crate::scope::chat_no;
+use crate::sql;
+
+/// How many bytes a piece has. Part of the layout: it must never change.
+const PIECE: usize = 256 << 10;
+/// How many places the pieces of a blob have.
+const PLACES: i64 = 1 << 16;
+
+const DAMAGED: &str = "a blob is not what its name says";
+
+/// Keeps bytes and a chat's reference to them in one transaction.
+pub(crate) async fn put(writer: &mut Writer, chat: &ChatRef, id: BlobId, new: NewBlob) -> Result<Blob> {
+    const OPERATION: &str = "put_blob";
+    let mut transaction = writer.begin().await?;
+    let chat_no = chat_no(&mut transaction, OPERATION, chat).await?;
+    let no = match number(&mut transaction, &chat.user, &id).await? {
+        Some(no) => no,
+        None => add(&mut transaction, &chat.user, &id, &new.bytes).await?,
+    };
+    let refer = sqlx::query(sql::REFER_TO_BLOB).bind(chat_no).bind(&id.as_bytes()[..]).bind(no);
+    let refer = refer.bind(new.media_type).bind(new.at.as_micros());
+    refer.execute(&mut *transaction).await?;
+    let blob = known(&mut transaction, chat_no, &id).await?;
+    transaction.commit().await?;
+    blob.map(|(_, blob)| blob).ok_or(Fault::Corrupt("a reference is gone that was just written", None))
+}
+
+async fn number(connection: &mut SqliteConnection, user: &UserId, id: &BlobId) -> Result<Option<i64>> {
+    let query = sqlx::query(sql::BLOB_NO).bind(user.as_str()).bind(&id.as_bytes()[..]);
+    Ok(query.fetch_all(connection).await?.pop().map(|row| row.try_get(0)).transpose()?)
+}
+
+async fn add(connection: &mut SqliteConnection, user: &UserId, id: &BlobId, bytes: &Bytes) -> Result<i64> {
+    let add =
+        sqlx::query(sql::ADD_BLOB).bind(user.as_str()).bind(&id.as_bytes()[..]).bind(signed(bytes.len()));
+    let no = add.execute(&mut *connection).await?.last_insert_rowid();
+    for (n, piece) in (0..).zip(bytes.chunks(PIECE)) {
+        let add = sqlx::query(sql::ADD_BLOB_PIECE).bind(no * PLACES + n).bind(piece);
+        add.execute(&mut *connection).await?;
+    }
+    Ok(no)
+}
+
+/// What is known of a blob that the chat refers to.
+pub(crate) async fn find(
+    connection: &mut SqliteConnection,
+    chat: &ChatRef,
+    id: &BlobId,
+) -> Result<Option<Blob>> {
+    let mut transaction = connection.begin().await?;
+    let chat = chat_no(&mut transaction, "blob", chat).await?;
+    let found = known(&mut transaction, chat, id).await?;
+    transaction.commit().await?;
+    Ok(found.map(|(_, blob)| blob))
+}
+
+/// The number of a blob that the chat refers to, and what is known of it.
+async fn known(connection: &mut SqliteConnection, chat: i64, id: &BlobId) -> Result<Option<(i64, Blob)>> {
+    let query = sqlx::query(sql::BLOB).bind(chat).bind(&id.as_bytes()[..]);
+    let row = query.fetch_all(connection).await?.pop();
+    row.map(|row| Ok((row.try_get(6)?, blob_of(&row)?))).transpose()
+}
+
+fn blob_of(row: &SqliteRow) -> Result<Blob> {
+    let time = |column| Ok::<_, Fault>(Timestamp::from_micros(row.try_get(column)?));
+    let (id, media_type) = (id_of(row.try_get(0)?)?, row.try_get(2)?);
+    let mut blob = Blob::new(id, count(row.try_get(1)?)?, media_type, time(3)?);
+    blob.used_at = time(4)?;
+    blob.references = count(row.try_get(5)?)?;
+    Ok(blob)
+}
+
+/// A name as it is in a row.
+pub(crate) fn id_of(hash: &[u8]) -> Result<BlobId> {
+    let hash = hash.try_into().map_err(|_| Fault::Corrupt("a blob has no name", None))?;
+    Ok(BlobId::from_bytes(hash))
+}
+
+/// Notes that a chat has used a blob, if it refers to it.
+pub(crate) async fn touch(writer: &mut Writer, chat: &ChatRef, id: &BlobId, at: Timestamp) -> Result<()> {
+    let touch = sqlx::query(sql::TOUCH_BLOB).bind(chat.user.as_str()).bind(chat.chat.as_str());
+    let touch = touch.bind(&id.as_bytes()[..]).bind(at.as_micros());
+    touch.execute(&mut writer.connection).await?;
+    Ok(())
+}
+
+/// Reads a range of a blob that the chat refers to. Of the whole it is certain that it is what was put.
+pub(crate) async fn read(
+    connection: &mut SqliteConnection,
+    chat: &ChatRef,
+    id: &BlobId,
+    range: Range<u64>,
+) -> Result<Option<Bytes>> {
+    let mut transaction = connection.begin().await?;
+    let chat = chat_no(&mut transaction, "read_blob", chat).await?;
+    let Some((no, blob)) = known(&mut transaction, chat, id).await? else { return Ok(None) };
+    let end = range.end.min(blob.bytes);
+    let range = range.start.min(end)..end;
+    let bytes = bytes(&mut transaction, no, range.clone()).await?;
+    transaction.commit().await?;
+    if range == (0..blob.bytes) && BlobId::of(&bytes) != *id {
+        return Err(Fault::Corrupt(DAMAGED, None));
+    }
+    Ok(Some(bytes))
+}
+
+/// A range of the bytes, which must be there. Bytes of one piece are not copied.
+pub(crate) async fn bytes(connection: &mut SqliteConnection, no: i64, range: Range<u64>) -> Result<Bytes> {
+    let size = |at: u64| usize::try_from(at).map_err(|_| Fault::Corrupt(DAMAGED, None));
+    let Range { start, end } = size(range.start)?..size(range.end)?;
+    if start == end {
+        return Ok(Bytes::new());
+    }
+    let (first, last) = (start / PIECE, (end - 1) / PIECE);
+    let place = |piece| no * PLACES + signed(piece);
+    let rows =
+        sqlx::query(sql::BLOB_PIECES).bind(place(first)).bind(place(last)).fetch_all(connection).await?;
+    let mut found = Vec::with_capacity(rows.len());
+    for row in rows {
+        let pos: i64 = row.try_get(0)?;
+        if length(pos - place(first))? != found.len() {
+            return Err(Fault::Corrupt(DAMAGED, None));
+        }
+        found.push(bytes_of(row, 1)?);
+    }
+    let full = found.iter().rev().skip(1).all(|piece| piece.len() == PIECE);
+    let mut bytes = match found.len() {
+        1 => found.swap_remove(0),
+        _ => {
+            let mut all = BytesMut::with_capacity(found.iter().map(Bytes::len).sum());
+            found.iter().for_each(|piece| all.extend_from_slice(piece));
+            all.freeze()
+        }
+    };
+    let front = start - first * PIECE;
+    if !full || bytes.len() < front + (end - start) {
+        return Err(Fault::Corrupt(DAMAGED, None));
+    }
+    let _before = bytes.split_to(front);
+    bytes.truncate(end - start);
+    Ok(bytes)
+}
+
+/// How many pieces so many bytes are.
+pub(crate) fn pieces(bytes: usize) -> i64 {
+    signed(bytes.div_ceil(PIECE))
+}
+
+/// A page of what a chat refers to.
+pub(crate) async fn list(
+    connection: &mut SqliteConnection,
+    chat: &ChatRef,
+    limit: usize,
+    after: Option<&Cursor>,
+) -> Result<Page<Blob>> {
+    const OPERATION: &str = "blobs";
+    limits::check_page(OPERATION, limit)?;
+    let after = after.map(|cursor| cursor.as_str().parse::<BlobId>()).transpose();
+    let after = after.map_err(|_| bad_cursor(OPERATION))?;
+    let after = after.as_ref().map_or(&[][..], |id| id.as_bytes());
+    let mut transaction = connection.begin().await?;
+    let chat = chat_no(&mut transaction, OPERATION, chat).await?;
+    let query = sqlx::query(sql::BLOBS).bind(chat).bind(after).bind(signed(limit + 1));
+    let rows = query.fetch_all(&mut *transaction).await?;
+    transaction.commit().await?;
+    let items = rows.iter().take(limit).map(blob_of).collect::<Result<Vec<_>>>()?;
+    let next = items.last().filter(|_| rows.len() > limit).map(|last| Cursor::new(last.id.to_string()));
+    Ok(Page { items, next })
+}
+
+/// Drops a chat's reference.
+pub(crate) async fn remove(writer: &mut Writer, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
+    let mut transaction = writer.begin().await?;
+    let chat_no = chat_no(&mut transaction, "remove_blob", chat).await?;
+    let mut pruned = BlobsPruned::default();
+    if let Some((_, blob)) = known(&mut transaction, chat_no, id).await? {
+        let remove = sqlx::query(sql::FORGET_BLOB).bind(chat_no).bind(&id.as_bytes()[..]);
+        pruned.references = remove.execute(&mut *transaction).await?.rows_affected();
+        if blob.references == 1 {
+            (pruned.blobs, pruned.bytes) = (1, blob.bytes);
+        }
+    }
+    transaction.commit().await?;
+    Ok(pruned)
+}
+
+/// Drops references that were not used for long.
+pub(crate) async fn prune(writer: &mut Writer, prune: &BlobPrune) -> Result<BlobsPruned> {
+    let mut transaction = writer.begin().await?;
+    let chat = match &prune.chat {
+        None => None,
+        Some(chat) => {
+            let chat = ChatRef::new(prune.user.clone(), chat.clone());
+            Some(chat_no(&mut transaction, "prune_blobs", &chat).await?)
+        }
+    };
+    let (blobs, bytes) = kept(&mut transaction, &prune.user).await?;
+    let drop = sqlx::query(sql::PRUNE_BLOBS).bind(prune.user.as_str()).bind(chat);
+    let drop = drop.bind(prune.unused_since.as_micros());
+    let mut pruned = BlobsPruned::default();
+    pruned.references = drop.execute(&mut *transaction).await?.rows_affected();
+    let (left, bytes_left) = kept(&mut transaction, &prune.user).await?;
+    transaction.commit().await?;
+    (pruned.blobs, pruned.bytes) = (count(blobs - left)?, count(bytes - bytes_left)?);
+    Ok(pruned)
+}
+
+/// How many blobs a user has, and how many bytes.
+pub(crate) async fn kept(connection: &mut SqliteConnection, user: &UserId) -> Result<(i64, i64)> {
+    let row = sqlx::query(sql::BLOBS_KEPT).bind(user.as_str()).fetch_one(connection).await?;
+    Ok((row.try_get(0)?, row.try_get(1)?))
+}
