@@ -32,7 +32,7 @@ impl ModelCall<'_> {
         self.history.update(history);
         match std::mem::replace(&mut self.state, State::Ready) {
             State::Ready => {}
-            State::Failed(error) => self.recover(error).await?,
+            State::Failed(error) => self.recover(*error).await?,
             State::Unusable(answer) => self.retry_unusable(answer).await?,
             State::CutOff(answer) => self.grow_output(answer)?,
             State::Answered(answer) => {

@@ -1,7 +1,7 @@
 //! What came back, and whether it is an answer.
 
 use context_core::wire::is_blank;
-use context_core::{Answer, Json, ModelError, ModelErrorCode, Part, StopReason};
+use context_core::{Answer, Json, Message, ModelError, ModelErrorCode, Part, Role, StopReason};
 
 use super::ModelCall;
 
@@ -11,7 +11,7 @@ pub(super) enum State {
     /// A request may be prepared.
     Ready,
     /// The provider refused.
-    Failed(ModelError),
+    Failed(Box<ModelError>),
     /// The answer is of no use: empty, or it broke off.
     Unusable(Box<Answer>),
     /// The answer was cut off at the cap.
@@ -57,34 +57,34 @@ impl ModelCall<'_> {
             return;
         }
         self.state = match reply {
-            Err(error) => State::Failed(error),
+            Err(error) => State::Failed(Box::new(error)),
             Ok(answer) => self.judged(answer),
         };
     }
 
     /// The same of a response as it came: its status and its body.
     pub fn received(&mut self, status: u16, body: &str) {
-        let reply = if status < 400 {
-            self.read(status, body)
-        } else {
-            Err(self.codec.lift_error(Some(status), body))
+        let answer = match status {
+            400.. => failed(self.codec.lift_error(Some(status), body)),
+            _ => self.read(status, body),
         };
-        self.answered(reply);
+        self.answered(Ok(answer));
     }
 
-    fn read(&self, status: u16, body: &str) -> Result<Answer, ModelError> {
-        let json = Json::from_text(body).map_err(|_| self.codec.lift_error(Some(status), body))?;
-        self.codec.lift_answer(&json).map_err(|error| {
-            let provider = self.codec.name();
-            let mut error = ModelError::new(provider, ModelErrorCode::Unknown, error.to_string());
+    fn read(&self, status: u16, body: &str) -> Answer {
+        let Ok(json) = Json::from_text(body) else {
+            return failed(self.codec.lift_error(Some(status), body));
+        };
+        self.codec.lift_answer(&json).unwrap_or_else(|error| {
+            let mut error = ModelError::new(self.codec.name(), ModelErrorCode::Unknown, error.to_string());
             error.status = Some(status);
-            error
+            failed(error)
         })
     }
 
     fn judged(&mut self, mut answer: Answer) -> State {
         if let Some(error) = answer.error.take() {
-            return State::Failed(error);
+            return State::Failed(Box::new(error));
         }
         if let (Some(usage), Some(_)) = (&answer.usage, self.record.sent) {
             self.runtime.observe_usage(&self.input.session_id, usage);
@@ -97,7 +97,7 @@ impl ModelCall<'_> {
             Some(StopReason::ContextWindow) if !says => {
                 let provider = self.codec.name();
                 let words = "the window was full before the answer began";
-                State::Failed(ModelError::new(provider, ModelErrorCode::ContextOverflow, words))
+                State::Failed(Box::new(ModelError::new(provider, ModelErrorCode::ContextOverflow, words)))
             }
             Some(StopReason::Length) if self.grown_output().is_some() => State::CutOff(answer),
             _ if refused => State::Answered(answer),
@@ -105,6 +105,13 @@ impl ModelCall<'_> {
             _ => State::Answered(answer),
         }
     }
+}
+
+/// An answer in whose place there is an error.
+fn failed(error: ModelError) -> Answer {
+    let mut answer = Answer::new(Message::new(Role::Assistant, []));
+    answer.error = Some(error);
+    answer
 }
 
 /// Whether a part is something to go on with. A thought alone is not.
