@@ -36,7 +36,7 @@ impl LanguageModel for Scripted {
         self.asked.lock().unwrap().push(request.clone());
         let mut script = self.script.lock().unwrap();
         match script.len() {
-            0 | 1 => script.front().cloned().unwrap_or_else(|| Ok(says("done"))),
+            0 | 1 => script.front().cloned().unwrap(),
             _ => script.pop_front().unwrap(),
         }
     }
