@@ -64,6 +64,8 @@ pub mod renderers {
     pub use context_render::{FORMATS, RenderOptions, by_name};
 }
 
+#[cfg(feature = "tokens")]
+mod call;
 mod codecs;
 mod engine;
 mod policies;
@@ -76,6 +78,8 @@ pub mod transfer;
 #[cfg(feature = "tokens")]
 mod waiting;
 
+#[cfg(feature = "tokens")]
+pub use call::{CallError, CallOptions, CallRequest, ModelCall, Refusal};
 pub use codecs::{PROVIDERS, message_codec, provider};
 #[cfg(feature = "anthropic")]
 pub use context_codec_anthropic as anthropic;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::{ChatId, Clock, MemoryProvider, RecoveryPolicy, Store, TokenCounter, UserId};
+use context_core::{ChatId, Clock, MemoryProvider, Store, TokenCounter, UserId};
 use context_tokens::{Calibrations, ModelTable};
 
 use super::parts::Parts;
@@ -11,7 +11,7 @@ use super::spill::SessionChats;
 use super::{
     DefaultContextRuntime, LiveMedia, Pipeline, RuntimeFault, RuntimeFaults, Stage, ToolResultLimits,
 };
-use crate::SystemClock;
+use crate::{Contract, RecoveryChain, SystemClock};
 
 /// Composes a [`DefaultContextRuntime`]. Everything has a default: without policies nothing is cut, without a memory nothing is
 /// recalled.
@@ -32,7 +32,7 @@ impl Default for DefaultContextRuntimeBuilder {
             reserve: None,
             counter: None,
             pipeline: Pipeline::default(),
-            recovery: Vec::new(),
+            recovery: RecoveryChain::new(Contract::Extended),
             memory: None,
             recall_timeout: Duration::from_secs(5),
             recall_tokens: 2_000,
@@ -97,9 +97,10 @@ impl DefaultContextRuntimeBuilder {
         self
     }
 
-    /// Who decides what to do when a model refuses a request, asked in this order, behind those that were given before.
-    pub fn recovery(mut self, policies: impl IntoIterator<Item = Arc<dyn RecoveryPolicy>>) -> Self {
-        self.parts.recovery.extend(policies);
+    /// Who decides what to do when a model refuses a request. Default: the built-in policies under the
+    /// [extended contract](Contract::Extended). A loop that knows the first three decisions alone wants [`Contract::Seed`].
+    pub fn recovery(mut self, chain: RecoveryChain) -> Self {
+        self.parts.recovery = chain;
         self
     }
 

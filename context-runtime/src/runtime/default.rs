@@ -41,6 +41,7 @@ pub struct DefaultContextRuntime {
     parts: Parts,
     counters: Counters,
     sessions: Sessions,
+    tried: recover::Tried,
 }
 
 impl DefaultContextRuntime {
@@ -56,7 +57,7 @@ impl DefaultContextRuntime {
 
     pub(super) fn new(parts: Parts, calibrations: Calibrations) -> Self {
         let sessions = Sessions::new(parts.max_sessions);
-        Self { parts, counters: Counters::new(calibrations), sessions }
+        Self { parts, counters: Counters::new(calibrations), sessions, tried: recover::Tried::default() }
     }
 
     /// Learns from what the provider says the last prepared request of a session had. Call it with the usage of the answer to that
@@ -136,7 +137,25 @@ impl ContextRuntime for DefaultContextRuntime {
         let sent = lock(&session).sent.as_ref().map(|sent| (sent.model.clone(), sent.budget));
         let (model, budget) = sent.map_or((String::new(), None), |(model, budget)| (model, Some(budget)));
         let counter = self.counters.of(&self.parts, &model).calibrated();
-        Ok(recover::recover(&self.parts, &counter, budget, &input))
+        Ok(recover::recover(&self.parts.recovery, &self.tried, &counter, budget, &input))
+    }
+
+    fn accept_summary(
+        &self,
+        session_id: &str,
+        messages: &[Arc<Message>],
+        task: &SummaryTask,
+        answer: &Answer,
+    ) -> Result<Compacted, SummaryError> {
+        Self::accept_summary(self, session_id, messages, task, answer)
+    }
+
+    fn summary_failed(&self, session_id: &str) {
+        Self::summary_failed(self, session_id);
+    }
+
+    fn observe_usage(&self, session_id: &str, usage: &Usage) {
+        Self::observe_usage(self, session_id, usage);
     }
 
     fn captures_turns(&self) -> bool {

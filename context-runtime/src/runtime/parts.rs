@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::{Clock, Error, MemoryProvider, RecoveryPolicy, Store, TokenCounter, UserId};
+use context_core::{Clock, Error, MemoryProvider, Store, TokenCounter, UserId};
 use context_tokens::ModelTable;
 
 use super::spill::SessionChats;
 use super::{LiveMedia, Pipeline, Spill, StageFault, ToolResultLimits};
+use crate::RecoveryChain;
 
 /// What a runtime is made of: what the builder says, and nothing that changes.
 #[derive(Clone, Debug)]
@@ -19,7 +20,7 @@ pub(super) struct Parts {
     pub(super) reserve: Option<u64>,
     pub(super) counter: Option<Arc<dyn TokenCounter>>,
     pub(super) pipeline: Pipeline,
-    pub(super) recovery: Vec<Arc<dyn RecoveryPolicy>>,
+    pub(super) recovery: RecoveryChain,
     pub(super) memory: Option<Arc<dyn MemoryProvider>>,
     pub(super) recall_timeout: Duration,
     pub(super) recall_tokens: u64,

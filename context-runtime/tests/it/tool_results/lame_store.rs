@@ -24,7 +24,7 @@ pub(crate) struct LameStore {
 }
 
 impl LameStore {
-    pub(crate) fn new(inner: Arc<dyn Store>, puts: Puts) -> Arc<dyn Store> {
+    pub(crate) fn shared(inner: Arc<dyn Store>, puts: Puts) -> Arc<dyn Store> {
         Arc::new(Self { inner, puts })
     }
 
