@@ -27,6 +27,8 @@ pub(super) struct Cuts {
     pub(super) fresh: bool,
     /// Whether a summary failed and nobody was told yet.
     pub(super) failed: bool,
+    /// How many tokens a summary left and how many were wanted, if that was fewer and nobody was told yet.
+    pub(super) missed: Option<(u64, u64)>,
 }
 
 /// A compaction that stands for the beginning of the history that is given.
@@ -44,6 +46,8 @@ struct Asked {
     history: Compacted,
     boundaries: Vec<Boundary>,
     policy: &'static str,
+    /// How many tokens the history should have.
+    target: u64,
 }
 
 /// A history to be sent, and how it came out of the one that was given.
@@ -145,7 +149,7 @@ impl Cuts {
         history: &History,
         of: Compacted,
         before: Vec<Boundary>,
-        task: &SummaryTask,
+        (task, target): (&SummaryTask, u64),
     ) {
         let covered = Beginning::of(history.given());
         let mut asked = History {
@@ -158,7 +162,7 @@ impl Cuts {
         };
         asked.replace(of, before);
         let (boundaries, compacted) = (asked.boundaries.clone(), asked.as_compacted());
-        self.asked = Some(Asked { covered, history: compacted, boundaries, policy: task.policy });
+        self.asked = Some(Asked { covered, history: compacted, boundaries, policy: task.policy, target });
     }
 
     /// Takes the answer to a summary that was asked for. What was said since stays behind it.
@@ -179,6 +183,7 @@ impl Cuts {
         let history = asked.history.apply(&plan)?;
         self.count(plan.before, plan.after);
         let Some(asked) = self.asked.take() else { return Err(SummaryError::NotAsked) };
+        self.missed = (plan.after > asked.target).then_some((plan.after, asked.target));
         let mut boundaries = asked.boundaries;
         boundaries.push(boundary(&plan, history.messages.len()));
         self.applied = Some(Applied { covered: asked.covered, history, boundaries });
