@@ -29,6 +29,8 @@ pub(super) struct Cuts {
     pub(super) failed: bool,
     /// How many tokens a summary left and how many were wanted, if that was fewer and nobody was told yet.
     pub(super) missed: Option<(u64, u64)>,
+    /// What a summary that was taken does not have, if nobody was told yet.
+    pub(super) weak: Option<String>,
 }
 
 /// A compaction that stands for the beginning of the history that is given.
@@ -184,6 +186,7 @@ impl Cuts {
         self.count(plan.before, plan.after);
         let Some(asked) = self.asked.take() else { return Err(SummaryError::NotAsked) };
         self.missed = (plan.after > asked.target).then_some((plan.after, asked.target));
+        self.weak = weakness(&history.messages);
         let mut boundaries = asked.boundaries;
         boundaries.push(boundary(&plan, history.messages.len()));
         self.applied = Some(Applied { covered: asked.covered, history, boundaries });
@@ -220,4 +223,17 @@ impl Cuts {
     pub(super) fn is_stopped(&self) -> bool {
         self.futile >= FUTILE
     }
+}
+
+/// What the checkpoint of a history should have and does not.
+#[cfg(feature = "summarize")]
+fn weakness(messages: &[Arc<Message>]) -> Option<String> {
+    let checkpoint = context_policy_summarize::Checkpoint::read(messages.first()?)?;
+    checkpoint.is_weak().then(|| checkpoint.missing.join(", "))
+}
+
+/// Of what another policy wrote nothing is known.
+#[cfg(not(feature = "summarize"))]
+fn weakness(_: &[Arc<Message>]) -> Option<String> {
+    None
 }

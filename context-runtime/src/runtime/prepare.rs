@@ -152,6 +152,14 @@ fn finish(
         ));
     }
 
+    if let Some(missing) = session.cuts.weak.take() {
+        diagnostics.push(Diagnostic::new(
+            DiagnosticCode::CompactSummaryStructureWeak,
+            Severity::Warning,
+            "messages",
+            format!("the summary was taken although it lacks {missing}"),
+        ));
+    }
     if let Some((left, wanted)) = session.cuts.missed.take() {
         diagnostics.push(pipeline::target_not_reached(left, wanted));
     }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use context_core::GAP;
+use context_core::{GAP, TokenCounter};
 use context_runtime::snip::Snip;
 use context_runtime::{
     Budget, CompactionPolicy, FragmentData, Goal, HistoryRules, HistoryView, Message, Part, Role, Structure,
@@ -77,23 +77,35 @@ pub(super) fn judge(case: &Case) -> Outcome {
         );
     }
     let is_cut = left != given;
-    if flag(case.output(), "applied") != is_cut {
-        return Outcome::Failed(fault("left out or not"));
-    }
     let recorded: Vec<String> = items(case.output(), "messages").iter().filter_map(told).collect();
+    if flag(case.output(), "applied") != is_cut {
+        // A note stands for what goes, and must be shorter.
+        let rule = "nothing is left out where a note would be as long";
+        let whole = HistoryView::new(&given, &COUNTER).total();
+        let first = given.iter().find(|message| message.is_request()).map(|first| plain(&line(first)));
+        let is_small = !is_cut && tokens(&given, &recorded, first.as_deref()) >= whole;
+        return if is_small {
+            Outcome::Passed(rule.to_owned())
+        } else {
+            Outcome::Failed(fault("left out or not"))
+        };
+    }
     let ours = lines(&if is_cut { sent(&left) } else { left.clone() });
+    let target = asked.as_ref().and_then(|asked| asked.target).unwrap_or(u64::MAX);
     let bare = |lines: &[String], except: Option<&str>| -> Vec<String> {
         let kept = lines.iter().filter(|line| *line != LEFT_OUT && Some(line.as_str()) != except);
         kept.cloned().collect()
     };
-    let first = given.iter().find(|message| message.is_request()).map(|first| line(first));
+    let first = given.iter().find(|message| message.is_request()).map(|first| plain(&line(first)));
     let first = first.as_deref().filter(|first| !recorded.iter().any(|line| line == first));
     Outcome::of(if ours == recorded {
         Ok("equal".to_owned())
     } else if bare(&ours, first) == bare(&recorded, None) {
         Ok("equal but for the first request, which stays, and the gaps".to_owned())
-    } else if first.is_some() && bare(&recorded, None).ends_with(&bare(&ours, first)) {
-        Ok("equal but for the first request and the gaps, which take their room".to_owned())
+    } else if is_part(&bare(&ours, first), &bare(&recorded, None))
+        && tokens(&given, &recorded, first) > target
+    {
+        Ok("what of it fits beside the first request and the notes, which is the newest".to_owned())
     } else {
         Err(fault("equal"))
     })
@@ -101,7 +113,32 @@ pub(super) fn judge(case: &Case) -> Outcome {
 
 fn told(line: &FragmentData) -> Option<String> {
     let line = line.as_text()?;
-    Some(if line.starts_with("user:<snip-boundary") { LEFT_OUT.to_owned() } else { line.to_owned() })
+    Some(if line.starts_with("user:<snip-boundary") { LEFT_OUT.to_owned() } else { plain(line) })
+}
+
+/// A line without what it calls calls and results: only their ids count.
+pub(super) fn plain(line: &str) -> String {
+    let (role, said) = line.split_once(':').unwrap_or_default();
+    let pieces =
+        said.split('|').map(|piece| match piece.strip_suffix(')').and_then(|piece| piece.rsplit_once('(')) {
+            Some((_, id)) => format!("({id})"),
+            None => piece.to_owned(),
+        });
+    format!("{role}:{}", pieces.collect::<Vec<_>>().join("|"))
+}
+
+/// Whether these lines are some of those, in their order.
+fn is_part(some: &[String], of: &[String]) -> bool {
+    let mut of = of.iter();
+    some.iter().all(|line| of.any(|other| other == line))
+}
+
+/// How many tokens what was recorded has with the first request and with a note.
+fn tokens(given: &[Arc<Message>], recorded: &[String], first: Option<&str>) -> u64 {
+    const NOTE: u64 = 24;
+    let stays = |line: &str| recorded.iter().any(|recorded| recorded == line) || first == Some(line);
+    let kept = given.iter().filter(|message| stays(&plain(&line(message))));
+    kept.map(|message| COUNTER.count_message(message).tokens()).sum::<u64>() + NOTE
 }
 
 fn sent(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
@@ -111,7 +148,7 @@ fn sent(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
 }
 
 fn lines(messages: &[Arc<Message>]) -> Vec<String> {
-    messages.iter().map(|message| line(message)).collect()
+    messages.iter().map(|message| plain(&line(message))).collect()
 }
 
 /// A message as these cases write it.
