@@ -108,7 +108,7 @@ pub struct Prefix {
     pub hash: String,
     /// The hash of as much of this request as the one before had. The same as its `hash`, unless something was changed.
     pub shared: Option<String>,
-    /// Whether the request before is the beginning of this one.
+    /// Whether the request before is the beginning of this one, what is volatile in them left aside.
     pub intact: bool,
     /// How many tokens of this request the provider may have in its cache.
     pub reused: u64,
