@@ -67,6 +67,20 @@ impl PlanReport {
     }
 }
 
+impl PlanReport {
+    /// Of a cut that had to be made, whatever it costs: the history went from so many tokens to so many.
+    pub fn forced(
+        policy: &'static str,
+        kind: BoundaryKind,
+        (before, after): (u64, u64),
+        what: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Self {
+        let (what, reason) = (what.into(), reason.into());
+        Self { policy, kind, what, before, after, price: Price::default(), applied: true, reason }
+    }
+}
+
 /// What a request consists of, in tokens, in the order in which it stands there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
