@@ -8,6 +8,8 @@ use super::ModelCall;
 const POLICY: &str = "recovery";
 /// How much is kept at most when a compaction could not make the history smaller.
 const HALF: f64 = 0.5;
+/// How much is kept at least: numbers of a refusal may be nonsense.
+const LEAST: f64 = 0.25;
 /// How much of the room is filled then: counts are estimates.
 const SAFE: f64 = 0.9;
 
@@ -59,7 +61,7 @@ impl ModelCall<'_> {
     pub(super) fn cut_instead(&mut self) -> bool {
         let Some(error) = self.record.last_error.clone() else { return false };
         let reason = "the compaction did not make the request smaller".to_owned();
-        let keep_ratio = self.fitting(&error).map_or(HALF, |ratio| ratio.min(HALF));
+        let keep_ratio = self.fitting(&error).map_or(HALF, |ratio| ratio.clamp(LEAST, HALF));
         self.cut(&RecoveryDecision::TruncateHeadAndRetry { keep_ratio, reason }, &error)
     }
 
