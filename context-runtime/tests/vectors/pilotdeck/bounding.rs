@@ -164,12 +164,12 @@ pub(super) fn judge(case: &Case, seed_era: bool) -> Outcome {
     }
     let changed = changed(&given, &ours);
     let recorded = json(case.output());
-    let same = match recorded["toolCallIds"].as_array() {
-        Some(ids) => {
-            ids.iter().filter_map(Value::as_str).eq(changed.iter().map(|result| result.call_id.as_str()))
-        }
-        None => recorded["rewritten"].as_u64() == Some(changed.len() as u64),
-    };
+    let as_many = recorded["rewritten"].as_u64().is_none_or(|count| count == changed.len() as u64);
+    let same = as_many
+        && recorded["toolCallIds"].as_array().is_none_or(|ids| {
+            let ours = changed.iter().map(|result| Some(result.call_id.as_str()));
+            ids.iter().map(Value::as_str).eq(ours)
+        });
     Outcome::of(match (same, case.is_suspect()) {
         (true, true) => Ok("sound, and the same results; when is not the policy's business".to_owned()),
         (true, false) => Ok("the same results, within the bound".to_owned()),

@@ -117,12 +117,25 @@ pub(super) fn judge_projected(case: &Case) -> Outcome {
         Ok(_) if told != recorded => {
             Err(Difference::new("the same warnings", format!("{recorded:?}"), format!("{told:?}")))
         }
+        Ok(_) if dropped(case, &given, &context).is_some_and(|same| !same) => {
+            Err(Difference::new("as many left out", shown(case.output()), written(&context.messages)))
+        }
         Ok(rule) => Ok(format!("{rule}, same warnings")),
         Err(_) if limit(case).is_some() && joined(&ours).ends_with(&joined(&expected)) => {
             sound(&given, &context.messages).map(|_| WHOLE.to_owned())
         }
         Err(difference) => Err(difference),
     })
+}
+
+/// Whether as many messages were left out as recorded; nothing, if a message is not one of ours.
+fn dropped(case: &Case, given: &[Arc<Message>], context: &ModelContext) -> Option<bool> {
+    let recorded = json(case.output())["droppedCount"].as_u64()?;
+    if items(case.input(), "messages").len() != given.len() {
+        return None;
+    }
+    let retained = context.boundaries.first().map_or(given.len(), |boundary| boundary.retained_messages);
+    Some(recorded == (given.len() - retained.min(given.len())) as u64)
 }
 
 pub(super) fn judge_null(case: &Case) -> Outcome {
@@ -155,13 +168,15 @@ pub(super) fn judge_null(case: &Case) -> Outcome {
         items(case.output(), "roles").iter().filter_map(FragmentData::as_text).collect();
     let boundaries =
         items(case.output(), "boundaries").iter().map(|boundary| json(boundary)["retainedMessages"].as_u64());
-    let boundaries: Vec<_> = boundaries.flatten().collect();
-    let retained: Vec<u64> = cut.iter().map(|retained| *retained as u64).collect();
+    let boundaries: Vec<_> = boundaries.collect();
+    let retained: Vec<_> = cut.iter().map(|retained| Some(*retained as u64)).collect();
+    let kept = json(case.output())["kept"].as_u64().is_none_or(|kept| kept == recorded.len() as u64);
     // A message with results and a text is two of ours.
     let (joined_ours, joined_recorded) = (collapsed(&roles), collapsed(&recorded));
     Outcome::of(if roles == recorded || (limit(case).is_none() && joined_ours == joined_recorded) {
         match warnings(&context, &CODES) == recorded_warnings(case.output(), "diagnostics")
             && retained == boundaries
+            && kept
         {
             true => Ok("equal".to_owned()),
             false => Err(fault("the same boundaries and diagnostics")),
