@@ -25,8 +25,8 @@ mod errors;
 mod estimate;
 mod history;
 mod messages;
-mod recovery;
 mod prepared;
+mod recovery;
 mod symbols;
 mod wire;
 
