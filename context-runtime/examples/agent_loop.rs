@@ -41,7 +41,12 @@ pub async fn agent_loop() -> Result<String, Box<dyn Error>> {
     let _saved = chat.save().await?;
 
     // The runtime: what is sent. Window and token counts come with the model; what is too large goes to the store.
-    let runtime = DefaultContextRuntime::builder().model(MODEL).spill(Arc::clone(&store), "ada").build()?;
+    // Refusals are answered by all there is, not by the three decisions alone that every loop knows.
+    let runtime = DefaultContextRuntime::builder()
+        .model(MODEL)
+        .recovery(RecoveryChain::new(Contract::Extended))
+        .spill(Arc::clone(&store), "ada")
+        .build()?;
     let spill = runtime.spill().ok_or("the store keeps blobs")?;
 
     // The provider. Its window is far smaller than the runtime believes: a proxy, a trial account, a wrong table.
