@@ -8,12 +8,13 @@ mod context;
 mod input;
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 pub use context::{Boundary, Breakdown, ModelContext, PlanReport, Prefix, ToolResultOutput};
 pub use input::{CaptureTurnInput, PrepareInput, RecoveryInput, ToolResultInput};
 
-use crate::{RecoveryDecision, Result};
+use crate::{Answer, Compacted, Message, RecoveryDecision, Result, SummaryError, SummaryTask, Usage};
 
 /// Prepares the context of model calls.
 ///
@@ -29,6 +30,29 @@ pub trait ContextRuntime: fmt::Debug + Send + Sync + 'static {
 
     /// What to do about an error. It ends: who follows decisions blindly makes a bounded number of calls.
     async fn recover_from_model_error(&self, input: RecoveryInput) -> Result<RecoveryDecision>;
+
+    /// Takes the answer to a [`ModelContext::summary`] and gives the history with the summary in it. `messages` are those that the
+    /// context was prepared from, perhaps with more behind them. If the answer is refused, nothing has happened.
+    fn accept_summary(
+        &self,
+        session_id: &str,
+        messages: &[Arc<Message>],
+        task: &SummaryTask,
+        answer: &Answer,
+    ) -> Result<Compacted, SummaryError> {
+        let _ = (session_id, messages, task, answer);
+        Err(SummaryError::NotAsked)
+    }
+
+    /// Hears that no model could be asked for a summary. Not to be told if it was only cancelled.
+    fn summary_failed(&self, session_id: &str) {
+        let _ = session_id;
+    }
+
+    /// Learns from what a provider says the last prepared request of a session had.
+    fn observe_usage(&self, session_id: &str, usage: &Usage) {
+        let _ = (session_id, usage);
+    }
 
     /// Whether [`capture_turn`](Self::capture_turn) does anything.
     fn captures_turns(&self) -> bool {

@@ -9,8 +9,8 @@ use crate::pairs;
 /// A history in three: what stays in front, what may be covered, the newest steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// How many messages in front are checkpoints; they are covered in any case.
-    pub(crate) checkpoints: usize,
+    /// The checkpoints in front; they are covered in any case.
+    pub(crate) checkpoints: Range<usize>,
     /// The first message behind them and behind what the system says in front of the conversation.
     pub(crate) start: usize,
     /// Where what is covered may end, ascending, each covering something new. Never none.
@@ -24,12 +24,13 @@ impl Cut {
     /// as they fit the window. Nothing if there is nothing new to cover.
     pub(crate) fn find(view: &HistoryView<'_>, goal: &Goal, summary: u64, least: usize) -> Option<Self> {
         let (messages, structure) = (view.messages(), view.structure());
-        let checkpoints = structure.checkpoints;
-        let system = messages[checkpoints..].iter().take_while(|message| message.role == Role::System);
-        let start = checkpoints + system.count();
+        let checkpoints = structure.system..structure.start();
+        let system = messages[checkpoints.end..].iter().take_while(|message| message.role == Role::System);
+        let start = checkpoints.end + system.count();
         let anchors: Vec<usize> = structure.anchors().collect();
 
-        let mut taken = summary.saturating_add(view.tokens_of(checkpoints..start));
+        let mut taken =
+            summary.saturating_add(view.tokens_of(0..start) - view.tokens_of(checkpoints.clone()));
         for (i, anchor) in anchors.iter().enumerate() {
             // The first one is shortened to what a summary may have, unless it is the newest too.
             let shortened = i == 0 && anchors.len() > 1;
@@ -67,7 +68,7 @@ impl Cut {
     /// What stays of the covered messages up to here, in order.
     pub(crate) fn keeps(&self, end: usize) -> Vec<usize> {
         let anchors = self.anchors.iter().copied().filter(|at| *at < end);
-        (self.checkpoints..self.start).chain(anchors).collect()
+        (0..self.checkpoints.start).chain(self.checkpoints.end..self.start).chain(anchors).collect()
     }
 
     /// Whether a message is one of the requests that stay.

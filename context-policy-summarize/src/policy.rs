@@ -108,7 +108,7 @@ impl Summarize {
     /// The checkpoint that an answer makes for what a task covers.
     fn checkpoint(&self, view: &HistoryView<'_>, task: &SummaryTask, text: String) -> Checkpoint {
         let (covered, stays) = view.messages().split_at(task.covers.end);
-        let before = view.structure().checkpoints.min(task.covers.end);
+        let before = view.structure().start().min(task.covers.end);
         let mut checkpoint = Checkpoint { summary: text, ..Checkpoint::default() };
         for old in covered[..before].iter().filter_map(|message| Checkpoint::read(message)) {
             checkpoint.facts.extend(old.facts);
@@ -146,7 +146,8 @@ impl CompactionPolicy for Summarize {
         if cut.going(view, cut.start..cut.end()) <= summary / 4 {
             return Proposal::nothing("what could be summarised is hardly larger than a summary");
         }
-        let old = view.messages()[..cut.checkpoints].iter().filter_map(|message| Checkpoint::read(message));
+        let old =
+            view.messages()[cut.checkpoints.clone()].iter().filter_map(|message| Checkpoint::read(message));
         let frame = Frame {
             system: [self.role_text(), RULES],
             focus: self.focus.as_deref().filter(|focus| !focus.trim().is_empty()),
@@ -157,7 +158,7 @@ impl CompactionPolicy for Summarize {
         let Some((request, end)) = fit::fit(view, &cut, &frame) else {
             return Proposal::nothing("the window of the model that summarises is too small");
         };
-        let going = cut.going(view, 0..cut.checkpoints) + cut.going(view, cut.start..end);
+        let going = cut.going(view, cut.checkpoints.clone()) + cut.going(view, cut.start..end);
         let task = SummaryTask::new(NAME, request, 0..end, going).keeping(cut.keeps(end)).made_for(view);
         // Whether a plan may be applied does not depend on what the model says: better not to ask than to throw its answer away.
         let nothing_said = Checkpoint::default().to_message(NAME);
@@ -202,7 +203,8 @@ fn going(view: &HistoryView<'_>, task: &SummaryTask) -> u64 {
 /// The checkpoint in front, what is covered gone but for what stays, and what changes in what stays.
 fn edits(view: &HistoryView<'_>, task: &SummaryTask, checkpoint: Message) -> Vec<Edit> {
     // Put in beside the old one and not in its place: one message for one would be taken for the same.
-    let mut edits = vec![Edit::new(0..0, vec![Arc::new(checkpoint)])];
+    let front = view.structure().system;
+    let mut edits = vec![Edit::new(front..front, vec![Arc::new(checkpoint)])];
     let mut anchors = view.structure().anchors();
     let (first, another) = (anchors.next(), anchors.next());
     let first = another.and(first);

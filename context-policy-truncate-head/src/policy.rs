@@ -86,7 +86,7 @@ impl TruncateHead {
         match self.measure {
             Measure::Tokens => self.keep_tokens(view, (view.total() as f64 * ratio).floor() as u64),
             Measure::Messages => {
-                let live = &view.messages()[view.structure().checkpoints..];
+                let live = &view.messages()[view.structure().start()..];
                 proposal(self.cut(view).to_messages(newest(live, ratio).len()))
             }
         }

@@ -64,6 +64,8 @@ pub mod renderers {
     pub use context_render::{FORMATS, RenderOptions, by_name};
 }
 
+#[cfg(feature = "tokens")]
+mod call;
 mod codecs;
 mod engine;
 mod policies;
@@ -73,7 +75,11 @@ mod retention;
 mod runtime;
 mod system;
 pub mod transfer;
+#[cfg(feature = "tokens")]
+mod waiting;
 
+#[cfg(feature = "tokens")]
+pub use call::{CallError, CallOptions, CallRequest, ModelCall, Refusal};
 pub use codecs::{PROVIDERS, message_codec, provider};
 #[cfg(feature = "anthropic")]
 pub use context_codec_anthropic as anthropic;
@@ -151,7 +157,8 @@ pub use registry::{StoreFactory, StoreRegistry, open};
 pub use retention::{Removal, RemovalReason, Retention};
 #[cfg(feature = "tokens")]
 pub use runtime::{
-    CARRIED_OVER, DefaultContextRuntime, DefaultContextRuntimeBuilder, RuntimeFault, RuntimeFaults,
+    CARRIED_OVER, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED, RuntimeFault,
+    RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize, spilled_output_tool,
 };
 pub use runtime::{NullContextRuntime, Pipeline, Planned, PlannedStep, Stage, StageFault, StageFaults};
 pub use system::{SystemClock, Uuid7Ids};

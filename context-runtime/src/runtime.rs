@@ -27,6 +27,8 @@ mod cuts;
 #[cfg(feature = "tokens")]
 mod default;
 mod limit;
+#[cfg(feature = "tokens")]
+mod media;
 mod null;
 #[cfg(feature = "tokens")]
 mod parts;
@@ -44,6 +46,8 @@ mod recover;
 mod repair;
 #[cfg(feature = "tokens")]
 mod session;
+#[cfg(feature = "tokens")]
+mod spill;
 mod stage;
 #[cfg(feature = "tokens")]
 mod tool_results;
@@ -56,8 +60,14 @@ pub use builder::DefaultContextRuntimeBuilder;
 pub use capture::CARRIED_OVER;
 #[cfg(feature = "tokens")]
 pub use default::DefaultContextRuntime;
+#[cfg(feature = "tokens")]
+pub use media::{LiveMedia, materialize};
 pub use null::NullContextRuntime;
 #[cfg(feature = "tokens")]
 pub use parts::{RuntimeFault, RuntimeFaults};
 pub use pipeline::{Pipeline, Planned, PlannedStep};
+#[cfg(feature = "tokens")]
+pub use spill::{READ_SPILLED, Spill, Spilled, SpilledRange, spilled_output_tool};
 pub use stage::{Stage, StageFault, StageFaults};
+#[cfg(feature = "tokens")]
+pub use tool_results::ToolResultLimits;

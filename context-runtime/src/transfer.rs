@@ -1,13 +1,14 @@
 //! Whole chats on their way in and out: between stores, and to and from files.
 //!
-//! A chat travels as a stream of [`ChatRecord`]s: what it is, its branches, checkpoints and fragments, then every
-//! message, a parent before its children. [`ChatReader`] makes the stream out of a store and [`ChatWriter`] a chat out
-//! of the stream, both page by page, so the memory they take does not grow with the messages.
+//! A chat travels as a stream of [`ChatRecord`]s: what it is, its branches, checkpoints and fragments, its blobs, then
+//! every message, a parent before its children. [`ChatReader`] makes the stream out of a store and [`ChatWriter`] a
+//! chat out of the stream, messages page by page and blobs one by one, so the memory they take does not grow with
+//! either.
 //! [`copy_chat`] joins the two; [`export_jsonl`] and [`import_jsonl`] put a file between them. A [`Tree`] is a chat put together in memory, out of a foreign form.
 //!
 //! Everything of the graph arrives: ids, times, revisions, counts of tokens, bodies byte for byte, branches in their
-//! order, checkpoints, fragments, title and metadata. What does not travel: the keys of commits that were made safe to
-//! repeat. A chat that is written to while it is read arrives as of some moment in between.
+//! order, checkpoints, fragments, blobs with their times, title and metadata. What does not travel: the keys of commits
+//! that were made safe to repeat. A chat that is written to while it is read arrives as of some moment in between.
 
 mod copy;
 mod jsonl;
@@ -23,6 +24,6 @@ pub use jsonl::{
     import_jsonl, is_jsonl,
 };
 pub use reader::ChatReader;
-pub use record::{ChatRecord, MessageRecord};
+pub use record::{BlobRecord, ChatRecord, MessageRecord};
 pub use tree::{Tree, TreeError, TreePlan, TreeWritten};
 pub use writer::{ChatWriter, WrittenChat};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use context_core::limits::{MAX_BODY_BYTES, MAX_COMMIT_ITEMS};
 use context_core::{
-    ChatPatch, Commit, CommitOutcome, Committed, ErrorKind, Message, MessageId, Metadata, Node, NodeKind,
-    Role, Timestamp, Window,
+    ChatPatch, Commit, CommitOutcome, Committed, Encoded, ErrorKind, Message, MessageId, Metadata, Node,
+    NodeKind, Role, Timestamp, Window,
 };
 
 use crate::case::cases;
@@ -26,6 +26,7 @@ cases!("redact":
     what_is_wrong_is_refused,
     on_all_branches_and_checkpoints,
     again_and_amended_after,
+    boundaries_too,
     gone_after_opening_again if Durable,
 );
 
@@ -65,6 +66,24 @@ async fn without_secret(desk: &Desk, did: &str) -> Checked {
         ensure(!chain.iter().any(|node| has(node)), || format!("{did}: branch {} has it", branch.name))?;
     }
     Ok(())
+}
+
+/// What a cut holds of a message goes with the message, in one commit; the cut stays where it is.
+async fn boundaries_too(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let cut = |text: &str| {
+        let body = Encoded::new("boundary", 1, text.as_bytes().to_vec());
+        Arc::new(Node::from_encoded("cut".into(), NodeKind::Boundary, Timestamp::from_micros(7), body))
+    };
+    let nodes = vec![says("a", SECRET), cut(SECRET), message("b")];
+    desk.applied(Commit { nodes, ..desk.extend("", []) }).await?;
+    let redactions = vec![says("a", "[redacted]"), cut("{}")];
+    desk.applied(Commit { redactions, ..desk.stay() }).await?;
+    without_secret(&desk, "after the redaction").await?;
+    let seen = desk.read("main", Window::Boundary).await?;
+    let first = seen.get(0).map(|node| (node.id.clone(), node.kind));
+    same("the first node of a read to the last cut", &first, &Some(("cut".into(), NodeKind::Boundary)))?;
+    same("how many nodes it has", &seen.len(), &2)
 }
 
 async fn body_and_revisions_are_gone(lab: &Lab) -> Checked {

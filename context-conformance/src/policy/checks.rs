@@ -37,8 +37,13 @@ pub(super) fn applied(view: &HistoryView<'_>, plan: &Plan) -> Result<Vec<Arc<Mes
         return Err(format!("{halves} halves of pairs, where {were} were"));
     }
     let checkpoints: Vec<usize> = (0..after.len()).filter(|at| after[*at].is_checkpoint()).collect();
-    let had = before.iter().take_while(|message| message.is_checkpoint()).count();
-    if checkpoints.len() > had.max(1) || checkpoints.iter().enumerate().any(|(number, at)| number != *at) {
+    let system = |messages: &[Arc<Message>]| {
+        messages.iter().take_while(|message| message.role == Role::System).count()
+    };
+    let had = before[system(before)..].iter().take_while(|message| message.is_checkpoint()).count();
+    let front = system(&after);
+    let astray = checkpoints.iter().enumerate().any(|(number, at)| front + number != *at);
+    if checkpoints.len() > had.max(1) || astray {
         return Err(format!("checkpoints at {checkpoints:?}"));
     }
     Ok(after)

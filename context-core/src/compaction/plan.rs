@@ -213,10 +213,13 @@ impl Plan {
                 return Err(PlanError::DropsRequest { message: request });
             }
         }
-        let checkpoints = out.messages.iter().filter(|message| message.is_checkpoint()).count();
-        let leading = Structure::of(&out.messages).checkpoints;
-        let lost = structure.checkpoints > 0 && checkpoints == 0;
-        if lost || checkpoints > structure.checkpoints.max(1) || leading != checkpoints {
+        let all =
+            |messages: &[Arc<Message>]| messages.iter().filter(|message| message.is_checkpoint()).count();
+        let (before, checkpoints) = (all(messages), all(&out.messages));
+        // What stands elsewhere already was not put there by this plan.
+        let astray = checkpoints.saturating_sub(Structure::of(&out.messages).checkpoints);
+        let lost = before > 0 && checkpoints == 0;
+        if lost || checkpoints > before.max(1) || astray > before.saturating_sub(structure.checkpoints) {
             return Err(PlanError::Checkpoints { checkpoints });
         }
         let orphans = orphans(&out.messages).saturating_sub(orphans(messages));

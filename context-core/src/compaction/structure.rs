@@ -14,7 +14,9 @@ pub const GAP: &str = "gap";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Structure {
-    /// How many messages in front are checkpoints.
+    /// How many messages in front are the application's, of the role `system`.
+    pub system: usize,
+    /// How many messages behind them are checkpoints.
     pub checkpoints: usize,
     /// What stays or goes together, in order and without gaps: a message of the assistant with the messages of tools behind it, or
     /// any other message alone.
@@ -26,10 +28,9 @@ pub struct Structure {
 impl Structure {
     /// Of these messages. One pass.
     pub fn of(messages: &[Arc<Message>]) -> Self {
-        let mut structure = Self {
-            checkpoints: messages.iter().take_while(|message| message.is_checkpoint()).count(),
-            ..Self::default()
-        };
+        let system = messages.iter().take_while(|message| message.role == Role::System).count();
+        let checkpoints = messages[system..].iter().take_while(|message| message.is_checkpoint()).count();
+        let mut structure = Self { system, checkpoints, ..Self::default() };
         let mut in_step = false;
         for (position, message) in messages.iter().enumerate() {
             match structure.groups.last_mut() {
@@ -42,6 +43,11 @@ impl Structure {
             }
         }
         structure
+    }
+
+    /// Where the conversation begins: behind system messages and checkpoints in front.
+    pub fn start(&self) -> usize {
+        self.system + self.checkpoints
     }
 
     /// The first request and the newest.
@@ -60,10 +66,9 @@ impl Structure {
     /// The turns: each begins with a request and goes on to the next one. What comes before the first request, behind the
     /// checkpoints, is a turn too.
     pub fn turns(&self, messages: usize) -> Vec<Range<usize>> {
-        let mut starts: Vec<usize> =
-            self.requests.iter().copied().filter(|at| *at >= self.checkpoints).collect();
-        if self.checkpoints < messages && starts.first() != Some(&self.checkpoints) {
-            starts.insert(0, self.checkpoints);
+        let mut starts: Vec<usize> = self.requests.iter().copied().filter(|at| *at >= self.start()).collect();
+        if self.start() < messages && starts.first() != Some(&self.start()) {
+            starts.insert(0, self.start());
         }
         let ends: Vec<usize> = starts.iter().skip(1).copied().chain([messages]).collect();
         starts.into_iter().zip(ends).map(|(start, end)| start..end).collect()

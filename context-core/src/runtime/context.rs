@@ -67,6 +67,20 @@ impl PlanReport {
     }
 }
 
+impl PlanReport {
+    /// Of a cut that had to be made, whatever it costs: the history went from so many tokens to so many.
+    pub fn forced(
+        policy: &'static str,
+        kind: BoundaryKind,
+        (before, after): (u64, u64),
+        what: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Self {
+        let (what, reason) = (what.into(), reason.into());
+        Self { policy, kind, what, before, after, price: Price::default(), applied: true, reason }
+    }
+}
+
 /// What a request consists of, in tokens, in the order in which it stands there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -108,7 +122,7 @@ pub struct Prefix {
     pub hash: String,
     /// The hash of as much of this request as the one before had. The same as its `hash`, unless something was changed.
     pub shared: Option<String>,
-    /// Whether the request before is the beginning of this one.
+    /// Whether the request before is the beginning of this one, what is volatile in them left aside.
     pub intact: bool,
     /// How many tokens of this request the provider may have in its cache.
     pub reused: u64,

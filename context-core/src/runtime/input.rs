@@ -163,8 +163,8 @@ pub struct RecoveryInput {
     pub messages: Vec<Arc<Message>>,
     /// Whether it was compacted or cut for this call already.
     pub has_attempted_compact: bool,
-    /// What was tried for this call, oldest first. A caller that does not say it relies on what the runtime remembers of the turn.
-    pub attempts: Vec<Attempt>,
+    /// What was tried for this call, oldest first. A caller that does not say relies on what the runtime remembers of the turn.
+    pub attempts: Option<Vec<Attempt>>,
 }
 
 impl RecoveryInput {
@@ -181,7 +181,7 @@ impl RecoveryInput {
             error,
             messages,
             has_attempted_compact: false,
-            attempts: Vec::new(),
+            attempts: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod boundaries;
 mod fragment_json;
 mod message_json;
 mod model_errors;

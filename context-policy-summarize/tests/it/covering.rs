@@ -103,8 +103,8 @@ fn what_the_system_says_in_front_stays() {
     let task = task(&Summarize::new(), &messages, &goal(10_000));
     assert!(!shown(&task).contains("You mend programs."));
     let after = accept(&Summarize::new(), &messages, &task, &stand_in(&task)).unwrap().messages;
-    assert!(after[0].is_checkpoint());
-    assert_eq!(after[1], messages[0]);
+    assert_eq!(after[0], messages[0], "a system message behind others would be none to some providers");
+    assert!(after[1].is_checkpoint());
     assert_eq!(after[2], messages[1]);
 }
 

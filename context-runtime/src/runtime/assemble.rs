@@ -152,18 +152,22 @@ impl Stable {
     }
 }
 
+/// What was made of an input before its messages are put together.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) repaired: Repaired,
+    pub(super) recall: Option<Recall>,
+    pub(super) fixed: Fixed,
+    /// Without the history.
+    pub(super) breakdown: Breakdown,
+    pub(super) budget: Budget,
+    /// Whether something was cut since the last request.
+    pub(super) cut: bool,
+}
+
 /// Fills in the messages and everything that depends on them, and remembers the request.
-#[allow(clippy::too_many_arguments, reason = "the last step takes what all others made")]
-pub(super) fn messages(
-    call: Call<'_>,
-    session: &mut Session,
-    repaired: Repaired,
-    recall: Option<Recall>,
-    fixed: &Fixed,
-    breakdown: &mut Breakdown,
-    (budget, cut): (Budget, bool),
-    context: &mut ModelContext,
-) {
+pub(super) fn messages(call: Call<'_>, session: &mut Session, made: Made, context: &mut ModelContext) {
+    let Made { repaired, recall, fixed, mut breakdown, budget, cut } = made;
     let stable = Stable::of(session, &call, &repaired);
     let apply = |count| call.counting.calibration.apply(count);
     breakdown.checkpoint = apply(stable.checkpoint);
@@ -239,5 +243,5 @@ pub(super) fn messages(
     context.output = call.input.output;
     context.max_output_tokens = Some(budget.reserve);
     context.budget = Some(budget);
-    context.breakdown = *breakdown;
+    context.breakdown = breakdown;
 }

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::{Clock, MemoryProvider, RecoveryPolicy, Store, TokenCounter, UserId};
+use context_core::{ChatId, Clock, MemoryProvider, Store, TokenCounter, UserId};
 use context_tokens::{Calibrations, ModelTable};
 
 use super::parts::Parts;
-use super::{DefaultContextRuntime, Pipeline, RuntimeFault, RuntimeFaults, Stage};
-use crate::SystemClock;
+use super::spill::SessionChats;
+use super::{
+    DefaultContextRuntime, LiveMedia, Pipeline, RuntimeFault, RuntimeFaults, Stage, ToolResultLimits,
+};
+use crate::{Contract, RecoveryChain, SystemClock};
 
 /// Composes a [`DefaultContextRuntime`]. Everything has a default: without policies nothing is cut, without a memory nothing is
 /// recalled.
@@ -29,11 +32,14 @@ impl Default for DefaultContextRuntimeBuilder {
             reserve: None,
             counter: None,
             pipeline: Pipeline::default(),
-            recovery: Vec::new(),
+            recovery: RecoveryChain::new(Contract::Seed),
             memory: None,
             recall_timeout: Duration::from_secs(5),
             recall_tokens: 2_000,
             spill: None,
+            session_chats: None,
+            tool_results: ToolResultLimits::default(),
+            live_media: LiveMedia::default(),
             clock: Arc::new(SystemClock),
             environment: false,
             max_messages: None,
@@ -91,9 +97,11 @@ impl DefaultContextRuntimeBuilder {
         self
     }
 
-    /// Who decides what to do when a model refuses a request, asked in this order, behind those that were given before.
-    pub fn recovery(mut self, policies: impl IntoIterator<Item = Arc<dyn RecoveryPolicy>>) -> Self {
-        self.parts.recovery.extend(policies);
+    /// Who decides what to do when a model refuses a request. Default: the built-in policies under the
+    /// [first contract](Contract::Seed), whose three decisions every loop knows. Who follows the later ones too, as
+    /// [`ModelCall`](crate::ModelCall) does, gives `RecoveryChain::new(Contract::Extended)`.
+    pub fn recovery(mut self, chain: RecoveryChain) -> Self {
+        self.parts.recovery = chain;
         self
     }
 
@@ -115,9 +123,29 @@ impl DefaultContextRuntimeBuilder {
         self
     }
 
-    /// Where results of tools that are too large are kept, and whose chats the sessions are. A session's id is its chat's.
+    /// Where results of tools and media that are too large are kept, and whose chats the sessions are; see [`Spill`](super::Spill).
+    /// A session's id is its chat's, unless [`session_chats`](Self::session_chats) says otherwise. Default: nothing is kept
+    /// elsewhere, and what is too large for the window is cut.
     pub fn spill(mut self, store: Arc<dyn Store>, user: impl Into<UserId>) -> Self {
         self.parts.spill = Some((store, user.into()));
+        self
+    }
+
+    /// Which chat a session's outputs belong to. Default: the one with its id.
+    pub fn session_chats(mut self, chat: impl Fn(&str) -> ChatId + Send + Sync + 'static) -> Self {
+        self.parts.session_chats = Some(SessionChats::new(chat));
+        self
+    }
+
+    /// From which size on results of tools are kept elsewhere.
+    pub fn tool_results(mut self, limits: ToolResultLimits) -> Self {
+        self.parts.tool_results = limits;
+        self
+    }
+
+    /// Which media that are kept elsewhere the model is shown.
+    pub fn live_media(mut self, live: LiveMedia) -> Self {
+        self.parts.live_media = live;
         self
     }
 

@@ -13,7 +13,7 @@ use context_tokens::Calibrations;
 use super::count::Counters;
 use super::parts::Parts;
 use super::session::{Sessions, lock};
-use super::{DefaultContextRuntimeBuilder, capture, prepare, recover, tool_results};
+use super::{DefaultContextRuntimeBuilder, Spill, capture, media, prepare, recover, tool_results};
 
 /// A runtime that keeps conversations within the window of their model, and the provider's prompt cache intact where it can.
 ///
@@ -41,6 +41,7 @@ pub struct DefaultContextRuntime {
     parts: Parts,
     counters: Counters,
     sessions: Sessions,
+    tried: recover::Tried,
 }
 
 impl DefaultContextRuntime {
@@ -49,9 +50,14 @@ impl DefaultContextRuntime {
         DefaultContextRuntimeBuilder::default()
     }
 
+    /// Where large outputs of sessions are kept, if somewhere: for answering a model that reads them back.
+    pub fn spill(&self) -> Option<Spill> {
+        self.parts.spill()
+    }
+
     pub(super) fn new(parts: Parts, calibrations: Calibrations) -> Self {
         let sessions = Sessions::new(parts.max_sessions);
-        Self { parts, counters: Counters::new(calibrations), sessions }
+        Self { parts, counters: Counters::new(calibrations), sessions, tried: recover::Tried::default() }
     }
 
     /// Learns from what the provider says the last prepared request of a session had. Call it with the usage of the answer to that
@@ -117,7 +123,9 @@ impl DefaultContextRuntime {
 #[async_trait]
 impl ContextRuntime for DefaultContextRuntime {
     async fn prepare_for_model(&self, input: PrepareInput) -> Result<ModelContext> {
-        prepare::prepare(&self.parts, &self.counters, &self.sessions, input).await
+        let (session, cancel) = (input.session_id.clone(), input.cancel.clone());
+        let context = prepare::prepare(&self.parts, &self.counters, &self.sessions, input).await?;
+        media::shown(&self.parts, context, &session, &cancel).await
     }
 
     async fn apply_tool_results(&self, input: ToolResultInput) -> Result<ToolResultOutput> {
@@ -129,7 +137,25 @@ impl ContextRuntime for DefaultContextRuntime {
         let sent = lock(&session).sent.as_ref().map(|sent| (sent.model.clone(), sent.budget));
         let (model, budget) = sent.map_or((String::new(), None), |(model, budget)| (model, Some(budget)));
         let counter = self.counters.of(&self.parts, &model).calibrated();
-        Ok(recover::recover(&self.parts, &counter, budget, &input))
+        Ok(recover::recover(&self.parts.recovery, &self.tried, &counter, budget, &input))
+    }
+
+    fn accept_summary(
+        &self,
+        session_id: &str,
+        messages: &[Arc<Message>],
+        task: &SummaryTask,
+        answer: &Answer,
+    ) -> Result<Compacted, SummaryError> {
+        Self::accept_summary(self, session_id, messages, task, answer)
+    }
+
+    fn summary_failed(&self, session_id: &str) {
+        Self::summary_failed(self, session_id);
+    }
+
+    fn observe_usage(&self, session_id: &str, usage: &Usage) {
+        Self::observe_usage(self, session_id, usage);
     }
 
     fn captures_turns(&self) -> bool {

@@ -84,12 +84,14 @@ fn whole(messages: &[Arc<Message>], head: usize, cut: usize) -> usize {
                 Part::ToolResult(result) if at < start => outside.add(&result.call_id, 1),
                 Part::ToolResult(result) => waiting.add(&result.call_id, 1),
                 // A result belongs to the newest call of its id.
-                Part::ToolCall(call) if messages[at].role == Role::Assistant => {
-                    if !outside.take(&call.id) && waiting.take(&call.id) {
-                        start = start.min(at);
-                        for (id, results) in std::mem::take(&mut outside.0) {
-                            waiting.add(id, results);
-                        }
+                Part::ToolCall(call)
+                    if messages[at].role == Role::Assistant
+                        && !outside.take(&call.id)
+                        && waiting.take(&call.id) =>
+                {
+                    start = start.min(at);
+                    for (id, results) in std::mem::take(&mut outside.0) {
+                        waiting.add(id, results);
                     }
                 }
                 _ => {}

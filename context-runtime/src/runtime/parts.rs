@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::{Clock, Error, MemoryProvider, RecoveryPolicy, Store, TokenCounter, UserId};
+use context_core::{Clock, Error, MemoryProvider, Store, TokenCounter, UserId};
 use context_tokens::ModelTable;
 
-use super::{Pipeline, StageFault};
+use super::spill::SessionChats;
+use super::{LiveMedia, Pipeline, Spill, StageFault, ToolResultLimits};
+use crate::RecoveryChain;
 
 /// What a runtime is made of: what the builder says, and nothing that changes.
 #[derive(Clone, Debug)]
@@ -18,12 +20,15 @@ pub(super) struct Parts {
     pub(super) reserve: Option<u64>,
     pub(super) counter: Option<Arc<dyn TokenCounter>>,
     pub(super) pipeline: Pipeline,
-    pub(super) recovery: Vec<Arc<dyn RecoveryPolicy>>,
+    pub(super) recovery: RecoveryChain,
     pub(super) memory: Option<Arc<dyn MemoryProvider>>,
     pub(super) recall_timeout: Duration,
     pub(super) recall_tokens: u64,
     /// Where results too large are kept, and whose chats the sessions are.
     pub(super) spill: Option<(Arc<dyn Store>, UserId)>,
+    pub(super) session_chats: Option<SessionChats>,
+    pub(super) tool_results: ToolResultLimits,
+    pub(super) live_media: LiveMedia,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) environment: bool,
     pub(super) max_messages: Option<usize>,
@@ -31,6 +36,15 @@ pub(super) struct Parts {
     pub(super) expected_calls: u32,
     pub(super) cache_lifetime: Duration,
     pub(super) summary_cooldown: Duration,
+}
+
+impl Parts {
+    /// Where results too large are kept.
+    pub(super) fn spill(&self) -> Option<Spill> {
+        let (store, user) = self.spill.as_ref()?;
+        let (store, user) = (Arc::clone(store), user.clone());
+        Some(Spill::composed(store, user, self.session_chats.clone(), Arc::clone(&self.clock)))
+    }
 }
 
 /// Why a runtime cannot work.

@@ -9,7 +9,7 @@ use context_core::{
     ModelContext, PrepareInput, RecallQuery, Result, Severity,
 };
 
-use super::assemble::{self, Call};
+use super::assemble::{self, Call, Made};
 use super::count::{self, Counters, Counting};
 use super::cuts::History;
 use super::parts::Parts;
@@ -122,7 +122,7 @@ fn finish(
     let request = session.track.newest_request().map(|at| history.messages[at].hash());
     let recalled = call.recalled(session, request);
     let fixed = call.fixed(session);
-    let mut breakdown = assemble::breakdown(&call, &fixed, recalled.as_ref());
+    let breakdown = assemble::breakdown(&call, &fixed, recalled.as_ref());
     let outside = breakdown.outside().tokens();
     let warm = call.warm(session, recalled.as_ref());
 
@@ -158,16 +158,8 @@ fn finish(
     let repaired = repair::repair(&mut session.track, history.messages);
     diagnostics.extend(repaired.diagnostics.iter().cloned());
     context.diagnostics = diagnostics;
-    assemble::messages(
-        call,
-        session,
-        repaired,
-        recalled,
-        &fixed,
-        &mut breakdown,
-        (budget, cut),
-        &mut context,
-    );
+    let made = Made { repaired, recall: recalled, fixed, breakdown, budget, cut };
+    assemble::messages(call, session, made, &mut context);
     context
 }
 

@@ -1,21 +1,100 @@
-//! What to do about a model's error.
+//! What to do about a model's error, and what was tried about it before.
+//!
+//! A caller that says what it tried is believed. For one that does not, the decisions for the same call are remembered: calls of a
+//! session and a turn are the same as long as the newest message is. So a loop that follows decisions blindly is told to give up at
+//! last, and a later step of a long turn begins anew.
 
-use context_core::{Budget, Failure, HistoryView, RecoveryDecision, RecoveryInput, TokenCounter};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::parts::Parts;
+use context_core::{
+    Attempt, Budget, Failure, HistoryView, MessageHash, RecoveryDecision, RecoveryInput, TokenCounter,
+};
 
-/// What the first policy says that knows better than to give up.
+use crate::RecoveryChain;
+
+/// Of how many sessions the newest refusals are remembered.
+const MOST: usize = 1_024;
+
+/// What was tried for the newest refused call of each session, the last used at the end.
+#[derive(Debug, Default)]
+pub(super) struct Tried(Mutex<VecDeque<Call>>);
+
+#[derive(Debug)]
+struct Call {
+    session: String,
+    turn: String,
+    newest: Option<MessageHash>,
+    attempts: Vec<Attempt>,
+}
+
+impl Call {
+    fn is_of(&self, input: &RecoveryInput) -> bool {
+        self.turn == input.turn_id && self.newest == newest(input)
+    }
+}
+
+fn newest(input: &RecoveryInput) -> Option<MessageHash> {
+    input.messages.last().map(|message| message.hash())
+}
+
+impl Tried {
+    fn calls(&self) -> MutexGuard<'_, VecDeque<Call>> {
+        // A list of calls is sound in any state.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was tried for this call; of the newest it is known only now what came of it.
+    fn attempts(&self, input: &RecoveryInput, tokens: u64) -> Vec<Attempt> {
+        let calls = self.calls();
+        let known = calls.iter().find(|call| call.session == input.session_id && call.is_of(input));
+        let mut attempts = known.map(|call| call.attempts.clone()).unwrap_or_default();
+        if let Some(last) = attempts.last_mut() {
+            last.after = tokens;
+        }
+        attempts
+    }
+
+    fn note(&self, input: &RecoveryInput, attempts: Vec<Attempt>) {
+        let mut calls = self.calls();
+        calls.retain(|call| call.session != input.session_id);
+        if attempts.is_empty() {
+            return;
+        }
+        if calls.len() >= MOST {
+            calls.pop_front();
+        }
+        calls.push_back(Call {
+            session: input.session_id.clone(),
+            turn: input.turn_id.clone(),
+            newest: newest(input),
+            attempts,
+        });
+    }
+}
+
+/// What the chain decides. To give up ends the call, and so does the caller's own record of it.
 pub(super) fn recover(
-    parts: &Parts,
+    chain: &RecoveryChain,
+    tried: &Tried,
     counter: &dyn TokenCounter,
     budget: Option<Budget>,
     input: &RecoveryInput,
 ) -> RecoveryDecision {
     let view = HistoryView::new(&input.messages, counter);
+    let mut attempts = input.attempts.clone().unwrap_or_else(|| tried.attempts(input, view.total()));
     let mut failure = Failure::new(&input.error, &view);
-    failure.attempts = &input.attempts;
+    failure.attempts = &attempts;
     failure.has_attempted_compact = input.has_attempted_compact;
     failure.budget = budget;
-    let decided = parts.recovery.iter().find_map(|policy| policy.decide(&failure));
-    decided.unwrap_or_else(|| RecoveryDecision::give_up(input.error.code.as_str()))
+    let recovered = chain.recover(&failure);
+    if input.attempts.is_none() {
+        attempts.extend(recovered.in_vain);
+        match recovered.decision.retries() {
+            true => attempts.push(Attempt::new(recovered.decision.clone(), view.total(), view.total())),
+            false => attempts.clear(),
+        }
+        tried.note(input, attempts);
+    }
+    recovered.decision
 }

@@ -1,12 +1,270 @@
-//! Results of tools, cut to limits.
+//! Applying results of tools: what is too large is kept as a blob, and a preview stands in its place.
+//!
+//! A result is measured by itself and together with the others of its message; media are measured in bytes. What stays below the limits
+//! comes out in the allocation it went in with. Nothing here looks at the history: what becomes of old results is a policy's
+//! business.
 
-use context_core::{Result, ToolResultInput, ToolResultOutput};
+mod choice;
+mod texts;
 
-use super::append::append;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use context_core::{
+    Budget, CancelSignal, Diagnostic, DiagnosticCode, Error, Message, Part, Result, Role, Severity,
+    TokenCounter, ToolResultInput, ToolResultOutput, shorten,
+};
+
+use super::media;
 use super::parts::Parts;
+use super::spill::{LONGEST_REFERENCE, Preview, READ_SPILLED, Spill, Spilled};
+use crate::waiting::unless_cancelled;
+use choice::{Choice, Measured, choose};
+
+const OPERATION: &str = "apply_tool_results";
+
+/// From which size on results of tools are kept elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolResultLimits {
+    /// How many tokens one result may have. Default: 10,000.
+    pub tokens: u64,
+    /// How many bytes of text one result may have. Default: 200,000.
+    pub bytes: usize,
+    /// How many tokens all results of one message may have together. The largest go first until they do, and previews become shorter if that is not enough. Default: 40,000.
+    pub message_tokens: u64,
+    /// How many bytes a preview may have, its note included. Default: 12,000.
+    pub preview_bytes: usize,
+    /// How many bytes a piece of media may have that stays in its message. Default: 150,000.
+    pub media_bytes: usize,
+    /// The tool that previews name for reading the rest. Default: [`READ_SPILLED`]; set it to nothing if the model is not offered
+    /// [that tool](super::spilled_output_tool).
+    pub reading_tool: Option<Cow<'static, str>>,
+}
+
+impl Default for ToolResultLimits {
+    fn default() -> Self {
+        Self {
+            tokens: 10_000,
+            bytes: 200_000,
+            message_tokens: 40_000,
+            preview_bytes: 12_000,
+            media_bytes: 150_000,
+            reading_tool: Some(Cow::Borrowed(READ_SPILLED)),
+        }
+    }
+}
 
 /// Puts results behind a conversation.
-pub(super) async fn apply(_parts: &Parts, input: ToolResultInput) -> Result<ToolResultOutput> {
-    input.cancel.check("apply_tool_results")?;
-    Ok(append(input))
+pub(super) async fn apply(parts: &Parts, input: ToolResultInput) -> Result<ToolResultOutput> {
+    let model = parts.models.model(parts.model.as_deref().unwrap_or_default());
+    let of_model;
+    let counter = match &parts.counter {
+        Some(counter) => &**counter,
+        None => {
+            of_model = model.counter();
+            &of_model
+        }
+    };
+    let window = parts.window.or_else(|| model.window());
+    let reserve = parts.reserve.unwrap_or(0);
+    let spill = parts.spill();
+    let results = ToolResults {
+        limits: &parts.tool_results,
+        spill: spill.as_ref(),
+        counter,
+        window: window.map(|window| Budget::new(window, reserve).input()),
+    };
+    results.apply(input).await
+}
+
+/// What results are applied with.
+#[derive(Clone, Copy, Debug)]
+struct ToolResults<'a> {
+    limits: &'a ToolResultLimits,
+    /// Where large outputs are kept. Without it nothing is spilled.
+    spill: Option<&'a Spill>,
+    counter: &'a dyn TokenCounter,
+    /// How many tokens of input fit the model, if that is known.
+    window: Option<u64>,
+}
+
+impl ToolResults<'_> {
+    /// The history with the results and supplements behind it.
+    async fn apply(&self, input: ToolResultInput) -> Result<ToolResultOutput> {
+        let cancel = &input.cancel;
+        cancel.check(OPERATION)?;
+        let mut output = ToolResultOutput::default();
+        let mut results = input.tool_result_message;
+        texts::fill_empty(&mut results);
+        let session = &*input.session_id;
+        if let Some(spill) = self.spill {
+            let kept = Kept { spill, session, cancel };
+            self.spill_media(&kept, &mut results, &mut output.diagnostics).await?;
+            self.spill_texts(&kept, &mut results, &mut output.diagnostics).await?;
+        }
+        self.cut_to_window(&mut results, &mut output.diagnostics);
+        output.appended.push(Arc::new(results));
+        for mut supplement in input.supplements {
+            if let Some(spill) = self.spill {
+                let kept = Kept { spill, session, cancel };
+                self.spill_media(&kept, &mut supplement, &mut output.diagnostics).await?;
+            }
+            // Pictures that a tool made are no request of the user.
+            if supplement.role == Role::User && !supplement.is_synthetic() {
+                supplement = supplement.marked(Message::SYNTHETIC);
+            }
+            output.appended.push(Arc::new(supplement));
+        }
+        output.messages = input.messages;
+        output.messages.extend(output.appended.iter().map(Arc::clone));
+        Ok(output)
+    }
+
+    async fn spill_media(
+        &self,
+        kept: &Kept<'_>,
+        message: &mut Message,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Result<()> {
+        for (path, media) in media::inline_above(message, self.limits.media_bytes) {
+            let Some(bytes) = media::bytes(media) else { continue };
+            let media_type = media.media_type.as_deref().unwrap_or("application/octet-stream");
+            match kept.put(bytes, media_type, "media_too_large").await? {
+                Ok(spilled) => {
+                    diagnostics.push(spilled_at(path, &spilled));
+                    media::refer(media, &spilled);
+                }
+                Err(error) => diagnostics.push(not_kept(path, &error)),
+            }
+        }
+        Ok(())
+    }
+
+    async fn spill_texts(
+        &self,
+        kept: &Kept<'_>,
+        message: &mut Message,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Result<()> {
+        let limits = choice::Limits {
+            tokens: self.limits.tokens,
+            bytes: self.limits.bytes,
+            together: self.limits.message_tokens,
+            preview: self.limits.preview_bytes,
+        };
+        for Choice { part, preview, alone } in self.choose(message, &limits, Some(LONGEST_REFERENCE)) {
+            let Some(Part::ToolResult(result)) = message.parts.get_mut(part) else { continue };
+            let Some(text) = texts::joined(&result.output) else { continue };
+            let reason = if alone { "tool_result_too_large" } else { "tool_results_too_large" };
+            match kept.put(text.as_bytes().to_vec(), texts::media_type(&text), reason).await? {
+                Ok(spilled) => {
+                    diagnostics.push(spilled_at(&result.call_id, &spilled));
+                    let reference = spilled.blob.to_reference();
+                    let shown = self.preview(&text, Some(&reference)).within(preview);
+                    texts::replace(&mut result.output, shown);
+                    spilled.note_in(&mut result.metadata);
+                }
+                Err(error) => diagnostics.push(not_kept(&result.call_id, &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Shortens results that do not fit the model even alone, where they could not be kept.
+    fn cut_to_window(&self, message: &mut Message, diagnostics: &mut Vec<Diagnostic>) {
+        let Some(window) = self.window else { return };
+        if self.counter.count_message(message).tokens() <= window {
+            return;
+        }
+        let together = self.limits.message_tokens.min(window / 2);
+        let preview = self.limits.preview_bytes;
+        let limits = choice::Limits { tokens: u64::MAX, bytes: usize::MAX, together, preview };
+        for Choice { part, preview, .. } in self.choose(message, &limits, None) {
+            let Some(Part::ToolResult(result)) = message.parts.get_mut(part) else { continue };
+            let Some(text) = texts::joined(&result.output) else { continue };
+            let shown = self.preview(&text, None).within(preview);
+            diagnostics.push(Diagnostic::new(
+                DiagnosticCode::OverLimit,
+                Severity::Warning,
+                beginning(&result.call_id),
+                format!(
+                    "a result of {} bytes does not fit the window and was cut to {}",
+                    text.len(),
+                    shown.len()
+                ),
+            ));
+            texts::replace(&mut result.output, shown);
+        }
+    }
+
+    fn preview<'t>(&'t self, text: &'t str, reference: Option<&'t str>) -> Preview<'t> {
+        Preview { text, reference, tool: self.limits.reading_tool.as_deref() }
+    }
+
+    /// Which results of a message give way to previews of how many bytes.
+    fn choose(&self, message: &Message, limits: &choice::Limits, reference: Option<&str>) -> Vec<Choice> {
+        let mut measured = Vec::with_capacity(message.parts.len());
+        let mut other = 0_u64;
+        for (part, result) in message.parts.iter().enumerate() {
+            let tokens = self.counter.count_part(result).tokens();
+            let Part::ToolResult(result) = result else {
+                other = other.saturating_add(tokens);
+                continue;
+            };
+            // A preview is not spilled again.
+            let text = texts::joined(&result.output).filter(|_| Spilled::of(&result.metadata).is_none());
+            let Some(text) = text else {
+                other = other.saturating_add(tokens);
+                continue;
+            };
+            let of_text = self.counter.count(&text).tokens();
+            other = other.saturating_add(tokens.saturating_sub(of_text));
+            measured.push(Measured { part, tokens: of_text, text });
+        }
+        let preview_tokens = |text: &str, bytes| {
+            let shown = self.preview(text, reference).within(bytes);
+            (self.counter.count(&shown).tokens(), shown.len())
+        };
+        choose(&measured, other, limits, &preview_tokens)
+    }
+}
+
+/// Where what is too large is kept.
+struct Kept<'a> {
+    spill: &'a Spill,
+    session: &'a str,
+    cancel: &'a CancelSignal,
+}
+
+impl Kept<'_> {
+    /// What became of keeping bytes; an error of its own if the caller cancelled.
+    async fn put(&self, bytes: Vec<u8>, media_type: &str, reason: &str) -> Result<Result<Spilled>> {
+        let put = self.spill.put(self.session, bytes, media_type);
+        let put = unless_cancelled(self.cancel, OPERATION, put).await?;
+        Ok(put.map(|blob| Spilled::new(&blob, reason)))
+    }
+}
+
+fn spilled_at(path: &str, spilled: &Spilled) -> Diagnostic {
+    Diagnostic::new(
+        DiagnosticCode::ToolResultSpilled,
+        Severity::Info,
+        beginning(path),
+        format!("{} bytes are kept as {}", spilled.bytes, spilled.blob.to_reference()),
+    )
+}
+
+fn not_kept(path: &str, error: &Error) -> Diagnostic {
+    Diagnostic::new(
+        DiagnosticCode::ToolResultPersistenceFailed,
+        Severity::Error,
+        beginning(path),
+        format!("too large, and could not be kept elsewhere: {error}"),
+    )
+}
+
+/// As much of a call's id as a diagnostic shows.
+fn beginning(id: &str) -> &str {
+    shorten::ends(id, 100, 0).map_or(id, |(head, _)| head)
 }

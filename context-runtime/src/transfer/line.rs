@@ -7,13 +7,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use context_core::{
-    Branch, BranchName, Chat, ChatId, ChatRef, Checkpoint, CheckpointName, Encoded, FragmentId, Json,
-    Message, MessageId, Metadata, NewChat, Node, NodeKind, Revision, Role, StoredFragment, Timestamp, UserId,
-    limits,
+    BlobId, Branch, BranchName, Chat, ChatId, ChatRef, Checkpoint, CheckpointName, Encoded, FragmentId, Json,
+    Message, MessageId, Metadata, NewBlob, NewChat, Node, NodeKind, Revision, Role, StoredFragment,
+    Timestamp, UserId, limits,
 };
 use serde::{Deserialize, Serialize};
 
-use super::record::{ChatRecord, MessageRecord};
+use super::record::{BlobRecord, ChatRecord, MessageRecord};
 
 /// The version of the form that is written; older ones are read.
 pub(super) const VERSION: u32 = 1;
@@ -29,6 +29,8 @@ pub(super) enum LineError {
     Newer(u32),
     #[error("a body is neither json, text nor base64")]
     Body,
+    #[error("a blob is not what its name says")]
+    Blob,
     #[error("a message is of no known kind")]
     Kind,
     /// What no store would take.
@@ -115,6 +117,16 @@ struct RevisionLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tokens: Option<u32>,
     body: Body,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BlobLine {
+    id: BlobId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    media_type: Option<String>,
+    created_at: Timestamp,
+    used_at: Timestamp,
+    base64: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -253,6 +265,16 @@ pub(super) fn write(record: &ChatRecord) -> Result<Vec<u8>, serde_json::Error> {
             };
             line("message", &fields)
         }
+        ChatRecord::Blob(blob) => {
+            let fields = BlobLine {
+                id: BlobId::of(&blob.bytes),
+                media_type: blob.media_type.clone(),
+                created_at: blob.created_at,
+                used_at: blob.used_at,
+                base64: BASE64.encode(&blob.bytes),
+            };
+            line("blob", &fields)
+        }
         ChatRecord::End { messages } => line("end", &EndLine { messages: *messages }),
     }
 }
@@ -273,6 +295,12 @@ fn check(record: &ChatRecord) -> Result<(), context_core::Error> {
         ChatRecord::Message(message) => {
             let past = message.revisions.iter().map(|revision| &revision.node);
             past.chain([&message.node]).try_for_each(|node| limits::check_node(OPERATION, node))
+        }
+        ChatRecord::Blob(blob) => {
+            let mut new = NewBlob::new(blob.bytes.clone(), blob.created_at);
+            new.media_type.clone_from(&blob.media_type);
+            // The chat it goes to is looked at where it begins.
+            new.check(&ChatRef::new("user", "chat"))
         }
         ChatRecord::End { .. } => Ok(()),
     }
@@ -314,6 +342,14 @@ pub(super) fn read(line: &[u8], user: &UserId) -> Result<ChatRecord, LineError> 
             let revisions =
                 line.revisions.into_iter().map(|revision| revision.read(&line.id, line.created_at));
             ChatRecord::Message(MessageRecord::new(node, line.parent, revisions.collect::<Result<_, _>>()?))
+        }
+        "blob" => {
+            let BlobLine { id, media_type, created_at, used_at, base64 } = serde_json::from_slice(line)?;
+            let bytes = BASE64.decode(base64).map_err(|_| LineError::Body)?;
+            if BlobId::of(&bytes) != id {
+                return Err(LineError::Blob);
+            }
+            ChatRecord::Blob(BlobRecord::new(bytes, media_type, created_at, used_at))
         }
         "end" => {
             let EndLine { messages } = serde_json::from_slice(line)?;

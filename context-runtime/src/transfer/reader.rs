@@ -2,20 +2,23 @@
 
 use std::collections::VecDeque;
 
-use context_core::{ChatRef, Cursor, Error, Result, Store, limits};
+use context_core::{Blob, ChatRef, Cursor, Error, Result, Store, limits};
 
-use super::record::{ChatRecord, MessageRecord};
+use super::record::{BlobRecord, ChatRecord, MessageRecord};
 
 /// Reads a chat piece by piece.
 pub struct ChatReader<'a> {
     store: &'a dyn Store,
     chat: ChatRef,
     ready: VecDeque<ChatRecord>,
+    /// What is known of blobs that are still to be read.
+    blobs: VecDeque<Blob>,
     messages: u64,
     next: Next,
 }
 
 enum Next {
+    Blobs(Option<Cursor>),
     Page(Option<Cursor>),
     End,
     Nothing,
@@ -31,13 +34,22 @@ impl<'a> ChatReader<'a> {
         ready.extend(history.branches(chat).await?.into_iter().map(ChatRecord::Branch));
         ready.extend(history.checkpoints(chat).await?.into_iter().map(ChatRecord::Checkpoint));
         ready.extend(store.fragments().fragments(chat).await?.into_iter().map(ChatRecord::Fragment));
-        Ok(Self { store, chat: chat.clone(), ready, messages: 0, next: Next::Page(None) })
+        let (chat, blobs, next) = (chat.clone(), VecDeque::new(), Next::Blobs(None));
+        Ok(Self { store, chat, ready, blobs, messages: 0, next })
     }
 
     /// The next piece; nothing behind the end.
     pub async fn next(&mut self) -> Result<Option<ChatRecord>> {
         while self.ready.is_empty() {
+            if let Some(blob) = self.blobs.pop_front() {
+                self.read_blob(blob).await?;
+                continue;
+            }
             match &self.next {
+                Next::Blobs(after) => {
+                    let after = after.clone();
+                    self.list_blobs(after).await?;
+                }
                 Next::Nothing => return Ok(None),
                 Next::End => {
                     self.next = Next::Nothing;
@@ -50,6 +62,27 @@ impl<'a> ChatReader<'a> {
             }
         }
         Ok(self.ready.pop_front())
+    }
+
+    async fn list_blobs(&mut self, after: Option<Cursor>) -> Result<()> {
+        let mut next = None;
+        if let Some(blobs) = self.store.blobs() {
+            let page = blobs.blobs(&self.chat, limits::MAX_PAGE, after.as_ref()).await?;
+            (self.blobs, next) = (page.items.into(), page.next);
+        }
+        self.next = next.map_or(Next::Page(None), |next| Next::Blobs(Some(next)));
+        Ok(())
+    }
+
+    /// One at a time, since each may be large.
+    async fn read_blob(&mut self, blob: Blob) -> Result<()> {
+        let Some(blobs) = self.store.blobs() else { return Ok(()) };
+        // Nothing if it was removed since it was listed.
+        if let Some(bytes) = blobs.read_blob(&self.chat, &blob.id, 0..blob.bytes, None).await? {
+            let record = BlobRecord::new(bytes, blob.media_type, blob.created_at, blob.used_at);
+            self.ready.push_back(ChatRecord::Blob(record));
+        }
+        Ok(())
     }
 
     async fn read_page(&mut self, after: Option<Cursor>) -> Result<()> {

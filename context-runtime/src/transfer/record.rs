@@ -1,8 +1,10 @@
 //! What a chat is made of, one piece at a time.
 
+use std::fmt;
 use std::sync::Arc;
 
-use context_core::{Branch, Chat, Checkpoint, MessageId, Node, Revision, StoredFragment};
+use bytes::Bytes;
+use context_core::{Branch, Chat, Checkpoint, MessageId, Node, Revision, StoredFragment, Timestamp};
 
 /// A piece of a chat, in the order a [`ChatReader`](super::ChatReader) gives them.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +18,8 @@ pub enum ChatRecord {
     Checkpoint(Checkpoint),
     /// A persisted fragment, in the order they were first put.
     Fragment(StoredFragment),
+    /// Bytes that are kept beside the messages.
+    Blob(BlobRecord),
     /// A message; its parent has come before it.
     Message(MessageRecord),
     /// The end, and how many messages there were.
@@ -23,6 +27,40 @@ pub enum ChatRecord {
         /// How many.
         messages: u64,
     },
+}
+
+/// Bytes that a chat keeps. `Debug` shows how many, not which.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BlobRecord {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// What they are.
+    pub media_type: Option<String>,
+    /// When the chat first put them.
+    pub created_at: Timestamp,
+    /// When it last used them.
+    pub used_at: Timestamp,
+}
+
+impl BlobRecord {
+    /// Bytes and what the chat knows of them.
+    pub fn new(
+        bytes: impl Into<Bytes>,
+        media_type: Option<String>,
+        created_at: Timestamp,
+        used_at: Timestamp,
+    ) -> Self {
+        Self { bytes: bytes.into(), media_type, created_at, used_at }
+    }
+}
+
+impl fmt::Debug for BlobRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("BlobRecord");
+        shown.field("bytes", &self.bytes.len()).field("media_type", &self.media_type);
+        shown.field("created_at", &self.created_at).field("used_at", &self.used_at).finish()
+    }
 }
 
 /// A message with its place and its past.

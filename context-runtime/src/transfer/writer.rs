@@ -11,12 +11,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use context_core::{
-    Branch, BranchName, Chat, ChatRef, Checkpoint, Commit, CommitOutcome, Created, Diagnostic,
-    DiagnosticCode, Error, ErrorKind, ForkName, HistoryStore, MessageId, NewChat, Node, Result, Revision,
-    Severity, Store, StoredFragment, Target,
+    BlobId, Branch, BranchName, Chat, ChatRef, Checkpoint, Commit, CommitOutcome, Created, Diagnostic,
+    DiagnosticCode, Error, ErrorKind, ForkName, HistoryStore, MessageId, NewBlob, NewChat, Node, Result,
+    Revision, Severity, Store, StoredFragment, Target,
 };
 
-use super::record::{ChatRecord, MessageRecord};
+use super::record::{BlobRecord, ChatRecord, MessageRecord};
 
 /// How many messages, and about how many bytes of them, are written at once.
 const BATCH: usize = 1000;
@@ -104,12 +104,29 @@ impl<'a> ChatWriter<'a> {
             ChatRecord::Branch(branch) => self.branches.push(branch),
             ChatRecord::Checkpoint(checkpoint) => self.checkpoints.push(checkpoint),
             ChatRecord::Fragment(fragment) => self.fragments.push(fragment),
+            ChatRecord::Blob(blob) => self.put_blob(blob).await?,
             ChatRecord::Message(message) => self.push_messages(vec![message]).await?,
             ChatRecord::End { messages } if messages != self.written.messages => {
                 let text = format!("{messages} messages were announced, {} came", self.written.messages);
                 self.note("chat", text);
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    async fn put_blob(&mut self, record: BlobRecord) -> Result<()> {
+        let BlobRecord { bytes, media_type, created_at, used_at } = record;
+        let Some(blobs) = self.store.blobs() else {
+            let about = format!("blob {}", BlobId::of(&bytes));
+            self.note(about, "this store keeps nothing beside messages; left out");
+            return Ok(());
+        };
+        let mut new = NewBlob::new(bytes, created_at);
+        new.media_type = media_type;
+        let blob = blobs.put_blob(&self.chat, new).await?;
+        if used_at > created_at {
+            blobs.read_blob(&self.chat, &blob.id, 0..0, Some(used_at)).await?;
         }
         Ok(())
     }

@@ -9,6 +9,8 @@ mod compactions;
 mod conflicts;
 mod curate;
 mod edits;
+#[cfg(all(feature = "anthropic", feature = "tokens"))]
+mod example;
 mod fragments;
 #[cfg(feature = "instructions")]
 mod instructions;
@@ -18,6 +20,8 @@ mod large;
 mod lazy;
 mod lazy_data;
 mod lost_replies;
+#[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
+mod model_call;
 mod prompt;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod recorded_chats;
@@ -53,6 +57,8 @@ mod runtime_recall;
 mod simulator;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "uimessage"))]
 mod to_a_model;
+#[cfg(feature = "tokens")]
+mod tool_results;
 mod transfer;
 mod travel;
 mod trees;

@@ -7,7 +7,7 @@ use context_runtime::transfer::{
 };
 use context_runtime::{
     CancelSource, ChatRef, Commit, CommitOutcome, Encoded, ErrorKind, ForkName, HistoryStore, Message,
-    MessageId, Metadata, NewChat, Node, NodeKind, Part, Result, Role, Store, StoredFragment, Target,
+    MessageId, Metadata, NewBlob, NewChat, Node, NodeKind, Part, Result, Role, Store, StoredFragment, Target,
     Timestamp,
 };
 use proptest::prelude::*;
@@ -380,4 +380,56 @@ async fn an_import_that_ended_early_is_begun_again() {
     let imported = import(&*other, &text, &lenient()).await.unwrap();
     assert!(imported.chats[0].written.is_some());
     assert_eq!(export(&*other, &["c"]).await, text);
+}
+
+/// Two chats of one user that share a blob; each has one of its own.
+async fn with_blobs() -> Arc<dyn Store> {
+    let store = store().await;
+    let blobs = store.blobs().unwrap();
+    let at = Timestamp::from_micros;
+    for (name, own) in [("c", "own of c"), ("d", "own of d")] {
+        make(&*store, name, vec![Step::Extend(0, 3)]).await;
+        blobs.put_blob(&chat(name), NewBlob::new(own, at(10))).await.unwrap();
+        let shared = NewBlob::new(vec![0, 159, 146, 150], at(20)).media_type("image/x");
+        let shared = blobs.put_blob(&chat(name), shared).await.unwrap().id;
+        blobs.read_blob(&chat(name), &shared, 0..1, Some(at(30))).await.unwrap();
+    }
+    store
+}
+
+#[tokio::test]
+async fn blobs_travel_with_their_chat() {
+    let (from, to) = (with_blobs().await, store().await);
+    let text = export(&*from, &["c"]).await;
+    let _imported = import(&*to, &text, &lenient()).await.unwrap();
+    assert_eq!(export(&*to, &["c"]).await, text);
+    let cancel = CancelSource::new().signal();
+    let _copied = copy_chat(&*from, &chat("d"), &*to, &chat("d"), &cancel).await.unwrap();
+    for (store, name) in [(&to, "c"), (&to, "d"), (&from, "c")] {
+        let listed = store.blobs().unwrap().blobs(&chat(name), 10, None).await.unwrap().items;
+        let mut seen: Vec<_> = listed
+            .iter()
+            .map(|blob| {
+                let times = (blob.created_at.as_micros(), blob.used_at.as_micros());
+                (blob.bytes, blob.media_type.as_deref(), blob.references, times)
+            })
+            .collect();
+        seen.sort();
+        assert_eq!(seen, [(4, Some("image/x"), 2, (20, 30)), (8, None, 1, (10, 10))], "{name}");
+    }
+    sound(&*to).await;
+}
+
+#[tokio::test]
+async fn a_broken_blob_costs_its_line() {
+    let store = store().await;
+    let text = export(&*with_blobs().await, &["c"]).await;
+    // Bytes that are not what the name says, and letters that are no bytes.
+    for broken in [text.replace("AJ+Slg==", "AJ+Slw=="), text.replace("AJ+Slg==", "no bytes")] {
+        let imported = import(&*store, &broken, &lenient()).await.unwrap();
+        assert_eq!(imported.broken.len(), 1, "{:?}", imported.broken);
+        let blobs = store.blobs().unwrap().blobs(&chat("c"), 10, None).await.unwrap().items;
+        assert_eq!(blobs.iter().map(|blob| blob.bytes).collect::<Vec<_>>(), [8]);
+        assert!(store.history().delete_chat(&chat("c"), None).await.unwrap());
+    }
 }

@@ -10,6 +10,9 @@
 //! | `output_bump` | `raised_output` | equal |
 //! | `truncate_head*` | `newest`; `TruncateHead` by messages, then `normalize` | equal messages |
 //! | `strip_*` | `StripImages`; `without_failed_answer` | equal messages, notes of one kind |
+//! | `budget` | `Budget` | equal numbers |
+//! | `projector`, `null_runtime` | what runtimes prepare | the same messages, calls and results, the same codes |
+//! | `cached_microcompact` | the marks of what is prepared | our own rule: one at the end, at most four |
 //! | `wire_*` | `lower` of the provider's codec | equal values of the fields that the case names |
 //!
 //! A case with `suspect: true` is a fault of the recorded system: ours must be sound, and each judge says by which rule.
@@ -22,6 +25,7 @@ mod errors;
 mod estimate;
 mod history;
 mod messages;
+mod prepared;
 mod recovery;
 mod symbols;
 mod wire;
@@ -79,6 +83,8 @@ fn judge_case(case: &Case) -> Outcome {
         "strip_media_for_summary" => cuts::judge_stripped(case, Marker::Kind),
         "strip_trailing_error_pair" => cuts::judge_failed_answer(case),
         "estimate" => estimate::judge(case),
+        "budget" => prepared::judge_budget(case),
+        group @ ("projector" | "null_runtime" | "cached_microcompact") => prepared::judge(case, group),
         group => match group.strip_prefix("wire_") {
             Some(provider) => wire::judge(case, provider),
             None => Outcome::Skipped("belongs to the runtime".to_owned()),

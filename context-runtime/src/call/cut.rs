@@ -1,0 +1,87 @@
+//! Carrying decisions out.
+
+use context_core::{Failure, HistoryView, ModelError, PlanReport, RecoveryDecision};
+
+use super::ModelCall;
+
+/// What reports name where a refusal was the reason of a cut.
+const POLICY: &str = "recovery";
+/// How much is kept at most when a compaction could not make the history smaller.
+const HALF: f64 = 0.5;
+/// How much is kept at least: numbers of a refusal may be nonsense.
+const LEAST: f64 = 0.25;
+/// How much of the room is filled then: counts are estimates.
+const SAFE: f64 = 0.9;
+
+impl ModelCall<'_> {
+    /// Does what was decided about an error. Whether that changed anything.
+    pub(super) fn carry_out(&mut self, decision: &RecoveryDecision, error: &ModelError) -> bool {
+        match decision {
+            RecoveryDecision::AdjustOutputAndRetry { max_output_tokens, lasting, .. } => {
+                self.adjust_output(*max_output_tokens, *lasting)
+            }
+            RecoveryDecision::CompactAndRetry { window, max_output_tokens, .. } => {
+                self.compact(window.or(error.window), *max_output_tokens)
+            }
+            decision => self.cut(decision, error),
+        }
+    }
+
+    fn adjust_output(&mut self, tokens: u64, lasting: bool) -> bool {
+        let tokens = tokens.max(1);
+        if lasting {
+            self.record.lasting_output = Some(tokens);
+        }
+        let asked = self.record.sent.and_then(|sent| sent.max_output);
+        self.input.max_output_tokens = Some(tokens);
+        asked != Some(tokens)
+    }
+
+    /// Has the runtime prepare for a smaller window. Without one that is known, half of what was sent.
+    fn compact(&mut self, window: Option<u64>, max_output: Option<u64>) -> bool {
+        let Some(sent) = self.record.sent else { return false };
+        let tokens = sent.tokens;
+        if max_output.is_some() {
+            self.input.max_output_tokens = max_output;
+        }
+        let reserve = self.input.max_output_tokens.or(sent.max_output).unwrap_or(0);
+        let window = window.unwrap_or_else(|| (tokens / 2).saturating_add(reserve));
+        self.input.window = Some(self.input.window.map_or(window, |known| known.min(window)));
+        self.record.uncompacted = Some(self.history_tokens());
+        true
+    }
+
+    /// How many tokens what is left of the history has. By one counter for the whole call: what a runtime counts changes with what
+    /// it learns from refusals.
+    pub(super) fn history_tokens(&self) -> u64 {
+        self.counter.count_messages(self.history.messages()).tokens()
+    }
+
+    /// Keeps half of the history, or less if the provider said what fits: what is left where a compaction was of no use.
+    pub(super) fn cut_instead(&mut self) -> bool {
+        let Some(error) = self.record.last_error.clone() else { return false };
+        let reason = "the compaction did not make the request smaller".to_owned();
+        let keep_ratio = self.fitting(&error).map_or(HALF, |ratio| ratio.clamp(LEAST, HALF));
+        self.cut(&RecoveryDecision::TruncateHeadAndRetry { keep_ratio, reason }, &error)
+    }
+
+    /// How much of the history fits, by the numbers of a refusal.
+    fn fitting(&self, error: &ModelError) -> Option<f64> {
+        let (sent, window, input) = (self.record.sent?, error.window?, error.input_tokens?);
+        let reserve = self.input.max_output_tokens.or(sent.max_output).unwrap_or(0);
+        let room = window.saturating_sub(reserve).saturating_sub(sent.outside);
+        let history = input.saturating_sub(sent.outside);
+        (history > 0).then(|| room as f64 / history as f64 * SAFE)
+    }
+
+    /// Cuts the history as was decided. Whether there was something to cut.
+    fn cut(&mut self, decision: &RecoveryDecision, error: &ModelError) -> bool {
+        let view = HistoryView::new(self.history.messages(), &*self.counter);
+        let Ok(carried) = self.chain.carry_out(decision, &Failure::new(error, &view)) else { return false };
+        let tokens = (carried.before, carried.after);
+        let report = PlanReport::forced(POLICY, carried.kind, tokens, carried.what, decision.reason());
+        self.record.plans.push(report);
+        self.history.adopt(carried.compacted);
+        true
+    }
+}

@@ -1,0 +1,74 @@
+//! Why a call was not answered.
+
+use context_core::wire::WireError;
+use context_core::{Answer, Error, ErrorKind, ModelError};
+
+/// Why a call was not answered. The history is as the caller has it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The provider refused, and nothing that may be tried would help.
+    #[error("{0}")]
+    Refused(#[source] Box<Refusal>),
+    /// As many requests were sent as are allowed.
+    #[error("not answered after {calls} calls")]
+    Exhausted {
+        /// How many, summaries included.
+        calls: u32,
+        /// What the provider said last, if it refused.
+        #[source]
+        error: Option<Box<ModelError>>,
+    },
+    /// The model answered nothing, or its answers broke off, as often as may be tried.
+    #[error("no usable answer after {calls} calls")]
+    NoAnswer {
+        /// How many, summaries included.
+        calls: u32,
+        /// The last of them, as far as it came.
+        answer: Box<Answer>,
+    },
+    /// There is nothing to send.
+    #[error(transparent)]
+    Request(WireError),
+    /// The runtime failed, or the caller cancelled.
+    #[error(transparent)]
+    Runtime(#[from] Error),
+}
+
+/// A refusal that ended a call.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("not answered after {calls} calls: {error} ({reason})")]
+#[non_exhaustive]
+pub struct Refusal {
+    /// What the provider said.
+    pub error: ModelError,
+    /// Why it was not tried again, for people.
+    pub reason: String,
+    /// How many calls there were, summaries included.
+    pub calls: u32,
+}
+
+impl CallError {
+    /// What the provider said last, if it refused.
+    pub fn model_error(&self) -> Option<&ModelError> {
+        match self {
+            Self::Refused(refusal) => Some(&refusal.error),
+            Self::Exhausted { error, .. } => error.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Whether the caller cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Runtime(error) if error.kind() == ErrorKind::Cancelled)
+    }
+
+    pub(super) fn refused(error: ModelError, reason: impl Into<String>, calls: u32) -> Self {
+        Self::Refused(Box::new(Refusal { error, reason: reason.into(), calls }))
+    }
+
+    /// Of a call that ended with an error before.
+    pub(super) fn over() -> Self {
+        Self::Runtime(Error::invalid(super::OPERATION, "the call has ended without an answer"))
+    }
+}

@@ -1,0 +1,148 @@
+//! Preparing a request: what was decided is done, the runtime is asked, a summary is made where one helps.
+
+use std::sync::Arc;
+
+use context_core::{
+    Answer, Attempt, Diagnostic, DiagnosticCode, Message, ModelContext, ModelRequest, PrepareInput, Severity,
+    SummaryError, SummaryTask,
+};
+
+use super::reply::State;
+use super::{CallError, ModelCall, OPERATION, Sent};
+use crate::waiting::unless_cancelled;
+
+impl ModelCall<'_> {
+    /// The next request, before it is written; nothing once the call is answered.
+    pub(super) async fn prepared(
+        &mut self,
+        history: &[Arc<Message>],
+    ) -> Result<Option<(ModelContext, ModelRequest)>, CallError> {
+        let prepared = self.try_prepared(history).await;
+        if prepared.is_err() {
+            self.state = State::Over;
+        }
+        prepared
+    }
+
+    async fn try_prepared(
+        &mut self,
+        history: &[Arc<Message>],
+    ) -> Result<Option<(ModelContext, ModelRequest)>, CallError> {
+        self.input.cancel.check(OPERATION)?;
+        self.history.update(history);
+        match std::mem::replace(&mut self.state, State::Ready) {
+            State::Ready => {}
+            State::Failed(error) => self.recover(*error).await?,
+            State::Unusable(answer) => self.retry_unusable(answer).await?,
+            State::CutOff(answer) => self.grow_output(answer)?,
+            State::Answered(answer) => {
+                self.state = State::Answered(answer);
+                return Ok(None);
+            }
+            State::Over => {
+                self.state = State::Over;
+                return Err(CallError::over());
+            }
+        }
+        self.check_calls()?;
+        let context = self.context().await?;
+        self.record.calls += 1;
+        let request = context.request();
+        self.record.sent = Some(Sent {
+            tokens: context.breakdown.total().tokens(),
+            outside: context.breakdown.outside().tokens(),
+            max_output: context.max_output_tokens,
+        });
+        Ok(Some((context, request)))
+    }
+
+    pub(super) fn check_calls(&mut self) -> Result<(), CallError> {
+        if self.record.calls < self.options.max_calls.max(1) {
+            return Ok(());
+        }
+        let error = self.record.last_error.take().map(Box::new);
+        Err(CallError::Exhausted { calls: self.record.calls, error })
+    }
+
+    /// What the runtime prepares, with a summary where it asks for one and there is one to be had.
+    async fn context(&mut self) -> Result<ModelContext, CallError> {
+        let mut context = self.asked().await?;
+        if let Some(task) = context.summary.take()
+            && let Some(answer) = self.summary(&task).await?
+        {
+            let (session, messages) = (&*self.input.session_id, self.history.messages());
+            match self.runtime.accept_summary(session, messages, &task, &answer) {
+                Ok(compacted) => {
+                    self.history.adopt(compacted);
+                    context = self.asked().await?;
+                }
+                Err(error) => self.summary_failed(&error),
+            }
+        }
+        // A compaction that could not make it smaller leaves the cut of last resort.
+        if let Some(before) = self.record.uncompacted.take()
+            && self.history_tokens() >= before
+            && self.cut_instead()
+        {
+            context = self.asked().await?;
+        }
+        self.close_attempt();
+        Ok(context)
+    }
+
+    async fn asked(&mut self) -> Result<ModelContext, CallError> {
+        let input = self.prepare_input();
+        let cancel = input.cancel.clone();
+        let context = unless_cancelled(&cancel, OPERATION, self.runtime.prepare_for_model(input)).await??;
+        if let Some(compacted) = &context.compacted {
+            self.history.adopt(compacted.clone());
+        }
+        self.record.plans.extend(context.plans.iter().filter(|plan| plan.applied).cloned());
+        self.record.diagnostics.extend(context.diagnostics.iter().cloned());
+        Ok(context)
+    }
+
+    fn prepare_input(&self) -> PrepareInput {
+        let mut input = self.input.clone();
+        input.messages = self.history.messages().to_vec();
+        input
+    }
+
+    /// The answer to a summary task, if there is somebody to ask, a call to spare besides the request itself, and none was asked for yet.
+    async fn summary(&mut self, task: &SummaryTask) -> Result<Option<Answer>, CallError> {
+        let spare = self.record.calls.saturating_add(1) < self.options.max_calls;
+        let Some(model) = self.summaries.as_ref().filter(|_| spare && !self.record.summarised) else {
+            return Ok(None);
+        };
+        let mut request = task.request.clone();
+        request.model.get_or_insert_with(|| model.name().to_owned());
+        (self.record.summarised, self.record.calls) = (true, self.record.calls + 1);
+        let cancel = self.input.cancel.clone();
+        let reply = unless_cancelled(&cancel, OPERATION, model.complete(&request, &cancel)).await?;
+        cancel.check(OPERATION)?;
+        let failed = match reply {
+            Ok(Answer { error: Some(error), .. }) | Err(error) => error,
+            Ok(answer) => return Ok(Some(answer)),
+        };
+        self.runtime.summary_failed(&self.input.session_id);
+        self.summary_failed(&SummaryError::Failed(failed.to_string()));
+        Ok(None)
+    }
+
+    fn summary_failed(&mut self, error: &SummaryError) {
+        self.record.diagnostics.push(Diagnostic::new(
+            DiagnosticCode::CompactSummaryFailed,
+            Severity::Warning,
+            "history",
+            format!("the history is as it was: {error}"),
+        ));
+    }
+
+    /// Notes what came of what was decided last.
+    fn close_attempt(&mut self) {
+        if let Some((decision, before)) = self.record.open.take() {
+            let after = self.history_tokens();
+            self.record.attempts.push(Attempt::new(decision, before, after));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Going on after a refusal or an answer that is of no use.
+
+use std::time::Duration;
+
+use context_core::{
+    Answer, Attempt, Diagnostic, DiagnosticCode, ModelError, RecoveryDecision, RecoveryInput, Severity, Usage,
+};
+
+use super::{CallError, ModelCall, OPERATION};
+use crate::raised_output;
+use crate::waiting::unless_cancelled;
+
+/// How many decisions may be asked for about one refusal. One that changes nothing is followed by the question for another.
+const MOST_DECISIONS: usize = 8;
+
+impl ModelCall<'_> {
+    /// Makes the next request another one, or waits until the same may succeed.
+    pub(super) async fn recover(&mut self, error: ModelError) -> Result<(), CallError> {
+        self.record.last_error = Some(error.clone());
+        if error.retryable {
+            return self.wait(error).await;
+        }
+        self.learn(&error);
+        for _ in 0..MOST_DECISIONS {
+            let input = self.recovery_input(&error);
+            let cancel = self.input.cancel.clone();
+            let asked = self.runtime.recover_from_model_error(input);
+            let decision = match unless_cancelled(&cancel, OPERATION, asked).await? {
+                Ok(decision) => decision,
+                Err(failed) => {
+                    cancel.check(OPERATION)?;
+                    return Err(self.refused(error, format!("the recovery failed: {failed}")));
+                }
+            };
+            if !decision.retries() {
+                let reason = decision.reason().to_owned();
+                return Err(self.refused(error, reason));
+            }
+            let before = self.history_tokens();
+            if self.carry_out(&decision, &error) {
+                self.record.diagnostics.push(Diagnostic::new(
+                    DiagnosticCode::RecoveryApplied,
+                    Severity::Info,
+                    "history",
+                    format!("{}: {}", decision.name(), decision.reason()),
+                ));
+                self.record.open = Some((decision, before));
+                return Ok(());
+            }
+            self.record.attempts.push(Attempt::new(decision, before, before));
+        }
+        Err(self.refused(error, "nothing that was decided changed the request"))
+    }
+
+    fn recovery_input(&self, error: &ModelError) -> RecoveryInput {
+        let (session, turn) = (&*self.input.session_id, &*self.input.turn_id);
+        let messages = self.history.messages().to_vec();
+        let mut input = RecoveryInput::new(session, turn, error.clone(), messages);
+        input.has_attempted_compact = self.record.attempts.iter().any(|attempt| cuts(&attempt.decision));
+        input.attempts = Some(self.record.attempts.clone());
+        input
+    }
+
+    /// Sends the request again that was answered with nothing, or only in part.
+    pub(super) async fn retry_unusable(&mut self, answer: Box<Answer>) -> Result<(), CallError> {
+        if self.record.retries >= self.options.retries || self.record.calls >= self.options.max_calls {
+            return Err(CallError::NoAnswer { calls: self.record.calls, answer });
+        }
+        self.record.retries += 1;
+        Ok(())
+    }
+
+    /// Asks for more output after an answer was cut off.
+    pub(super) fn grow_output(&mut self, answer: Box<Answer>) -> Result<(), CallError> {
+        match self.grown_output() {
+            Some(cap) if self.record.calls < self.options.max_calls => {
+                self.record.output_grown = true;
+                self.input.max_output_tokens = Some(cap);
+                Ok(())
+            }
+            _ => Err(CallError::NoAnswer { calls: self.record.calls, answer }),
+        }
+    }
+
+    /// The cap to ask for in place of the one at which the answer was cut off.
+    pub(super) fn grown_output(&self) -> Option<u64> {
+        let may = self.options.grow_output
+            && !self.record.output_grown
+            && self.record.calls < self.options.max_calls;
+        let cap = self.input.max_output_tokens.filter(|_| may)?;
+        raised_output(Some(cap), self.record.lasting_output.or(self.max_output))
+    }
+
+    async fn wait(&mut self, error: ModelError) -> Result<(), CallError> {
+        if self.record.retries >= self.options.retries {
+            let reason = format!("tried again {} times", self.record.retries);
+            return Err(self.refused(error, reason));
+        }
+        let Some(wait) = self.options.wait(self.record.retries, error.retry_after) else {
+            let seconds = error.retry_after.unwrap_or(Duration::MAX).as_secs();
+            return Err(self.refused(error, format!("it wants to be left alone for {seconds} seconds")));
+        };
+        // Nothing is waited for that would not be sent.
+        self.check_calls()?;
+        self.record.retries += 1;
+        unless_cancelled(&self.input.cancel, OPERATION, tokio::time::sleep(wait)).await?;
+        Ok(())
+    }
+
+    /// Takes what the refusal tells about the request: how many tokens it really had.
+    fn learn(&mut self, error: &ModelError) {
+        if let (Some(input), Some(_)) = (error.input_tokens, self.record.sent) {
+            let mut usage = Usage::default();
+            usage.input = input;
+            self.runtime.observe_usage(&self.input.session_id, &usage);
+        }
+    }
+
+    fn refused(&self, error: ModelError, reason: impl Into<String>) -> CallError {
+        CallError::refused(error, reason, self.record.calls)
+    }
+}
+
+/// Whether a decision makes the history smaller.
+fn cuts(decision: &RecoveryDecision) -> bool {
+    matches!(
+        decision,
+        RecoveryDecision::TruncateHeadAndRetry { .. } | RecoveryDecision::CompactAndRetry { .. }
+    )
+}

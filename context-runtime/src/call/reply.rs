@@ -1,0 +1,124 @@
+//! What came back, and whether it is an answer.
+
+use context_core::wire::is_blank;
+use context_core::{Answer, Json, Message, ModelError, ModelErrorCode, Part, Role, StopReason};
+
+use super::ModelCall;
+
+/// How far a call is.
+#[derive(Debug)]
+pub(super) enum State {
+    /// A request may be prepared.
+    Ready,
+    /// The provider refused.
+    Failed(Box<ModelError>),
+    /// The answer is of no use: empty, or it broke off.
+    Unusable(Box<Answer>),
+    /// The answer was cut off at the cap.
+    CutOff(Box<Answer>),
+    /// It is answered.
+    Answered(Box<Answer>),
+    /// It ended with an error.
+    Over,
+}
+
+impl State {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Failed(_) => "failed",
+            Self::Unusable(_) => "unusable",
+            Self::CutOff(_) => "cut_off",
+            Self::Answered(_) => "answered",
+            Self::Over => "over",
+        }
+    }
+
+    pub(super) fn answer(&self) -> Option<&Answer> {
+        match self {
+            Self::Answered(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    pub(super) fn into_answer(self) -> Option<Answer> {
+        match self {
+            Self::Answered(answer) => Some(*answer),
+            _ => None,
+        }
+    }
+}
+
+impl ModelCall<'_> {
+    /// Takes what came back for the newest request: the answer, or what went wrong in its place. What is done about it, the next
+    /// [`next`](Self::next) does.
+    pub fn answered(&mut self, reply: Result<Answer, ModelError>) {
+        if matches!(self.state, State::Answered(_) | State::Over) {
+            return;
+        }
+        self.state = match reply {
+            Err(error) => State::Failed(Box::new(error)),
+            Ok(answer) => self.judged(answer),
+        };
+    }
+
+    /// The same of a response as it came: its status and its body.
+    pub fn received(&mut self, status: u16, body: &str) {
+        let answer = match status {
+            400.. => failed(self.codec.lift_error(Some(status), body)),
+            _ => self.read(status, body),
+        };
+        self.answered(Ok(answer));
+    }
+
+    fn read(&self, status: u16, body: &str) -> Answer {
+        let Ok(json) = Json::from_text(body) else {
+            return failed(self.codec.lift_error(Some(status), body));
+        };
+        self.codec.lift_answer(&json).unwrap_or_else(|error| {
+            let mut error = ModelError::new(self.codec.name(), ModelErrorCode::Unknown, error.to_string());
+            error.status = Some(status);
+            failed(error)
+        })
+    }
+
+    fn judged(&mut self, mut answer: Answer) -> State {
+        if let Some(error) = answer.error.take() {
+            return State::Failed(Box::new(error));
+        }
+        if let (Some(usage), Some(_)) = (&answer.usage, self.record.sent) {
+            self.runtime.observe_usage(&self.input.session_id, usage);
+        }
+        let says = answer.message.parts.iter().any(says_something);
+        let refused = matches!(answer.stop, Some(StopReason::Refusal | StopReason::ContentFilter));
+        let answer = Box::new(answer);
+        match answer.stop {
+            // The window is full before anything was said: as if the request had been refused for it.
+            Some(StopReason::ContextWindow) if !says => {
+                let provider = self.codec.name();
+                let words = "the window was full before the answer began";
+                State::Failed(Box::new(ModelError::new(provider, ModelErrorCode::ContextOverflow, words)))
+            }
+            Some(StopReason::Length) if self.grown_output().is_some() => State::CutOff(answer),
+            _ if refused => State::Answered(answer),
+            _ if !answer.complete || !says => State::Unusable(answer),
+            _ => State::Answered(answer),
+        }
+    }
+}
+
+/// An answer in whose place there is an error.
+fn failed(error: ModelError) -> Answer {
+    let mut answer = Answer::new(Message::new(Role::Assistant, []));
+    answer.error = Some(error);
+    answer
+}
+
+/// Whether a part is something to go on with. A thought alone is not.
+fn says_something(part: &Part) -> bool {
+    match part {
+        Part::Text(text) => !is_blank(&text.text),
+        Part::Reasoning(_) => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,109 @@
+//! The tool with which a model reads back what was spilled, a bounded part at a time.
+
+use context_core::{ErrorKind, FunctionTool, Json, Metadata, Part, ToolCall, ToolInput, ToolResult, shorten};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Spill, SpilledRange};
+
+/// The name of the tool that reads outputs back.
+pub const READ_SPILLED: &str = "read_spilled_output";
+
+/// How many bytes one call shows. No text has more tokens than bytes, so what was read stays below the limit at which it would be
+/// spilled again.
+const MOST: u64 = 8_000;
+/// The longest character. A range that is shorter might show nothing.
+const LEAST: u64 = 4;
+
+/// The tool that reads outputs back. Offer it to the model, and answer its calls with [`Spill::answer`].
+pub fn spilled_output_tool() -> FunctionTool {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "reference": {"type": "string", "description": "Which output: blob: and 64 digits, as the note in it says."},
+            "start": {"type": "integer", "minimum": 0, "description": "The first byte to show; 0 if left out."},
+            "end": {"type": "integer", "minimum": 0, "description": "The byte to stop before; as far as one call shows, if left out."},
+        },
+        "required": ["reference"],
+    });
+    FunctionTool::new(READ_SPILLED, schema).description(format!(
+        "Shows a part of an output that was too long to show whole, at most {MOST} bytes at a time. Read only the parts you need."
+    ))
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    reference: String,
+    start: Option<u64>,
+    end: Option<u64>,
+}
+
+impl Spill {
+    /// Answers a call of [`spilled_output_tool`]: with at most 8,000 bytes of text, or with an error that tells the model what to do.
+    /// Never fails: whatever goes wrong is the result.
+    pub async fn answer(&self, session: &str, call: &ToolCall) -> ToolResult {
+        let (text, is_error) = match self.shown(session, &call.input).await {
+            Ok(text) => (text, false),
+            Err(reason) => (reason, true),
+        };
+        ToolResult {
+            call_id: call.id.clone(),
+            name: Some(call.name.clone()),
+            output: vec![Part::text(text)],
+            is_error,
+            metadata: Metadata::default(),
+        }
+    }
+
+    async fn shown(&self, session: &str, input: &ToolInput) -> Result<String, String> {
+        let asked = match input {
+            ToolInput::Json(input) => input
+                .parse::<Asked>()
+                .map_err(|error| format!("Not understood: {}.", beginning(&error.to_string())))?,
+            ToolInput::Invalid(_) => return Err("Not understood: the input is no JSON.".to_owned()),
+        };
+        let start = asked.start.unwrap_or(0);
+        let furthest = start.saturating_add(MOST);
+        let end = asked.end.map_or(furthest, |end| end.clamp(start.saturating_add(LEAST), furthest));
+        let read =
+            self.read(session, &asked.reference, start..end).await.map_err(|error| match error.kind() {
+                ErrorKind::NotFound | ErrorKind::Invalid => {
+                    format!(
+                        "There is no output {} in this conversation.",
+                        Json::from(beginning(&asked.reference))
+                    )
+                }
+                _ => "The output cannot be read at the moment.".to_owned(),
+            })?;
+        let total = read.total;
+        let Some((start, text)) = whole_characters(&read) else {
+            let what = read.media_type.as_deref().unwrap_or("of an unknown type");
+            return Err(format!("The output is no text: it is {what} and has {total} bytes."));
+        };
+        let end = start + text.len() as u64;
+        let more =
+            if end < total { format!("; go on with start {end}") } else { "; this is the end".to_owned() };
+        Ok(format!("[bytes {start} to {end} of {total}{more}]\n{text}"))
+    }
+}
+
+/// As much of a text as an error repeats.
+fn beginning(text: &str) -> &str {
+    shorten::ends(text, 100, 0).map_or(text, |(head, _)| head)
+}
+
+/// The whole characters of a range and where they begin; nothing if it is no text.
+fn whole_characters(read: &SpilledRange) -> Option<(u64, &str)> {
+    let is_inside = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
+    let cut = if read.start == 0 { 0 } else { read.bytes.iter().take(3).take_while(is_inside).count() };
+    let bytes = &read.bytes[cut..];
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        // Only what the range itself cut off may be missing.
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?
+        }
+        Err(_) => return None,
+    };
+    Some((read.start + cut as u64, text))
+}

@@ -1,0 +1,85 @@
+//! Models that answer as a script says.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use context_runtime::{
+    Answer, CancelSignal, LanguageModel, Message, ModelError, ModelErrorCode, ModelRequest, Role, StopReason,
+};
+
+/// A model whose answers are written down; the last is given for ever.
+#[derive(Debug)]
+pub(super) struct Scripted {
+    script: Mutex<VecDeque<Result<Answer, ModelError>>>,
+    asked: Mutex<Vec<ModelRequest>>,
+}
+
+impl Scripted {
+    pub(super) fn new(script: impl IntoIterator<Item = Result<Answer, ModelError>>) -> Arc<Self> {
+        let script = Mutex::new(script.into_iter().collect());
+        Arc::new(Self { script, asked: Mutex::default() })
+    }
+
+    pub(super) fn asked(&self) -> Vec<ModelRequest> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl LanguageModel for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    async fn complete(&self, request: &ModelRequest, _: &CancelSignal) -> Result<Answer, ModelError> {
+        self.asked.lock().unwrap().push(request.clone());
+        let mut script = self.script.lock().unwrap();
+        match script.len() {
+            0 | 1 => script.front().cloned().unwrap(),
+            _ => script.pop_front().unwrap(),
+        }
+    }
+}
+
+/// A model that never answers.
+#[derive(Debug)]
+pub(super) struct Silent;
+
+#[async_trait]
+impl LanguageModel for Silent {
+    fn name(&self) -> &str {
+        "silent"
+    }
+
+    async fn complete(&self, _: &ModelRequest, cancel: &CancelSignal) -> Result<Answer, ModelError> {
+        cancel.cancelled().await;
+        Err(ModelError::new("silent", ModelErrorCode::Unknown, "cancelled"))
+    }
+}
+
+pub(super) fn says(text: &str) -> Answer {
+    let mut answer = Answer::new(Message::text(Role::Assistant, text));
+    answer.stop = Some(StopReason::Stop);
+    answer
+}
+
+pub(super) fn nothing() -> Answer {
+    Answer::new(Message::new(Role::Assistant, []))
+}
+
+pub(super) fn broken(text: &str) -> Answer {
+    let mut answer = Answer::new(Message::text(Role::Assistant, text));
+    answer.complete = false;
+    answer
+}
+
+pub(super) fn cut_off(text: &str) -> Answer {
+    let mut answer = says(text);
+    answer.stop = Some(StopReason::Length);
+    answer
+}
+
+pub(super) fn error(code: ModelErrorCode) -> ModelError {
+    ModelError::new("openai", code, "refused by the script")
+}
