@@ -6,8 +6,12 @@ use context_core::CompactionPolicy;
 
 /// The policies that [`policy`] knows, gentle to harsh: the order in which a [`Pipeline`](crate::Pipeline) should ask them.
 pub const POLICIES: &[&str] = &[
+    #[cfg(feature = "microcompact")]
+    "microcompact",
     #[cfg(feature = "strip-images")]
     "strip-images",
+    #[cfg(feature = "snip")]
+    "snip",
     #[cfg(feature = "truncate-head")]
     "truncate-head",
 ];
@@ -24,8 +28,12 @@ pub const POLICIES: &[&str] = &[
 /// ```
 pub fn policy(name: &str) -> Option<Arc<dyn CompactionPolicy>> {
     match name {
+        #[cfg(feature = "microcompact")]
+        "microcompact" => Some(Arc::new(context_policy_microcompact::Microcompact::new())),
         #[cfg(feature = "strip-images")]
         "strip-images" => Some(Arc::new(context_policy_strip_images::StripImages::new())),
+        #[cfg(feature = "snip")]
+        "snip" => Some(Arc::new(context_policy_snip::Snip::new())),
         #[cfg(feature = "truncate-head")]
         "truncate-head" => Some(Arc::new(context_policy_truncate_head::TruncateHead::new())),
         _ => None,

@@ -6,12 +6,12 @@ use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use context_runtime::tokens::Estimate;
 use context_runtime::{
-    Diagnostic, PROVIDERS, PlanReport, RenderOptions, Stage, Unanswered, provider, renderer,
+    Breakdown, Diagnostic, PROVIDERS, PlanReport, RenderOptions, Stage, Unanswered, provider, renderer,
 };
 use serde::Serialize;
 
 use super::conversation::Which;
-use super::counting::{by_id, estimate, model, table};
+use super::counting::{breakdown, by_id, estimate, model, table};
 use super::planning::{Cut, pipeline};
 use super::render;
 use crate::app::{App, Done};
@@ -89,6 +89,8 @@ struct PrepareRecord<'a> {
     before: u64,
     /// The plans that were made, those that were not carried out included.
     plans: &'a [PlanReport],
+    /// What the request consists of now, in the order in which it stands there.
+    breakdown: &'a Breakdown,
     #[serde(flatten)]
     estimate: &'a Estimate,
     /// What was repaired, and what the form cannot hold.
@@ -132,6 +134,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         diagnostics.extend(by_id(lowered.diagnostics, &cut.ids(conversation.ids)));
         // Counted is what was sent, as far as it is the same in canonical form.
         let estimate = estimate(&request, &model, args.window);
+        let breakdown = breakdown(&request, &estimate, &model);
         if app.out.is_json() {
             let messages = request.messages.len();
             app.out.record_beside(&PrepareRecord {
@@ -141,6 +144,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
                 messages,
                 before: whole.total.tokens(),
                 plans: &plans,
+                breakdown: &breakdown,
                 estimate: &estimate,
                 diagnostics: &diagnostics,
             })?;
@@ -154,7 +158,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
                     app.out.beside(text.trim_end());
                 }
             }
-            app.out.beside(table(&estimate, request.messages.len()));
+            app.out.beside(table(&estimate, &breakdown, request.messages.len()));
         }
     }
     Ok(Done::Fine)
