@@ -224,6 +224,15 @@ fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Diffe
     }
     let Value::Array(left) = &recorded["messages"] else { return Ok("equal: nothing to do".to_owned()) };
     masked(ran).map_err(&fault)?;
+    if !ran.taken && tier == Some("micro") {
+        // No message comes or goes; how results are told is theirs.
+        let role = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
+        let ours = positions(ran).map(|at| role(&line(&given[at])));
+        return match left.iter().filter_map(Value::as_str).map(role).eq(ours) {
+            true => Ok("equal: the same messages, old results shorter".to_owned()),
+            false => Err(fault("no message comes or goes")),
+        };
+    }
     let kept: Vec<&str> = left.iter().filter_map(Value::as_str).filter(|line| !is_made(line)).collect();
     let kept: Vec<String> = kept.into_iter().map(plain).collect();
     let first = given.iter().find(|message| message.is_request()).map(|message| plain(&line(message)));
