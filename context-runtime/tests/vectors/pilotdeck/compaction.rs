@@ -217,7 +217,9 @@ fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Diffe
     if !ran.told.iter().filter(|code| **code != DiagnosticCode::ContextOverflow.as_str()).eq(told.iter()) {
         return Err(fault("the same is told"));
     }
-    if (ran.taken || !compacted) && recorded["ratio"].as_f64().is_some_and(|ratio| (ratio - ran.ratio()).abs() > 0.01) {
+    if (ran.taken || !compacted)
+        && recorded["ratio"].as_f64().is_some_and(|ratio| (ratio - ran.ratio()).abs() > 0.01)
+    {
         return Err(fault("as full"));
     }
     let Value::Array(left) = &recorded["messages"] else { return Ok("equal: nothing to do".to_owned()) };
