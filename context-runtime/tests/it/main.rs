@@ -30,6 +30,8 @@ mod recorded_usage;
 mod recovery;
 #[cfg(feature = "instructions")]
 mod remind;
+#[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
+mod reopened;
 mod retention;
 #[cfg(feature = "tokens")]
 mod runtime_cache;
