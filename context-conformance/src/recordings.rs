@@ -30,7 +30,7 @@ pub struct Exchange {
 }
 
 /// The folder of test data: what `CONTEXT_TEST_DATA` names, else `shared` beside the workspace of this crate. Says so
-/// on standard output if there is none.
+/// on standard error if there is none: what a program prints may be for machines.
 pub fn folder() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let named = std::env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty());
@@ -42,9 +42,9 @@ pub fn folder() -> Option<PathBuf> {
     None
 }
 
-#[allow(clippy::print_stdout, reason = "whoever runs tests should know what was not tested")]
+#[allow(clippy::print_stderr, reason = "whoever runs tests should know what was not tested")]
 fn skipped(folder: &Path) {
-    println!(
+    eprintln!(
         "skipped: there is no test data at {} (CONTEXT_TEST_DATA names another place)",
         folder.display()
     );

@@ -62,14 +62,20 @@ impl Microcompact {
     /// message with results stays.
     pub fn clearing() -> Self {
         const UNITS: usize = 1_536;
-        let bound = Bound::Clear { units: UNITS };
-        Self { bound, keep: Keep::Messages(1), tools: Tools::repeatable(), ..Self::new() }
+        Self { keep: Keep::Messages(1), tools: Tools::repeatable(), ..Self::new() }.clear_above(UNITS)
     }
 
     /// Shows so many tokens of each result.
     #[must_use]
     pub fn bound(mut self, tokens: u64) -> Self {
         self.bound = Bound::Preview { tokens };
+        self
+    }
+
+    /// Shows nothing of results that have more UTF-16 code units, but a note in their place.
+    #[must_use]
+    pub fn clear_above(mut self, units: usize) -> Self {
+        self.bound = Bound::Clear { units };
         self
     }
 

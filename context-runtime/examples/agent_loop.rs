@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use context_conformance::simulator::{Behaviour, Say, Simulator};
 use context_runtime::tokens::ModelCounter;
 use context_runtime::{
-    ContextEngine, ContextRuntime, DefaultContextRuntime, Fragment, FunctionTool, Message, ModelCall,
-    ModelRequest, Part, PrepareInput, READ_SPILLED, Role, Spilled, Tool, ToolCall, ToolResult,
-    ToolResultInput, provider, role, spilled_output_tool, user,
+    ContextEngine, ContextRuntime, Contract, DefaultContextRuntime, Fragment, FunctionTool, Message,
+    ModelCall, ModelRequest, Part, PrepareInput, READ_SPILLED, RecoveryChain, Role, Spilled, Tool, ToolCall,
+    ToolResult, ToolResultInput, provider, role, spilled_output_tool, user,
 };
 
 const MODEL: &str = "claude-sonnet-4-5";
@@ -41,7 +41,12 @@ pub async fn agent_loop() -> Result<String, Box<dyn Error>> {
     let _saved = chat.save().await?;
 
     // The runtime: what is sent. Window and token counts come with the model; what is too large goes to the store.
-    let runtime = DefaultContextRuntime::builder().model(MODEL).spill(Arc::clone(&store), "ada").build()?;
+    // Refusals are answered by all there is, not by the three decisions alone that every loop knows.
+    let runtime = DefaultContextRuntime::builder()
+        .model(MODEL)
+        .recovery(RecoveryChain::new(Contract::Extended))
+        .spill(Arc::clone(&store), "ada")
+        .build()?;
     let spill = runtime.spill().ok_or("the store keeps blobs")?;
 
     // The provider. Its window is far smaller than the runtime believes: a proxy, a trial account, a wrong table.

@@ -2,12 +2,12 @@
 
 use context_runtime::tokens::{Budget, Model};
 use context_runtime::{
-    CacheState, ContextEngine, Goal, HistoryView, POLICIES, Pipeline, PlanReport, Planned, Resolved, Stage,
-    policy,
+    CacheState, ContextEngine, Goal, HistoryView, Pipeline, PlanReport, Planned, Resolved, Stage,
 };
 use serde::Serialize;
 
 use super::counting::{estimate, grouped, model};
+use super::planning::{line, pipeline};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::text::{clean, short_id};
@@ -76,7 +76,8 @@ struct CompactRecord<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let pipeline = pipeline(&args.policy)?;
+    // However empty the window is: whoever runs the command wants it.
+    let pipeline = pipeline(&args.policy, |policy| Stage::shared(policy).trigger(0.0).target(TARGET))?;
     let store = app.store().await?;
     let mut builder = ContextEngine::builder(store).user(app.user.clone()).chat(args.chat.as_str());
     builder = builder.clock(app.world.clone()).ids(app.world.clone()).existing();
@@ -209,39 +210,4 @@ async fn undo(args: &Args, engine: &mut ContextEngine, app: &mut App) -> Result<
         }
     }
     Ok(Done::Fine)
-}
-
-fn pipeline(names: &[String]) -> Result<Pipeline, Failure> {
-    let all = || POLICIES.iter().map(|name| (*name).to_owned()).collect();
-    let names: Vec<String> = if names.is_empty() { all() } else { names.to_vec() };
-    let stage = |name: &String| match policy(name) {
-        // However empty the window is: whoever runs the command wants it.
-        Some(policy) => Ok(Stage::shared(policy).trigger(0.0).target(TARGET)),
-        None if name == "summarize" => Err(Failure::Usage(
-            "summarize needs a model to write the summary, which this command does not have".to_owned(),
-        )),
-        None => {
-            Err(Failure::Usage(format!("there is no policy {name:?}; there are {}", POLICIES.join(", "))))
-        }
-    };
-    let stages = names.iter().map(stage).collect::<Result<Vec<_>, _>>()?;
-    Pipeline::new(stages).map_err(|faults| Failure::Usage(faults.to_string()))
-}
-
-/// A plan in words, such as `9 results, −61,400 tokens, breaks 18,200 cached tokens; pays off after 1 call`.
-fn line(report: &PlanReport) -> String {
-    let saved = report.before.saturating_sub(report.after);
-    let mut line = format!("{}, −{} tokens", clean(&report.what), grouped(saved));
-    if report.price.reread > 0 {
-        let after = match report.price.pays_off_after() {
-            None => "never pays off".to_owned(),
-            Some(1) => "pays off after 1 call".to_owned(),
-            Some(calls) => format!("pays off after {calls} calls"),
-        };
-        line.push_str(&format!(", breaks {} cached tokens; {after}", grouped(report.price.reread)));
-    }
-    if !report.applied {
-        line.push_str(&format!(" (not carried out: {})", report.reason));
-    }
-    line
 }

@@ -1,9 +1,10 @@
 //! Tokens for people: the table of a request, and paths that name messages by their ids.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use context_runtime::tokens::{Budget, Estimate, Model, ModelTable, TokenCount};
-use context_runtime::{Diagnostic, MessageId, ModelRequest};
+use context_runtime::{Breakdown, Diagnostic, MessageId, ModelRequest, Role, TokenCounter};
 
 /// The model of a name, in the table that comes with the program.
 pub(super) fn model(name: &str) -> Model<'_> {
@@ -22,8 +23,25 @@ pub(super) fn estimate(request: &ModelRequest, model: &Model<'_>, window: Option
     }
 }
 
+/// What a request consists of, in the order in which it stands there.
+pub(super) fn breakdown(request: &ModelRequest, estimate: &Estimate, model: &Model<'_>) -> Breakdown {
+    let behind = request.messages.iter().skip_while(|message| message.role == Role::System);
+    let checkpoints: Vec<_> = behind.take_while(|message| message.is_checkpoint()).cloned().collect();
+    let counter = model.counter();
+    let parts = &estimate.request;
+    let mut breakdown = Breakdown::default();
+    breakdown.system = parts.system;
+    breakdown.tools = parts.tools + parts.output;
+    breakdown.checkpoint = counter.count_messages(&checkpoints);
+    let history =
+        request.messages.iter().filter(|message| !checkpoints.iter().any(|made| Arc::ptr_eq(made, message)));
+    breakdown.history = history.map(|message| counter.count_shared(message)).sum();
+    breakdown.framing = parts.framing;
+    breakdown
+}
+
 /// The table of an estimate: what each part of the request has, and what fits.
-pub(super) fn table(estimate: &Estimate, messages: usize) -> String {
+pub(super) fn table(estimate: &Estimate, breakdown: &Breakdown, messages: usize) -> String {
     let mut text = String::new();
     let mut row = |name: &str, count: TokenCount, note: &str| {
         if count.high() > 0 {
@@ -34,13 +52,13 @@ pub(super) fn table(estimate: &Estimate, messages: usize) -> String {
     for fragment in &estimate.fragments {
         row(&fragment.name, fragment.tokens, "in the system prompt");
     }
-    let parts = &estimate.request;
-    row("system", parts.system, "");
-    row("tools", parts.tools, "");
-    row("output", parts.output, "the form of the answer");
+    let form = estimate.request.output.high() > 0;
+    row("system", breakdown.system, "");
+    row("tools", breakdown.tools, if form { "and the form of the answer" } else { "" });
+    row("checkpoint", breakdown.checkpoint, "stands for earlier messages");
     let plural = if messages == 1 { "" } else { "s" };
-    row("messages", parts.messages, &format!("{messages} message{plural}"));
-    row("framing", parts.framing, "");
+    row("history", breakdown.history, &format!("{messages} message{plural}"));
+    row("framing", breakdown.framing, "");
     let Estimate { total, budget, .. } = estimate;
     if let Some(budget) = budget.filter(|budget| budget.reserve > 0) {
         row("reserve", TokenCount::exact(budget.reserve), "kept for the answer");

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use context_runtime::tokens::Estimate;
-use context_runtime::{Diagnostic, PROVIDERS, RenderOptions, Unanswered, provider, renderer};
+use context_runtime::{
+    Breakdown, Diagnostic, PROVIDERS, PlanReport, RenderOptions, Stage, Unanswered, provider, renderer,
+};
 use serde::Serialize;
 
 use super::conversation::Which;
-use super::counting::{by_id, estimate, model, table};
+use super::counting::{breakdown, by_id, estimate, model, table};
+use super::planning::{Cut, pipeline};
 use super::render;
 use crate::app::{App, Done};
 use crate::error::Failure;
@@ -20,11 +23,16 @@ The history is repaired first, always in the same way: every call has its result
 is blank, roles are in the order the provider wants. What was done and what the provider's form cannot hold
 is told on standard error, with the tokens; with --json that is one record.
 
+What does not fit the window is cut, gently first: old results of tools are shortened, media taken out, turns
+in the middle left out, and at last the newest part alone is kept; the first and the newest request always
+stay. The store is not changed: `context compact` does that. --policy none sends everything.
+
 A file may hold several conversations: each becomes a body on a line of its own. A file that is a request
 body keeps its system prompt and tools.
 
 Examples:
   context prepare support-7 --provider anthropic >request.json
+  context prepare support-7 --provider openai --window 32000 --reserve 4000 --explain >request.json
   context prepare session.jsonl --provider gemini --conversation 2
   context prepare chat.json --provider openai --fragments prompt.json --model gpt-5
   cat chat.json | context prepare - --provider openai-responses --json";
@@ -47,6 +55,12 @@ pub(crate) struct Args {
     /// How many of them are kept for the answer; the body asks for as many
     #[arg(long, value_name = "TOKENS")]
     reserve: Option<u64>,
+    /// Which compaction policies, gentle to harsh, or `none` [default: all that need no model]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    policy: Vec<String>,
+    /// Say of every message what became of it, on standard error
+    #[arg(long)]
+    explain: bool,
     /// Fragments for the front of the system prompt, as `render` reads them
     #[arg(long, value_name = "FILE")]
     fragments: Option<PathBuf>,
@@ -71,6 +85,12 @@ struct PrepareRecord<'a> {
     name: &'a str,
     provider: &'a str,
     messages: usize,
+    /// Tokens of the whole request before anything was cut.
+    before: u64,
+    /// The plans that were made, those that were not carried out included.
+    plans: &'a [PlanReport],
+    /// What the request consists of now, in the order in which it stands there.
+    breakdown: &'a Breakdown,
     #[serde(flatten)]
     estimate: &'a Estimate,
     /// What was repaired, and what the form cannot hold.
@@ -81,6 +101,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let codec = provider(&args.provider)
         .ok_or_else(|| Failure::Usage(format!("there is no provider {}", args.provider)))?;
     let front = args.fragments.as_deref().map(rendered).transpose()?;
+    let pipeline = pipeline(&args.policy, Stage::shared)?;
     let conversations = args.which.read(app).await?;
     let many = conversations.len() > 1;
     for conversation in conversations {
@@ -99,6 +120,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             Missing::Answer => Unanswered::Answer,
             Missing::Remove => Unanswered::Remove,
         };
+        let whole = estimate(&request, &model, args.window);
+        let cut = Cut::make(&mut request, &pipeline, &whole, &model);
         let lowered = codec.lower(&request).map_err(|source| Failure::Request {
             what: conversation.name.clone(),
             provider: args.provider.clone(),
@@ -106,9 +129,12 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         })?;
         app.out.line(lowered.body.compact())?;
         let mut diagnostics = conversation.diagnostics;
-        diagnostics.extend(by_id(lowered.diagnostics, &conversation.ids));
+        let plans = cut.reports();
+        let explained = args.explain.then(|| cut.explained(&conversation.ids, &model.counter()));
+        diagnostics.extend(by_id(lowered.diagnostics, &cut.ids(conversation.ids)));
         // Counted is what was sent, as far as it is the same in canonical form.
         let estimate = estimate(&request, &model, args.window);
+        let breakdown = breakdown(&request, &estimate, &model);
         if app.out.is_json() {
             let messages = request.messages.len();
             app.out.record_beside(&PrepareRecord {
@@ -116,6 +142,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
                 name: &conversation.name,
                 provider: &args.provider,
                 messages,
+                before: whole.total.tokens(),
+                plans: &plans,
+                breakdown: &breakdown,
                 estimate: &estimate,
                 diagnostics: &diagnostics,
             })?;
@@ -124,7 +153,12 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             if many {
                 app.out.beside(&conversation.name);
             }
-            app.out.beside(table(&estimate, request.messages.len()));
+            for text in [cut.lines(), explained.unwrap_or_default()] {
+                if !text.is_empty() {
+                    app.out.beside(text.trim_end());
+                }
+            }
+            app.out.beside(table(&estimate, &breakdown, request.messages.len()));
         }
     }
     Ok(Done::Fine)

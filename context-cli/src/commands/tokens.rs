@@ -4,7 +4,7 @@ use context_runtime::tokens::{AS_OF, Estimate, ModelTable, TokenCount, TokenCoun
 use serde::Serialize;
 
 use super::conversation::Which;
-use super::counting::{estimate, grouped, model, table};
+use super::counting::{breakdown, estimate, grouped, model, table};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::input::Input;
@@ -107,7 +107,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
                 "{} for {}\n{}",
                 conversation.name,
                 args.model,
-                table(&estimate, messages)
+                table(&estimate, &breakdown(&conversation.request, &estimate, &model), messages)
             ))?;
         }
     }

@@ -50,6 +50,53 @@ fn a_file_becomes_a_body_for_every_provider() {
     assert_eq!(bench.run("chats").status, 1);
 }
 
+/// A conversation of some 9,000 tokens: twenty steps of an agent, each with a long result.
+fn long() -> String {
+    let mut messages = vec![json!({"role": "user", "content": "Find out why the build fails."})];
+    for step in 0..20 {
+        let call = json!({"id": format!("c{step}"), "type": "function",
+            "function": {"name": "run", "arguments": "{}"}});
+        messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+        let result = format!("step {step}: all is well. ").repeat(60);
+        messages.push(json!({"role": "tool", "tool_call_id": format!("c{step}"), "content": result}));
+    }
+    messages.push(json!({"role": "user", "content": "And now?"}));
+    Value::from(messages).to_string()
+}
+
+#[test]
+fn what_does_not_fit_is_cut_and_the_cut_is_explained() {
+    let bench = Bench::new();
+    bench.file("long.json", long());
+    let line = "prepare long.json --provider openai --window 4000 --reserve 500";
+    let ran = bench.run(&format!("{line} --explain"));
+    let sent = body(&ran.out)["messages"].as_array().cloned().expect("messages");
+    assert!(sent.len() < 42, "{}", ran.err);
+    assert_eq!(sent.first().map(|first| &first["content"]), Some(&json!("Find out why the build fails.")));
+    assert_eq!(sent.last().map(|last| &last["content"]), Some(&json!("And now?")));
+    for told in ["left out", "kept", "history", "of 3,500 that fit"] {
+        assert!(ran.err.contains(told), "{told}: {}", ran.err);
+    }
+    assert!(!ran.err.contains("not fit"), "{}", ran.err);
+
+    let whole = bench.run(&format!("{line} --policy none"));
+    assert_eq!(body(&whole.out)["messages"].as_array().map(Vec::len), Some(42));
+    assert!(whole.err.contains("it does not fit the window"), "{}", whole.err);
+
+    let record = body(&bench.run(&format!("{line} --json")).err);
+    assert_eq!(
+        record["plans"].as_array().and_then(|plans| plans.last()).map(|plan| &plan["applied"]),
+        Some(&json!(true))
+    );
+    assert!(record["before"].as_u64() > record["total"]["tokens"].as_u64());
+    assert!(record["breakdown"]["history"]["tokens"].as_u64() > Some(0));
+
+    for (policy, told) in [("sinp", "there is no policy"), ("summarize", "needs a model")] {
+        let ran = bench.run(&format!("{line} --policy {policy}"));
+        assert!(ran.status == 2 && ran.err.contains(told), "{}", ran.err);
+    }
+}
+
 #[test]
 fn json_writes_the_body_and_a_record_beside_it() {
     let bench = Bench::new();

@@ -26,3 +26,13 @@ fn the_bound_is_one_of_utf_16() {
     assert!(at("漢".repeat(1_536)) && !at("漢".repeat(1_537)));
     assert!(at("🦀".repeat(768)) && !at("🦀".repeat(769)));
 }
+
+#[test]
+fn the_bound_can_be_another_one() {
+    let at = |units| {
+        let text = vec![Part::text("word ".repeat(100))];
+        let steps = [step("c0", "bash", text), step("c1", "bash", Vec::new())];
+        is_nothing(&Microcompact::clearing().clear_above(units), &history(steps.into_iter().flatten()))
+    };
+    assert!(at(500) && !at(499));
+}

@@ -93,6 +93,14 @@ impl Board {
         }
     }
 
+    /// Adds a row, and says how much CPU time all its operations take, beside a goal: both in milliseconds.
+    #[allow(dead_code, reason = "not every program has goals")]
+    pub(crate) fn add_with_goal(&mut self, row: Row, goal: f64) {
+        let all = row.median(|ours, _| ours.cpu) * row.n as f64 / 1e3;
+        self.add(row);
+        self.note(&format!("    {all:.1} ms CPU (goal at 10,000: under {goal})"));
+    }
+
     /// Says why rows are missing.
     #[allow(dead_code, reason = "not every program leaves rows out")]
     pub(crate) fn note(&self, text: &str) {

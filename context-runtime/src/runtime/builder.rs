@@ -32,7 +32,7 @@ impl Default for DefaultContextRuntimeBuilder {
             reserve: None,
             counter: None,
             pipeline: Pipeline::default(),
-            recovery: RecoveryChain::new(Contract::Extended),
+            recovery: RecoveryChain::new(Contract::Seed),
             memory: None,
             recall_timeout: Duration::from_secs(5),
             recall_tokens: 2_000,
@@ -98,7 +98,8 @@ impl DefaultContextRuntimeBuilder {
     }
 
     /// Who decides what to do when a model refuses a request. Default: the built-in policies under the
-    /// [extended contract](Contract::Extended). A loop that knows the first three decisions alone wants [`Contract::Seed`].
+    /// [first contract](Contract::Seed), whose three decisions every loop knows. Who follows the later ones too, as
+    /// [`ModelCall`](crate::ModelCall) does, gives `RecoveryChain::new(Contract::Extended)`.
     pub fn recovery(mut self, chain: RecoveryChain) -> Self {
         self.parts.recovery = chain;
         self

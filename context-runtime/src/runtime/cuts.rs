@@ -27,6 +27,10 @@ pub(super) struct Cuts {
     pub(super) fresh: bool,
     /// Whether a summary failed and nobody was told yet.
     pub(super) failed: bool,
+    /// How many tokens a summary left and how many were wanted, if that was fewer and nobody was told yet.
+    pub(super) missed: Option<(u64, u64)>,
+    /// What a summary that was taken does not have, if nobody was told yet.
+    pub(super) weak: Option<String>,
 }
 
 /// A compaction that stands for the beginning of the history that is given.
@@ -44,6 +48,8 @@ struct Asked {
     history: Compacted,
     boundaries: Vec<Boundary>,
     policy: &'static str,
+    /// How many tokens the history should have.
+    target: u64,
 }
 
 /// A history to be sent, and how it came out of the one that was given.
@@ -145,7 +151,7 @@ impl Cuts {
         history: &History,
         of: Compacted,
         before: Vec<Boundary>,
-        task: &SummaryTask,
+        (task, target): (&SummaryTask, u64),
     ) {
         let covered = Beginning::of(history.given());
         let mut asked = History {
@@ -158,7 +164,7 @@ impl Cuts {
         };
         asked.replace(of, before);
         let (boundaries, compacted) = (asked.boundaries.clone(), asked.as_compacted());
-        self.asked = Some(Asked { covered, history: compacted, boundaries, policy: task.policy });
+        self.asked = Some(Asked { covered, history: compacted, boundaries, policy: task.policy, target });
     }
 
     /// Takes the answer to a summary that was asked for. What was said since stays behind it.
@@ -179,6 +185,8 @@ impl Cuts {
         let history = asked.history.apply(&plan)?;
         self.count(plan.before, plan.after);
         let Some(asked) = self.asked.take() else { return Err(SummaryError::NotAsked) };
+        self.missed = (plan.after > asked.target).then_some((plan.after, asked.target));
+        self.weak = weakness(&history.messages);
         let mut boundaries = asked.boundaries;
         boundaries.push(boundary(&plan, history.messages.len()));
         self.applied = Some(Applied { covered: asked.covered, history, boundaries });
@@ -215,4 +223,17 @@ impl Cuts {
     pub(super) fn is_stopped(&self) -> bool {
         self.futile >= FUTILE
     }
+}
+
+/// What the checkpoint of a history should have and does not.
+#[cfg(feature = "summarize")]
+fn weakness(messages: &[Arc<Message>]) -> Option<String> {
+    let checkpoint = context_policy_summarize::Checkpoint::read(messages.first()?)?;
+    checkpoint.is_weak().then(|| checkpoint.missing.join(", "))
+}
+
+/// Of what another policy wrote nothing is known.
+#[cfg(not(feature = "summarize"))]
+fn weakness(_: &[Arc<Message>]) -> Option<String> {
+    None
 }

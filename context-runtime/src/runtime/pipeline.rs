@@ -42,6 +42,8 @@ pub struct Planned {
     pub summary_of: Option<Compacted>,
     /// How many of the steps come before the summary.
     pub summary_after: usize,
+    /// How many tokens of history the summary is to leave.
+    pub summary_target: u64,
     /// How many tokens the history has after all steps.
     pub after: u64,
     /// What should be known.
@@ -157,22 +159,28 @@ impl Pipeline {
                     planned.summary_of =
                         Some(history.unwrap_or_else(|| Compacted::untouched(view.messages())));
                     planned.summary_after = planned.steps.len();
+                    planned.summary_target = stage_goal.history();
                     planned.summary = Some(task);
                 }
                 _ => {}
             }
         }
         if let Some(wanted) = missed {
-            planned.diagnostics.push(Diagnostic::new(
-                DiagnosticCode::CompactionTargetNotReached,
-                Severity::Info,
-                "messages",
-                format!("the history has {} tokens, {wanted} were wanted", planned.after),
-            ));
+            planned.diagnostics.push(target_not_reached(planned.after, wanted));
         }
         planned.compacted = current.map(|current| current.history);
         planned
     }
+}
+
+/// What is told of a compaction that left more than was wanted.
+pub(super) fn target_not_reached(left: u64, wanted: u64) -> Diagnostic {
+    Diagnostic::new(
+        DiagnosticCode::CompactionTargetNotReached,
+        Severity::Info,
+        "messages",
+        format!("the history has {left} tokens, {wanted} were wanted"),
+    )
 }
 
 /// What a stage is to reach.

@@ -17,7 +17,7 @@ use super::prefix::Start;
 use super::prompt::Prompt;
 use super::recall::{self, TurnRecall};
 use super::session::{Session, Sessions, lock};
-use super::{limit, repair};
+use super::{limit, pipeline, repair};
 
 const OPERATION: &str = "prepare_for_model";
 
@@ -152,6 +152,18 @@ fn finish(
         ));
     }
 
+    if let Some(missing) = session.cuts.weak.take() {
+        diagnostics.push(Diagnostic::new(
+            DiagnosticCode::CompactSummaryStructureWeak,
+            Severity::Warning,
+            "messages",
+            format!("the summary was taken although it lacks {missing}"),
+        ));
+    }
+    if let Some((left, wanted)) = session.cuts.missed.take() {
+        diagnostics.push(pipeline::target_not_reached(left, wanted));
+    }
+
     context.boundaries = std::mem::take(&mut history.boundaries);
     context.compacted = history.compacted.then(|| history.as_compacted());
     let cut = history.limited || std::mem::take(&mut session.cuts.fresh);
@@ -182,7 +194,12 @@ fn compact(
     diagnostics.extend(planned.diagnostics);
     if let (Some(task), Some(of)) = (planned.summary, planned.summary_of) {
         let steps = planned.steps.iter().take(planned.summary_after);
-        session.cuts.ask(history, of, steps.filter_map(|step| step.boundary()).collect(), &task);
+        session.cuts.ask(
+            history,
+            of,
+            steps.filter_map(|step| step.boundary()).collect(),
+            (&task, planned.summary_target),
+        );
         context.summary = Some(task);
     }
     let Some(compacted) = planned.compacted else { return };

@@ -30,8 +30,30 @@ mod recorded_usage;
 mod recovery;
 #[cfg(feature = "instructions")]
 mod remind;
-#[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
+#[cfg(all(
+    feature = "openai",
+    feature = "anthropic",
+    feature = "gemini",
+    feature = "tokens",
+    feature = "microcompact",
+    feature = "snip",
+    feature = "strip-images",
+    feature = "summarize",
+    feature = "truncate-head"
+))]
 mod reopened;
+#[cfg(all(
+    feature = "openai",
+    feature = "anthropic",
+    feature = "gemini",
+    feature = "tokens",
+    feature = "microcompact",
+    feature = "snip",
+    feature = "strip-images",
+    feature = "summarize",
+    feature = "truncate-head"
+))]
+mod replay;
 mod retention;
 #[cfg(feature = "tokens")]
 mod runtime_cache;

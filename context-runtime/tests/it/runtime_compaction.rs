@@ -131,6 +131,38 @@ async fn a_summary_stands_for_what_it_was_asked_for_and_what_came_meanwhile_stay
 }
 
 #[tokio::test]
+async fn a_summary_that_leaves_more_than_was_wanted_is_told_once() {
+    let runtime = builder().compaction([Stage::new(Sum)]).build().unwrap();
+    let mut history = work(8, 102);
+    history.push(reply("so far"));
+    let task = prepare(&runtime, &history).await.summary.unwrap();
+    let answer = Answer::new(Message::text(Role::Assistant, "s".repeat(400)));
+    let _accepted = runtime.accept_summary("s", &history, &task, &answer).unwrap();
+    let next = prepare(&runtime, &history).await;
+    let told: Vec<_> = next.diagnostics.iter().map(|told| told.message.as_str()).collect();
+    assert_eq!(told, ["the history has 636 tokens, 600 were wanted"]);
+    assert_eq!(codes(&next), ["compaction_target_not_reached"]);
+    assert_eq!(codes(&prepare(&runtime, &history).await), Vec::<&str>::new());
+}
+
+#[cfg(feature = "summarize")]
+#[tokio::test]
+async fn a_summary_without_parts_that_each_has_is_taken_and_told_once() {
+    let stage = Stage::new(context_runtime::summarize::Summarize::new());
+    let runtime = builder().window(20_010).compaction([stage]).build().unwrap();
+    let history = work(60, 300);
+    let task = prepare(&runtime, &history).await.summary.unwrap();
+    let text = "## Objective\nA train\n## Current state\nOne found\n## Remaining\nBook it";
+    let answer = Answer::new(Message::text(Role::Assistant, text));
+    let _accepted = runtime.accept_summary("s", &history, &task, &answer).unwrap();
+    let next = prepare(&runtime, &history).await;
+    let told: Vec<_> = next.diagnostics.iter().map(|told| told.message.as_str()).collect();
+    assert_eq!(told, ["the summary was taken although it lacks Files and artifacts"]);
+    assert_eq!(codes(&next), ["compact_summary_structure_weak"]);
+    assert_eq!(codes(&prepare(&runtime, &history).await), Vec::<&str>::new());
+}
+
+#[tokio::test]
 async fn a_summary_that_fails_changes_nothing_and_is_not_asked_for_again_at_once() {
     let clock = HandClock::default();
     let runtime = builder().compaction([Stage::new(Sum)]).clock(clock.clone()).build().unwrap();

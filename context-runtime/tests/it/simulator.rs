@@ -20,7 +20,7 @@ use serde_json::json;
 
 /// A token for every four bytes, and a hundred for an image: exact, and quick.
 #[derive(Debug)]
-struct Quarters;
+pub(crate) struct Quarters;
 
 impl TokenCounter for Quarters {
     fn name(&self) -> &str {

@@ -6,29 +6,56 @@
 //! | `trailing_user` | `normalize`, where the assistant may not have the last word | equal messages |
 //! | `normalize_error` | `ModelError::classify` | code through a table, status, flags and numbers |
 //! | `estimate` | token counts of a part | within the bounds of ours |
-//! | `recovery*` | `RecoveryChain`, of either contract | the same decision and numbers |
+//! | `recovery` | `RecoveryChain` of the extended contract, ratios as recorded | the same decision and numbers |
+//! | `recovery_seed_era`, `recovery_inline` | `RecoveryChain` of the seed's contract | the same decision |
 //! | `output_bump` | `raised_output` | equal |
-//! | `truncate_head*` | `newest`; `TruncateHead` by messages, then `normalize` | equal messages |
-//! | `strip_*` | `StripImages`; `without_failed_answer` | equal messages, notes of one kind |
+//! | `truncate_head` | `newest` | equal messages |
+//! | `truncate_head_preserving` | `TruncateHead` by messages, without notes, then `normalize` | equal messages |
+//! | `strip_images_for_recovery` | `StripImages` | equal messages, notes of one kind |
+//! | `strip_media_for_summary` | `StripImages`, its notes say the kind | equal messages |
+//! | `strip_trailing_error_pair` | `without_failed_answer` | equal messages |
+//! | `microcompact` | `Microcompact` for repeatable tools, counting messages | the same results, within the bound |
+//! | `microcompact_seed_era` | `Microcompact::clearing` | the same results, a note in place of each |
+//! | `cached_microcompact` | the marks of what `DefaultContextRuntime` prepares | what the recorded ones cover is covered |
+//! | `snip` | `Snip` with a target, `Snip::by_turns` without | equal but for the first request and notes |
+//! | `snip_seed_era` | `Snip::by_turns` | the same |
+//! | `projector` | `DefaultContextRuntime` without policies | equal messages and warnings, behind what a limit keeps whole |
+//! | `null_runtime` | `NullContextRuntime` | equal roles, boundaries and codes, behind the same |
 //! | `budget` | `Budget` | equal numbers |
-//! | `projector`, `null_runtime` | what runtimes prepare | the same messages, calls and results, the same codes |
-//! | `cached_microcompact` | the marks of what is prepared | our own rule: one at the end, at most four |
+//! | `real_request` | `Message::is_request` | equal |
+//! | `memory_query` | what the memory of `DefaultContextRuntime` is asked | equal, asked once for a turn |
+//! | `tool_result_budget` | `apply_tool_results`, blobs in a store | the same results are kept elsewhere |
+//! | `auto_compact` | `DefaultContextRuntime` with the stages of the case | the same decision, told the same; more may stay |
+//! | `post_compact_order` | `Summarize::accept`, then `normalize` | equal order, one checkpoint in front |
+//! | `replay` | `ContextEngine`, opened again | what was saved is there |
 //! | `wire_*` | `lower` of the provider's codec | equal values of the fields that the case names |
 //!
-//! A case with `suspect: true` is a fault of the recorded system: ours must be sound, and each judge says by which rule.
-//! All other groups belong to the runtime.
+//! A case with `suspect: true` is a fault of the recorded system: ours must be sound, and each judge says by which rule. A case with
+//! options that nobody here knows is skipped.
 //!
-//! Texts that the recorded system wrote itself stand as symbols, and mean ours of the same purpose.
+//! Texts that the recorded system wrote itself stand as symbols or begin with its tags, and mean ours of the same purpose.
 
+mod bounding;
+mod compaction;
+mod counting;
 mod cuts;
 mod errors;
 mod estimate;
 mod history;
 mod messages;
-mod recovery;
+mod options;
+mod padding;
 mod prepared;
+mod recovery;
+mod replay;
+mod requests;
+mod snips;
+mod spilled;
 mod symbols;
 mod wire;
+
+use std::future::Future;
+use std::rc::Rc;
 
 use context_runtime::strip_images::Marker;
 use context_runtime::{Contract, FragmentData};
@@ -40,6 +67,7 @@ use crate::judge::{BoxError, Judged, Outcome};
 /// A case with its symbols and repetitions written out.
 struct Case {
     data: FragmentData,
+    tokio: Rc<tokio::runtime::Runtime>,
 }
 
 impl Case {
@@ -58,12 +86,17 @@ impl Case {
     fn is_suspect(&self) -> bool {
         flag(&self.data, "suspect")
     }
+
+    fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.tokio.block_on(future)
+    }
 }
 
 pub(crate) fn judge(file: &File<'_>) -> Result<Vec<Judged>, BoxError> {
+    let tokio = Rc::new(tokio::runtime::Builder::new_current_thread().enable_all().build()?);
     let judged = file.cases()?.into_iter().map(|data| {
         let id = text(&data, "id").unwrap_or("without id").to_owned();
-        let case = Case { data: symbols::expand(&data) };
+        let case = Case { data: symbols::expand(&data), tokio: Rc::clone(&tokio) };
         Judged { id, outcome: judge_case(&case) }
     });
     Ok(judged.collect())
@@ -83,11 +116,22 @@ fn judge_case(case: &Case) -> Outcome {
         "strip_media_for_summary" => cuts::judge_stripped(case, Marker::Kind),
         "strip_trailing_error_pair" => cuts::judge_failed_answer(case),
         "estimate" => estimate::judge(case),
-        "budget" => prepared::judge_budget(case),
-        group @ ("projector" | "null_runtime" | "cached_microcompact") => prepared::judge(case, group),
+        "microcompact" => bounding::judge(case, false),
+        "microcompact_seed_era" => bounding::judge(case, true),
+        "cached_microcompact" => prepared::judge_marks(case),
+        "snip" | "snip_seed_era" => snips::judge(case),
+        "projector" => prepared::judge_projected(case),
+        "null_runtime" => prepared::judge_null(case),
+        "real_request" => requests::judge_request(case),
+        "memory_query" => requests::judge_query(case),
+        "budget" => requests::judge_budget(case),
+        "tool_result_budget" => spilled::judge(case),
+        "replay" => replay::judge(case),
+        "auto_compact" => compaction::judge(case),
+        "post_compact_order" => compaction::judge_order(case),
         group => match group.strip_prefix("wire_") {
             Some(provider) => wire::judge(case, provider),
-            None => Outcome::Skipped("belongs to the runtime".to_owned()),
+            None => Outcome::Skipped(format!("an unknown group: {group}")),
         },
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use context_runtime::summarize::{Checkpoint, Summarize};
 use context_runtime::{
     Answer, CancelSource, ContextEngine, DefaultContextRuntime, Fragment, HistoryView, LanguageModel,
-    Message, ModelCall, ModelErrorCode, Part, PrepareInput, Role, Stage, Store, Text, provider,
+    Message, ModelCall, ModelErrorCode, Part, PrepareInput, Role, Stage, Text, provider,
 };
 
 use super::input;
 use super::models::{Scripted, Silent, broken, cut_off, error, nothing, says};
 use crate::kit::{engine, store};
-use crate::runtime_kit::{Bytes, call, codes, prepare, result};
+use crate::runtime_kit::{Bytes, Shorten, call, codes, prepare, result};
 
 const TASK: &str = "Find out why the build fails.";
 const FIRST: &str = "## Objective\nThe build\n## Current state\nHalf of the files are read\n## Remaining\nThe rest\n\
@@ -62,8 +62,10 @@ async fn turn(chat: &mut ContextEngine, summary: &str, answer: &str) -> (Vec<Arc
     (model.asked()[0].messages.clone(), summaries)
 }
 
-async fn again(store: &Arc<dyn Store>) -> ContextEngine {
-    engine(store).await
+/// The policy of each compaction, and whether it says how many tokens it saved.
+async fn compactions(chat: &mut ContextEngine) -> Vec<(String, bool)> {
+    let all = chat.compactions().await.unwrap();
+    all.iter().map(|all| (all.boundary.policy.clone(), all.boundary.before > all.boundary.after)).collect()
 }
 
 /// Summaries of summaries lost what was decided first, and the task with it; or a checkpoint stood behind each other.
@@ -91,7 +93,12 @@ async fn a_second_summary_holds_the_facts_of_the_first_and_is_the_only_checkpoin
     let requests: Vec<_> = sent.iter().filter(|message| message.is_request()).collect();
     assert_eq!(requests.last().unwrap().plain_text(), "And why only on Fridays?");
 
-    let shown = again(&store).await.resolve().await.unwrap().request().messages;
+    let mut chat = engine(&store).await;
+    assert_eq!(
+        compactions(&mut chat).await,
+        [("summarize".to_owned(), true), ("summarize".to_owned(), true)]
+    );
+    let shown = chat.resolve().await.unwrap().request().messages;
     assert_eq!(shown[..shown.len() - 1], sent[..]);
     assert_eq!(shown.last().unwrap().plain_text(), "Rotation.");
     let context = prepare(&runtime(), &shown).await;
@@ -184,4 +191,25 @@ async fn after_a_summary_instructions_stand_once_and_the_counts_are_those_of_wha
     let next = context_runtime::ContextRuntime::prepare_for_model(&runtime, given(RULE).messages(adopted));
     let next = next.await.unwrap();
     assert_eq!(next.breakdown, sent.context.breakdown);
+}
+
+/// What the stage before it shortened was taken for another history, and the summary that was paid for was thrown away.
+#[tokio::test]
+async fn a_summary_behind_another_stage_is_taken() {
+    let builder = DefaultContextRuntime::builder().window(24_000).reserve(4_000).counter(Arc::new(Bytes));
+    let stages = [Stage::new(Shorten), Stage::new(Summarize::new()).trigger(0.8).target(0.2)];
+    let runtime = builder.compaction(stages).build().unwrap();
+    let mut history = nearly_full();
+    let says_much = Message::text(Role::Assistant, "So far nothing is wrong. ".repeat(600));
+    history.insert(3, Arc::new(says_much));
+    let (summaries, model) = (Scripted::new([Ok(says(FIRST))]), Scripted::new([Ok(says("Rotation."))]));
+    let mut call = summarised_by(&runtime, &summaries);
+    let _answer = call.run(&*model, &history).await.unwrap();
+    assert_eq!(summaries.asked().len(), 1);
+    assert!(call.diagnostics().iter().all(is_no_failure), "{:?}", call.diagnostics());
+    assert!(model.asked()[0].messages[0].is_checkpoint());
+    let policies: Vec<_> = call.plans().iter().map(|plan| plan.policy).collect();
+    assert_eq!(policies, ["microcompact", "summarize"]);
+    let origins = &call.compacted().unwrap().origins;
+    assert_eq!((origins[0], origins[1], *origins.last().unwrap()), (None, Some(0), Some(history.len() - 1)));
 }

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use context_runtime::{
-    Answer, Compacted, ContextRuntime, DefaultContextRuntime, Error, ErrorKind, Message, ModelContext,
-    ModelRequest, PrepareInput, RecoveryDecision, RecoveryInput, Result, SummaryError, SummaryTask,
-    ToolResultInput, ToolResultOutput,
+    Answer, Compacted, ContextRuntime, Contract, DefaultContextRuntime, Error, ErrorKind, Message,
+    ModelContext, ModelRequest, PrepareInput, RecoveryChain, RecoveryDecision, RecoveryInput, Result,
+    SummaryError, SummaryTask, ToolResultInput, ToolResultOutput,
 };
 
 pub(super) fn runtime() -> DefaultContextRuntime {
-    DefaultContextRuntime::builder().model("gpt-4o").build().unwrap()
+    let recovery = RecoveryChain::new(Contract::Extended);
+    DefaultContextRuntime::builder().model("gpt-4o").recovery(recovery).build().unwrap()
 }
 
 /// Prepares what the default runtime prepares; what it does about refusals fails.

@@ -8,14 +8,15 @@ use std::sync::Arc;
 use context_runtime::strip_images::{Marker, StripImages};
 use context_runtime::truncate_head::{Measure, TruncateHead, newest};
 use context_runtime::{
-    FragmentData, HistoryRules, HistoryView, Message, Part, Proposal, Role, TokenCount, TokenCounter,
-    Unanswered, normalize, without_failed_answer,
+    FragmentData, HistoryRules, HistoryView, Message, Part, Proposal, Role, Unanswered, normalize,
+    without_failed_answer,
 };
 
+use super::counting::Bytes;
 use super::history::{pairs_valid, written};
-use super::messages::{Unsaid, decode};
+use super::messages::{Reader, Unsaid};
 use super::{Case, json};
-use crate::encoding::{entry, items};
+use crate::encoding::{entry, items, text};
 use crate::judge::{Difference, Outcome};
 
 /// Marks what stands for earlier messages.
@@ -25,20 +26,6 @@ const IMAGE_REMOVED: &str = "$IMAGE_REMOVED";
 
 type History = Vec<Arc<Message>>;
 type Checked = Result<String, &'static str>;
-
-/// A token for each byte.
-#[derive(Debug)]
-struct Bytes;
-
-impl TokenCounter for Bytes {
-    fn name(&self) -> &str {
-        "bytes"
-    }
-
-    fn count(&self, text: &str) -> TokenCount {
-        TokenCount::exact(text.len() as u64)
-    }
-}
 
 pub(super) fn judge_newest(case: &Case) -> Outcome {
     let ratio = ratio(case);
@@ -105,8 +92,12 @@ fn compare(
     let FragmentData::List(expected) = case.output() else {
         return Outcome::Skipped("no history came of it".to_owned());
     };
-    let decoded = decode(items(case.input(), "messages"))
-        .and_then(|given| Ok((given.messages, decode(expected.as_slice())?.messages)));
+    // Only what strips media has to know those that are kept elsewhere.
+    let references = text(&case.data, "group").is_some_and(|group| group.starts_with("strip_"));
+    let reader = Reader { by_tag: true, references };
+    let decoded = reader
+        .decode(items(case.input(), "messages"))
+        .and_then(|given| Ok((given.messages, reader.decode(expected.as_slice())?.messages)));
     let (given, expected) = match decoded {
         Ok((given, expected)) => (marked(given), expected),
         Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
@@ -126,7 +117,7 @@ fn ratio(case: &Case) -> f64 {
 }
 
 /// Boundaries and summaries in front as what they are.
-fn marked(messages: History) -> History {
+pub(super) fn marked(messages: History) -> History {
     let stands_for = |message: &Arc<Message>| {
         let text = message.plain_text();
         text.starts_with("<compact-boundary") || text.starts_with("$SUMMARY_PREFIX")
@@ -144,7 +135,7 @@ fn truncated(given: &[Arc<Message>], ratio: f64) -> History {
     applied(given, policy.keep(&HistoryView::new(given, &Bytes), ratio))
 }
 
-fn applied(given: &[Arc<Message>], proposal: Proposal) -> History {
+pub(super) fn applied(given: &[Arc<Message>], proposal: Proposal) -> History {
     let left = proposal.into_plan().and_then(|plan| plan.apply(given).ok());
     left.map_or_else(|| given.to_vec(), |left| left.messages)
 }

@@ -2,29 +2,18 @@
 
 use context_core::{TokenCount, TokenCounter};
 use context_runtime::Part;
-use context_runtime::tokens::Vocabulary;
 
+use super::counting::O200k;
 use super::messages::{Unsaid, part};
 use super::{Case, json};
 use crate::encoding::{entry, text};
 use crate::judge::{Difference, Outcome};
 
-/// The vocabulary that the recorded system counts with, and nothing around the content.
-#[derive(Debug)]
-struct Counter;
-
-impl TokenCounter for Counter {
-    fn name(&self) -> &str {
-        Vocabulary::O200kBase.name()
-    }
-
-    fn count(&self, text: &str) -> TokenCount {
-        TokenCount::exact(Vocabulary::O200kBase.count(text))
-    }
-}
+/// Nothing around the content.
+const COUNTER: O200k = O200k { message: 0 };
 
 pub(super) fn judge(case: &Case) -> Outcome {
-    if text(&case.data, "tokenizer").is_some_and(|tokenizer| tokenizer != Counter.name()) {
+    if text(&case.data, "tokenizer").is_some_and(|tokenizer| tokenizer != COUNTER.name()) {
         return Outcome::Skipped("another vocabulary".to_owned());
     }
     let Some(block) = entry(case.input(), "block") else {
@@ -34,7 +23,7 @@ pub(super) fn judge(case: &Case) -> Outcome {
         Ok(part) => part,
         Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
     };
-    let ours = Counter.count_part(&part);
+    let ours = COUNTER.count_part(&part);
     let recorded = json(case.output()).as_u64();
     let checked = if case.is_suspect() { sound(&part, ours, recorded) } else { equal(ours, recorded) };
     Outcome::of(checked.map_err(|rule| {
@@ -61,14 +50,14 @@ fn sound(part: &Part, ours: TokenCount, recorded: Option<u64>) -> Result<String,
     }
     match part {
         Part::ToolResult(result) => {
-            let held: TokenCount = result.output.iter().map(|part| Counter.count_part(part)).sum();
+            let held: TokenCount = result.output.iter().map(|part| COUNTER.count_part(part)).sum();
             if ours.tokens() < held.tokens() || ours.high() < held.high() {
                 return Err("a result counts what it holds");
             }
         }
         Part::Reasoning(reasoning)
             if reasoning.signature.as_ref().is_some_and(|signature| !signature.is_empty())
-                && ours.high() <= Counter.count(&reasoning.text).high() =>
+                && ours.high() <= COUNTER.count(&reasoning.text).high() =>
         {
             return Err("a signature counts perhaps");
         }

@@ -40,7 +40,7 @@ fn judge(case: &Case, rules: &HistoryRules, unanswered: Unanswered) -> Outcome {
     Outcome::of(checked)
 }
 
-fn equal(expected: &[Arc<Message>], ours: &[Arc<Message>]) -> Result<String, Difference> {
+pub(super) fn equal(expected: &[Arc<Message>], ours: &[Arc<Message>]) -> Result<String, Difference> {
     let behind = behind_opening(ours, expected);
     let opening = if behind.len() < ours.len() { " behind our opening" } else { "" };
     if expected == behind {
@@ -61,7 +61,7 @@ fn behind_opening<'a>(ours: &'a [Arc<Message>], expected: &[Arc<Message>]) -> &'
     }
 }
 
-fn joined(messages: &[Arc<Message>]) -> Vec<(Role, Vec<Part>)> {
+pub(super) fn joined(messages: &[Arc<Message>]) -> Vec<(Role, Vec<Part>)> {
     let mut joined: Vec<(Role, Vec<Part>)> = Vec::new();
     for message in messages {
         match joined.last_mut().filter(|(role, _)| *role == message.role) {

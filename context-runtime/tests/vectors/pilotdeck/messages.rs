@@ -2,12 +2,15 @@
 //!
 //! Its results stand in messages of the user: they become messages of the tools, and what stands beside them becomes a
 //! message of the user behind them. A thought with a signature is Anthropic's.
+//!
+//! What it wrote itself it knows by a tag in front of the text; ours says so in metadata, because whoever types a tag is a user all the
+//! same. So a message of the user that holds nothing but such texts and what belongs to calls is read as marked.
 
 use std::sync::Arc;
 
 use context_runtime::{
-    FragmentData, Json, Media, MediaSource, Message, Metadata, Part, Reasoning, Role, ToolCall, ToolInput,
-    ToolResult,
+    FragmentData, HistoryRules, Json, Media, MediaSource, Message, Metadata, Part, Reasoning, Role, ToolCall,
+    ToolInput, ToolResult, Unanswered,
 };
 
 use crate::encoding::{entry, flag, items, text};
@@ -21,25 +24,106 @@ pub(super) struct Decoded {
     pub(super) last: Vec<usize>,
 }
 
+/// How the recorded system's own texts begin.
+const TAGS: [&str; 5] = [
+    "<compact-boundary",
+    "<snip-boundary",
+    "<memory-context>",
+    "<internal-compaction-control",
+    "<hook_context",
+];
+
+/// How messages are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reader {
+    /// Whether texts of the runtime are known by how they begin.
+    pub(super) by_tag: bool,
+    /// Whether media that are kept elsewhere are media that are named by where they are.
+    pub(super) references: bool,
+}
+
 pub(super) fn decode(messages: &[FragmentData]) -> Result<Decoded, Unsaid> {
-    let mut decoded = Decoded { messages: Vec::new(), last: Vec::new() };
-    for message in messages {
-        let parts = items(message, "content").iter().map(part).collect::<Result<Vec<_>, _>>()?;
-        let ours = match text(message, "role") {
-            Some("assistant") => vec![Message::new(Role::Assistant, parts)],
-            Some("user") => {
-                let (results, rest): (Vec<_>, Vec<_>) =
-                    parts.into_iter().partition(|part| matches!(part, Part::ToolResult(_)));
-                let tools = (!results.is_empty()).then(|| Message::new(Role::Tool, results));
-                let user = (tools.is_none() || !rest.is_empty()).then(|| Message::new(Role::User, rest));
-                tools.into_iter().chain(user).collect()
-            }
-            other => return Err(Unsaid(format!("a role {other:?}"))),
-        };
-        decoded.messages.extend(ours.into_iter().map(Arc::new));
-        decoded.last.push(decoded.messages.len().saturating_sub(1));
+    Reader { by_tag: true, references: false }.decode(messages)
+}
+
+impl Reader {
+    pub(super) fn decode(self, messages: &[FragmentData]) -> Result<Decoded, Unsaid> {
+        let mut decoded = Decoded { messages: Vec::new(), last: Vec::new() };
+        for message in messages {
+            let blocks = items(message, "content").iter();
+            let parts = blocks.map(|block| self.part(block)).collect::<Result<Vec<_>, _>>()?;
+            let is_runtimes = entry(message, "metadata").is_some_and(|metadata| flag(metadata, "synthetic"));
+            let ours = match text(message, "role") {
+                Some("assistant") => vec![Message::new(Role::Assistant, parts)],
+                Some("user") => {
+                    let (results, rest): (Vec<_>, Vec<_>) =
+                        parts.into_iter().partition(|part| matches!(part, Part::ToolResult(_)));
+                    let tools = (!results.is_empty()).then(|| Message::new(Role::Tool, results));
+                    let user = (tools.is_none() || !rest.is_empty()).then(|| {
+                        let user = Message::new(Role::User, rest);
+                        let marked = is_runtimes || (self.by_tag && is_of_the_runtime(message));
+                        if marked { user.marked(Message::SYNTHETIC) } else { user }
+                    });
+                    tools.into_iter().chain(user).collect()
+                }
+                other => return Err(Unsaid(format!("a role {other:?}"))),
+            };
+            decoded.messages.extend(ours.into_iter().map(Arc::new));
+            decoded.last.push(decoded.messages.len().saturating_sub(1));
+        }
+        Ok(decoded)
     }
-    Ok(decoded)
+
+    fn part(self, block: &FragmentData) -> Result<Part, Unsaid> {
+        if !self.references || text(block, "type") != Some("media_reference") {
+            return part(block);
+        }
+        let path = text(block, "path").unwrap_or_default().to_owned();
+        let media = Media { source: MediaSource::Reference(path), ..media(block) };
+        Ok(match text(block, "mediaType") {
+            Some("image") => Part::Image(media),
+            Some("audio") => Part::Audio(media),
+            _ => Part::Document(media),
+        })
+    }
+}
+
+/// Whether a message of the user holds texts of the runtime or media of a call, and nothing that a person said.
+fn is_of_the_runtime(message: &FragmentData) -> bool {
+    let own = |block: &FragmentData| match text(block, "type") {
+        Some("text") => {
+            let text = text(block, "text").unwrap_or_default().trim_start();
+            text.trim_end() == HistoryRules::CONTINUATION || TAGS.iter().any(|tag| text.starts_with(tag))
+        }
+        Some("media_reference") => text(block, "toolCallId").is_some(),
+        _ => false,
+    };
+    let says_nothing = |block: &FragmentData| match text(block, "type") {
+        Some("text") => text(block, "text").unwrap_or_default().trim().is_empty(),
+        Some("tool_result" | "tool_result_reference") => true,
+        _ => false,
+    };
+    let blocks = items(message, "content");
+    blocks.iter().any(own) && blocks.iter().all(|block| own(block) || says_nothing(block))
+}
+
+/// Messages without facts beside them. A placeholder of ours names its tool and is an error, which the recorded one does not say.
+pub(super) fn bare(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    let part = |part: &Part| match part {
+        Part::ToolResult(result) => {
+            let is_placeholder = *result.output == [Part::text(Unanswered::TEXT)];
+            let is_error = result.is_error || is_placeholder;
+            Part::ToolResult(ToolResult {
+                name: None,
+                is_error,
+                metadata: Metadata::default(),
+                ..result.clone()
+            })
+        }
+        part => part.clone(),
+    };
+    let bare = |message: &Arc<Message>| Message::new(message.role, message.parts.iter().map(part));
+    messages.iter().map(|message| Arc::new(bare(message))).collect()
 }
 
 /// A block as a part.

@@ -1,172 +1,262 @@
-//! Groups `projector`, `null_runtime`, `cached_microcompact` and `budget`: what runtimes send.
+//! Groups `projector`, `null_runtime` and `cached_microcompact`: what a runtime prepares of a history, without a policy.
 //!
-//! A recorded checkpoint is told by its text, ours by its mark; a placeholder of ours says more than the recorded one. So messages are
-//! compared by who speaks and what is said, called and answered, neighbours of one role joined. Marks for a cache are set by a rule of
-//! ours (the newest request, the end of the request before, the end of this one), so of them is asked what any rule must keep.
+//! A limit of messages is the same number in both. Ours keeps a few more where the recorded one parts what belongs together: calls and their
+//! results, and the request that the oldest kept message belongs to. Then what was recorded is the end of ours.
+//!
+//! Cache marks stand at other places: the recorded ones in front of old results, ours behind the newest request, behind the last
+//! request and at the end, never more than three beside the one on the system prompt. So they are compared by what they cover.
 
 use std::sync::Arc;
 
 use context_runtime::{
-    Budget, ContextRuntime, DefaultContextRuntime, FragmentData, Message, ModelContext, NullContextRuntime,
-    Part, PrepareInput, Pressure, Role,
+    ContextRuntime, DefaultContextRuntime, FragmentData, Message, ModelContext, NullContextRuntime,
+    PROVIDERS, PrepareInput, Role,
 };
+use serde_json::Value;
 
-use super::history::{pairs_valid, shown, written};
-use super::messages::{Unsaid, decode};
+use super::counting::Bytes;
+use super::cuts::marked;
+use super::history::{equal, joined, pairs_valid, shown, written};
+use super::messages::{Unsaid, bare, decode};
 use super::{Case, json};
-use crate::encoding::{entry, items, text};
+use crate::encoding::{entry, flag, items, text};
 use crate::judge::{Difference, Outcome};
 
-/// The metadata key of our checkpoints.
-const CHECKPOINT: &str = "checkpoint";
+type History = Vec<Arc<Message>>;
 
-pub(super) fn judge_budget(case: &Case) -> Outcome {
-    let number = |data: &FragmentData, key: &str| entry(data, key).and_then(|value| json(value).as_u64());
-    let (input, output) = (case.input(), case.output());
-    let tokens = number(input, "tokens").unwrap_or_default();
-    let window = number(input, "maxContextTokens").unwrap_or_default();
-    let budget = Budget::new(window, number(input, "reservedOutputTokens").unwrap_or_default());
-    let state = match budget.pressure(tokens) {
-        Pressure::Low => "ok",
-        Pressure::Tight => "warning",
-        Pressure::Full => "blocking",
-    };
-    let ratio = entry(output, "ratio").and_then(|ratio| json(ratio).as_f64()).unwrap_or(f64::NAN);
-    let same = (ratio - budget.ratio(tokens)).abs() < 1e-9
-        && number(output, "maxContextTokens") == Some(budget.input())
-        && text(output, "state").is_some_and(|expected| expected == state);
-    Outcome::of(match same {
-        true => Ok("equal".to_owned()),
-        false => Err(Difference::new("equal", shown(output), format!("{budget:?} {state}"))),
-    })
+/// The rule by which ours may be longer.
+const WHOLE: &str = "equal behind what a limit keeps whole: pairs, and the request they belong to";
+
+fn given(case: &Case) -> Result<History, Unsaid> {
+    Ok(marked(decode(items(case.input(), "messages"))?.messages))
 }
 
-pub(super) fn judge(case: &Case, group: &str) -> Outcome {
-    let given = match decode(items(case.input(), "messages")) {
-        Ok(decoded) => decoded.messages.into_iter().map(marked).collect::<Vec<_>>(),
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
-    };
-    let provider = entry(case.input(), "options").and_then(|options| text(options, "provider"));
-    if group == "cached_microcompact" && provider.is_some_and(|provider| provider != "anthropic") {
-        return Outcome::Skipped("providers are told by the name of their codec, and by no other".to_owned());
-    }
-    let context = match prepared(case, group, &given) {
-        Ok(context) => context,
-        Err(error) => return Outcome::Failed(Difference::new("prepared", "a context", error)),
-    };
-    Outcome::of(match group {
-        "cached_microcompact" => cache_marks(&given, &context),
-        _ if case.is_suspect() => sound(&given, &context),
-        "null_runtime" => codes(case, "diagnostics", &context).and_then(|()| kept(case, &context)),
-        _ => codes(case, "warnings", &context).and_then(|()| equal(case, &context)),
-    })
+fn limit(case: &Case) -> Option<usize> {
+    let places =
+        [case.input(), case.part("ctor"), entry(case.input(), "ctor").unwrap_or(&FragmentData::Null)];
+    let limits = places.iter().filter_map(|place| entry(place, "maxMessages"));
+    let number = limits.filter_map(|limit| json(limit).as_f64()).next()?;
+    Some(if number > 0.0 { number.floor() as usize } else { 0 })
 }
 
-fn prepared(
+fn prepare(
     case: &Case,
-    group: &str,
-    given: &[Arc<Message>],
-) -> Result<ModelContext, Box<dyn std::error::Error>> {
-    let mut input =
-        PrepareInput::new("s", "t", "anthropic", "claude-sonnet-4-5").messages(given.iter().map(Arc::clone));
-    let max = entry(case.input(), "maxMessages").and_then(|max| json(max).as_u64());
-    input.max_messages = max.and_then(|max| usize::try_from(max).ok());
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    Ok(runtime.block_on(async {
-        match group {
-            "null_runtime" => NullContextRuntime::default().prepare_for_model(input).await,
-            _ => DefaultContextRuntime::builder().build()?.prepare_for_model(input).await,
-        }
-    })?)
+    runtime: &dyn ContextRuntime,
+    given: &History,
+    provider: &str,
+) -> Result<ModelContext, Difference> {
+    let mut input = PrepareInput::new("s", "t", provider, "any").messages(given.iter().map(Arc::clone));
+    input.max_messages = limit(case);
+    let prepared = case.wait(runtime.prepare_for_model(input));
+    prepared.map_err(|error| Difference::new("is prepared", shown(case.output()), error))
 }
 
-/// Checkpoints of the recorded system with our mark.
-fn marked(message: Arc<Message>) -> Arc<Message> {
-    let said = message.plain_text();
-    if !said.starts_with("<compact-boundary") && !said.starts_with("$SUMMARY_PREFIX") {
-        return message;
+fn plain_runtime() -> Result<DefaultContextRuntime, Difference> {
+    let builder = DefaultContextRuntime::builder().window(1 << 30).reserve(1).counter(Arc::new(Bytes));
+    builder.build().map_err(|faults| Difference::new("a runtime", "one", faults))
+}
+
+/// Which of these warnings were given.
+fn warnings<'a>(context: &'a ModelContext, known: &[&str]) -> Vec<&'a str> {
+    let codes = context.diagnostics.iter().map(|diagnostic| diagnostic.code.as_str());
+    let mut codes: Vec<_> = codes.filter(|code| known.contains(code)).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+fn recorded_warnings(data: &FragmentData, key: &str) -> Vec<String> {
+    let mut codes: Vec<_> =
+        items(data, key).iter().filter_map(|code| code.as_text().map(str::to_owned)).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// Pairs are valid, the user speaks first, and the requests are there that what is kept belongs to.
+fn sound(given: &[Arc<Message>], ours: &[Arc<Message>]) -> Result<String, Difference> {
+    let rule = "sound: pairs valid, begins with the user, the newest request stays";
+    let fault = |what: String| Difference::new(rule, what, written(ours));
+    pairs_valid(ours).map_err(&fault)?;
+    if ours.is_empty() != given.is_empty() {
+        return Err(fault("a history that is not empty".to_owned()));
     }
-    Arc::new((*message).clone().marked(Message::SYNTHETIC).marked(CHECKPOINT))
-}
-
-/// Who speaks, and what is said, called and answered.
-fn plain(messages: &[Arc<Message>]) -> Vec<(Role, Vec<String>)> {
-    let mut plain: Vec<(Role, Vec<String>)> = Vec::new();
-    for message in messages {
-        let parts = message.parts.iter().map(|part| match part {
-            Part::Text(text) => text.text.clone(),
-            Part::ToolCall(call) => format!("call {} of {}", call.id, call.name),
-            Part::ToolResult(result) => {
-                let output = Message::new(Role::Tool, result.output.iter().cloned());
-                format!("result of {}: {}", result.call_id, output.plain_text())
-            }
-            other => format!("{other:?}"),
-        });
-        match plain.last_mut().filter(|(role, _)| *role == message.role) {
-            Some((_, said)) => said.extend(parts),
-            None => plain.push((message.role, parts.collect())),
-        }
-    }
-    plain
-}
-
-fn equal(case: &Case, context: &ModelContext) -> Result<String, Difference> {
-    let rule = "equal messages and codes";
-    let difference = || Difference::new(rule, shown(case.output()), written(&context.messages));
-    let expected = decode(items(case.output(), "messages")).map_err(|_| difference())?;
-    if plain(&expected.messages) == plain(&context.messages) {
-        Ok(rule.to_owned())
-    } else {
-        Err(difference())
-    }
-}
-
-/// The recorded runtime tells each call, ours each repair: what must be the same is which there are.
-fn codes(case: &Case, key: &str, context: &ModelContext) -> Result<(), Difference> {
-    let ours: Vec<_> = context.diagnostics.iter().map(|diagnostic| diagnostic.code.as_str()).collect();
-    let missing = items(case.output(), key)
-        .iter()
-        .find(|code| !matches!(code, FragmentData::Text(code) if ours.contains(&&**code)));
-    let extra = ours.iter().any(|_| items(case.output(), key).is_empty());
-    match missing {
-        None if !extra => Ok(()),
-        _ => Err(Difference::new("the same codes", shown(case.output()), format!("{ours:?}"))),
-    }
-}
-
-fn kept(case: &Case, context: &ModelContext) -> Result<String, Difference> {
-    let expected = entry(case.output(), "kept").and_then(|kept| json(kept).as_u64());
-    match expected == u64::try_from(context.messages.len()).ok() {
-        true => Ok("as many messages and the same codes".to_owned()),
-        false => Err(Difference::new("as many messages", shown(case.output()), written(&context.messages))),
-    }
-}
-
-/// Pairs are whole, the user speaks first, the newest request is there, and what is told is what was kept.
-fn sound(given: &[Arc<Message>], context: &ModelContext) -> Result<String, Difference> {
-    let rule = "pairs valid, begins with the user, the newest request is there, the number kept is true";
-    let fault = |what: String| Difference::new(rule, what, written(&context.messages));
-    pairs_valid(&context.messages).map_err(&fault)?;
-    if context.messages.first().is_none_or(|first| first.role != Role::User) {
+    let behind = ours.iter().find(|message| message.role != Role::System && !message.is_checkpoint());
+    if behind.is_some_and(|first| !matches!(first.role, Role::User)) {
         return Err(fault("a message of the user first".to_owned()));
     }
     let newest = given.iter().rev().find(|message| message.is_request());
-    if newest.is_some_and(|newest| !context.messages.contains(newest)) {
-        return Err(fault(format!("the request {newest:?}")));
-    }
-    match context.boundaries.iter().find(|cut| cut.retained_messages != context.messages.len()) {
-        Some(cut) => Err(fault(format!("{} messages kept", cut.retained_messages))),
-        None => Ok(rule.to_owned()),
+    match newest {
+        Some(newest) if !ours.iter().any(|message| message == newest) => {
+            Err(fault(written(std::slice::from_ref(newest))))
+        }
+        _ => Ok(rule.to_owned()),
     }
 }
 
-/// The newest message of the user carries a mark or one behind it does, and with the mark of the system there are at most four.
-fn cache_marks(given: &[Arc<Message>], context: &ModelContext) -> Result<String, Difference> {
-    let rule = "a mark at the end, at most four with that of the system prompt";
-    let marks = &context.cache_breakpoints;
-    let end = given.len().checked_sub(1);
-    match marks.len() < 4 && marks.last().copied() == end && marks.is_sorted() {
-        true => Ok(rule.to_owned()),
-        false => Err(Difference::new(rule, format!("one at {end:?}"), format!("{marks:?}"))),
+pub(super) fn judge_projected(case: &Case) -> Outcome {
+    const CODES: [&str; 3] = ["context_truncated", "tool_result_injected", "tool_result_orphaned"];
+    let decoded =
+        given(case).and_then(|given| Ok((given, decode(items(case.output(), "messages"))?.messages)));
+    let (given, expected) = match decoded {
+        Ok(decoded) => decoded,
+        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+    };
+    let context = match plain_runtime().and_then(|runtime| prepare(case, &runtime, &given, "openai")) {
+        Ok(context) => context,
+        Err(difference) => return Outcome::Failed(difference),
+    };
+    if case.is_suspect() {
+        return Outcome::of(sound(&given, &context.messages));
+    }
+    let (expected, ours) = (bare(&expected), bare(&context.messages));
+    let same = equal(&expected, &ours);
+    let recorded = recorded_warnings(case.output(), "warnings");
+    let told = warnings(&context, &CODES);
+    Outcome::of(match same {
+        Ok(_) if told != recorded => {
+            Err(Difference::new("the same warnings", format!("{recorded:?}"), format!("{told:?}")))
+        }
+        Ok(_) if dropped(case, &given, &context).is_some_and(|same| !same) => {
+            Err(Difference::new("as many left out", shown(case.output()), written(&context.messages)))
+        }
+        Ok(rule) => Ok(format!("{rule}, same warnings")),
+        Err(_) if limit(case).is_some() && joined(&ours).ends_with(&joined(&expected)) => {
+            sound(&given, &context.messages).map(|_| WHOLE.to_owned())
+        }
+        Err(difference) => Err(difference),
+    })
+}
+
+/// Whether as many messages were left out as recorded; nothing, if a message is not one of ours.
+fn dropped(case: &Case, given: &[Arc<Message>], context: &ModelContext) -> Option<bool> {
+    let recorded = json(case.output())["droppedCount"].as_u64()?;
+    if items(case.input(), "messages").len() != given.len() {
+        return None;
+    }
+    let retained = context.boundaries.first().map_or(given.len(), |boundary| boundary.retained_messages);
+    Some(recorded == (given.len() - retained.min(given.len())) as u64)
+}
+
+pub(super) fn judge_null(case: &Case) -> Outcome {
+    const CODES: [&str; 2] = ["context_budget_not_enforced", "context_truncated"];
+    let given = match given(case) {
+        Ok(given) => given,
+        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+    };
+    let context = match prepare(case, &NullContextRuntime::default(), &given, "openai") {
+        Ok(context) => context,
+        Err(difference) => return Outcome::Failed(difference),
+    };
+    let roles: Vec<&str> = context.messages.iter().map(|message| said_by(message.role)).collect();
+    let cut: Vec<usize> = context.boundaries.iter().map(|boundary| boundary.retained_messages).collect();
+    let ours = format!("{roles:?}, cut to {cut:?}, {:?}", warnings(&context, &CODES));
+    let fault = |rule: &str| Difference::new(rule, shown(case.output()), &ours);
+    // What is told of a cut is what is left, before the repair of what was broken already.
+    let told = cut.iter().all(|retained| *retained == context.messages.len());
+    if case.is_suspect() {
+        let checked = sound(&given, &context.messages);
+        return Outcome::of(checked.and_then(|rule| {
+            if told {
+                Ok(format!("{rule}; the boundary tells what is kept"))
+            } else {
+                Err(fault("the boundary tells what is kept"))
+            }
+        }));
+    }
+    let recorded: Vec<&str> =
+        items(case.output(), "roles").iter().filter_map(FragmentData::as_text).collect();
+    let boundaries =
+        items(case.output(), "boundaries").iter().map(|boundary| json(boundary)["retainedMessages"].as_u64());
+    let boundaries: Vec<_> = boundaries.collect();
+    let retained: Vec<_> = cut.iter().map(|retained| Some(*retained as u64)).collect();
+    let kept = json(case.output())["kept"].as_u64().is_none_or(|kept| kept == recorded.len() as u64);
+    // A message with results and a text is two of ours.
+    let (joined_ours, joined_recorded) = (collapsed(&roles), collapsed(&recorded));
+    Outcome::of(if roles == recorded || (limit(case).is_none() && joined_ours == joined_recorded) {
+        match warnings(&context, &CODES) == recorded_warnings(case.output(), "diagnostics")
+            && retained == boundaries
+            && kept
+        {
+            true => Ok("equal".to_owned()),
+            false => Err(fault("the same boundaries and diagnostics")),
+        }
+    } else if limit(case).is_some() && joined_ours.ends_with(&joined_recorded) && told {
+        sound(&given, &context.messages).map(|_| WHOLE.to_owned())
+    } else {
+        Err(fault("equal"))
+    })
+}
+
+/// Roles, neighbours of one as one.
+fn collapsed<'a>(roles: &[&'a str]) -> Vec<&'a str> {
+    let mut roles = roles.to_vec();
+    roles.dedup();
+    roles
+}
+
+/// The role as the recorded system has it.
+fn said_by(role: Role) -> &'static str {
+    if role == Role::Assistant { "assistant" } else { "user" }
+}
+
+pub(super) fn judge_marks(case: &Case) -> Outcome {
+    let decoded = match decode(items(case.input(), "messages")) {
+        Ok(decoded) => decoded,
+        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+    };
+    let part = |key: &str| entry(case.input(), key).unwrap_or(&FragmentData::Null);
+    let provider = codec_of(part("ctor"), part("options"), case.is_suspect());
+    let runtime = match plain_runtime() {
+        Ok(runtime) => runtime,
+        Err(difference) => return Outcome::Failed(difference),
+    };
+    let context = match prepare(case, &runtime, &decoded.messages, provider) {
+        Ok(context) => context,
+        Err(difference) => return Outcome::Failed(difference),
+    };
+    let ours = &context.cache_breakpoints;
+    let recorded = json(case.output())["cacheBreakpoints"].clone();
+    let recorded: Vec<usize> = recorded
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_u64)
+        .filter_map(|at| decoded.last.get(usize::try_from(at).ok()?).copied())
+        .collect();
+    let fault = |rule: &str| Difference::new(rule, format!("{recorded:?}"), format!("{ours:?}"));
+    let in_order = ours.windows(2).all(|pair| pair[0] < pair[1]);
+    let last = context.messages.len().checked_sub(1);
+    let checked = if ours.len() > 3 || !in_order || ours.last().is_some_and(|mark| Some(*mark) > last) {
+        Err(fault("at most three marks, in order"))
+    } else if provider == "anthropic" {
+        match ours.last().copied() == last {
+            true if recorded.iter().all(|mark| Some(*mark) <= last) => {
+                Ok("what the recorded marks cover is covered: ours stand at stable places and at the end"
+                    .to_owned())
+            }
+            _ => Err(fault("a mark at the end, behind those that were recorded")),
+        }
+    } else {
+        // A suspect case is taken for the provider whose feature it is, so nobody else is left here.
+        match ours.is_empty() && recorded.is_empty() {
+            true => Ok("equal: no marks without a provider that takes them".to_owned()),
+            false => Err(fault("no marks without a provider that takes them")),
+        }
+    };
+    Outcome::of(checked)
+}
+
+/// The codec that a recorded configuration stands for: none if marks are switched off. The recorded feature goes by what a provider is
+/// called; ours by its protocol, which is Anthropic's where the case says that the name is the fault.
+fn codec_of(ctor: &FragmentData, options: &FragmentData, suspect: bool) -> &'static str {
+    let named = text(options, "provider").or_else(|| text(ctor, "provider"));
+    if !flag(ctor, "enabled") {
+        return "";
+    }
+    match named {
+        None => "anthropic",
+        Some(name) if suspect || name.contains("anthropic") => "anthropic",
+        Some(name) => PROVIDERS.iter().find(|known| **known == name).copied().unwrap_or("unknown"),
     }
 }

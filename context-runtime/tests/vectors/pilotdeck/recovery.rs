@@ -65,9 +65,8 @@ fn error(given: &FragmentData) -> Option<ModelError> {
     let told = text(given, "code").unwrap_or_default();
     let code = match CODES.iter().find(|(code, _)| *code == told) {
         Some((_, codes)) => *codes.first()?,
-        // Said of what was not understood.
-        None if told == "provider_error" => Code::Unknown,
-        None => return None,
+        // Said of what was not understood, or passed through as the provider said it.
+        None => Code::Unknown,
     };
     let mut error = ModelError::new("anyone", code, text(given, "message").unwrap_or_default());
     error.helped_by_compaction |= flag(given, "recoverableViaCompact");

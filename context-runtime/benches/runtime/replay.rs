@@ -1,0 +1,187 @@
+//! A recorded conversation, driven against a provider within the process.
+
+use std::sync::Arc;
+
+use context_conformance::conversations::Conversation;
+use context_conformance::simulator::{Replay, Simulator};
+use context_runtime::tokens::TokenCounter;
+use context_runtime::{
+    Answer, Clock, ContextRuntime, DefaultContextRuntime, Message, ModelCodec, ModelContext, PrepareInput,
+    Role, Stage, Timestamp, ToolResultInput, provider,
+};
+
+use crate::pipeline::ANSWER;
+
+/// The provider whose cache wants to be told where its entries end, and which tells what it has read.
+const PROVIDER: &str = "anthropic";
+const MODEL: &str = "claude-sonnet-4-5";
+const SESSION: &str = "s";
+
+/// What came of conversations, in tokens where nothing else is said.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    /// How many calls were made.
+    pub(crate) calls: u64,
+    /// How many of them the provider refused.
+    pub(crate) refused: u64,
+    /// Of how many of them something was cut.
+    pub(crate) cuts: u64,
+    /// What all requests would be, had nothing ever been cut.
+    pub(crate) uncut: u64,
+    /// What they were.
+    pub(crate) sent: u64,
+    /// What the provider read again: neither new nor from its cache.
+    pub(crate) reread: u64,
+    /// What models read to summarise it.
+    pub(crate) summarised: u64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.refused += other.refused;
+        self.cuts += other.cuts;
+        self.uncut += other.uncut;
+        self.sent += other.sent;
+        self.reread += other.reread;
+        self.summarised += other.summarised;
+    }
+
+    /// What was not sent.
+    pub(crate) fn saved(&self) -> u64 {
+        self.uncut.saturating_sub(self.sent)
+    }
+}
+
+/// A time that stands still, so that every run is the same.
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(0)
+    }
+}
+
+/// Plays a conversation to its end. No call is made before it fills half of the window: until then nothing is cut, whatever the
+/// stages.
+pub(crate) async fn replay(
+    conversation: &Conversation,
+    window: u64,
+    stages: Vec<Stage>,
+    counter: &Arc<dyn TokenCounter>,
+) -> Tally {
+    let replay = Replay::new(conversation.messages.iter().cloned());
+    let mut drive = Drive::new(&replay, window, stages, counter);
+    while let Some(step) = replay.advance() {
+        drive.take(step.input).await;
+        let Some(answer) = step.answer else { break };
+        if drive.tokens > window / 2 {
+            drive.call().await;
+        }
+        drive.push(answer);
+    }
+    drive.tally
+}
+
+struct Drive {
+    codec: Arc<dyn ModelCodec>,
+    counter: Arc<dyn TokenCounter>,
+    model: Simulator,
+    runtime: DefaultContextRuntime,
+    system: Vec<String>,
+    history: Vec<Arc<Message>>,
+    /// The tokens of the history and what stands before it, and how many of them came since the last call.
+    tokens: u64,
+    new: u64,
+    tally: Tally,
+}
+
+impl Drive {
+    fn new(replay: &Replay, window: u64, stages: Vec<Stage>, counter: &Arc<dyn TokenCounter>) -> Self {
+        let codec = provider(PROVIDER).unwrap();
+        let runtime = DefaultContextRuntime::builder()
+            .window(window)
+            .counter(Arc::clone(counter))
+            .clock(Still)
+            .compaction(stages)
+            .build()
+            .unwrap();
+        let system = replay.system().iter().map(|message| message.plain_text().into_owned());
+        let tokens = replay.system().iter().map(|message| counter.count_shared(message).tokens()).sum();
+        Self {
+            model: Simulator::new(Arc::clone(&codec), Arc::clone(counter))
+                .window(window)
+                .behaviour(replay.clone()),
+            codec,
+            counter: Arc::clone(counter),
+            runtime,
+            system: system.collect(),
+            history: Vec::new(),
+            tokens,
+            new: tokens,
+            tally: Tally::default(),
+        }
+    }
+
+    /// What comes in before the model answers.
+    async fn take(&mut self, input: Vec<Arc<Message>>) {
+        for message in input {
+            if message.role != Role::Tool {
+                self.push(message);
+                continue;
+            }
+            let history = std::mem::take(&mut self.history);
+            let before = history.len();
+            let input = ToolResultInput::new(SESSION, "t", history, Message::clone(&message));
+            self.history = self.runtime.apply_tool_results(input).await.unwrap().messages;
+            let behind = self.history.split_off(before);
+            behind.into_iter().for_each(|message| self.push(message));
+        }
+    }
+
+    fn push(&mut self, message: Arc<Message>) {
+        let tokens = self.counter.count_shared(&message).tokens();
+        (self.tokens, self.new) = (self.tokens + tokens, self.new + tokens);
+        self.history.push(message);
+    }
+
+    async fn call(&mut self) {
+        let context = self.prepare().await;
+        let body = self.codec.lower(&context.request()).unwrap().body;
+        if let Ok(Answer { usage: Some(usage), .. }) = self.model.send(body.as_str()).read(&*self.codec) {
+            self.runtime.observe_usage(SESSION, &usage);
+        }
+        let served = self.model.log().pop().unwrap();
+        let sent = served.input.unwrap_or_default();
+        self.tally.refused += u64::from(!served.is_answered());
+        // Nothing is in the cache before the first call, which nobody can help.
+        if self.tally.calls > 0 {
+            self.tally.reread += sent.saturating_sub(served.cache_read).saturating_sub(self.new);
+        }
+        self.tally.calls += 1;
+        (self.tally.uncut, self.tally.sent) =
+            (self.tally.uncut + self.tokens.max(sent), self.tally.sent + sent);
+        self.new = 0;
+    }
+
+    /// What is sent, with a summary if one is asked for.
+    async fn prepare(&mut self) -> ModelContext {
+        let mut context = self.runtime.prepare_for_model(self.input()).await.unwrap();
+        let mut cut = context.plans.iter().any(|plan| plan.applied);
+        if let Some(task) = context.summary.take() {
+            self.tally.summarised += self.counter.count_request(&task.request).total().tokens();
+            let answer = Answer::new(Message::text(Role::Assistant, ANSWER));
+            cut |= self.runtime.accept_summary(SESSION, &self.history, &task, &answer).is_ok();
+            context = self.runtime.prepare_for_model(self.input()).await.unwrap();
+        }
+        self.tally.cuts += u64::from(cut);
+        context
+    }
+
+    fn input(&self) -> PrepareInput {
+        let input =
+            PrepareInput::new(SESSION, "t", PROVIDER, MODEL).messages(self.history.iter().map(Arc::clone));
+        self.system.iter().fold(input, PrepareInput::system)
+    }
+}

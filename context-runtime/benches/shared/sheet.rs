@@ -1,0 +1,93 @@
+//! Rows of quality: numbers, each beside what it would be without what is measured.
+
+use serde::Serialize;
+
+/// A number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Metric {
+    name: &'static str,
+    value: f64,
+    baseline: f64,
+    target: Option<f64>,
+}
+
+impl Metric {
+    pub(crate) fn new(name: &'static str, value: f64, baseline: f64) -> Self {
+        Self { name, value: round(value), baseline: round(baseline), target: None }
+    }
+
+    /// Which is to be no more than this.
+    pub(crate) fn at_most(self, target: f64) -> Self {
+        Self { target: Some(target), ..self }
+    }
+
+    fn is_missed(&self) -> bool {
+        self.target.is_some_and(|target| self.value > target)
+    }
+}
+
+/// A number as `--json` prints it.
+#[derive(Serialize)]
+struct Line<'a> {
+    area: &'static str,
+    case: &'a str,
+    dataset: &'a str,
+    metric: &'static str,
+    value: f64,
+    baseline: f64,
+    target: Option<f64>,
+}
+
+/// The rows of a run.
+pub(crate) struct Sheet {
+    area: &'static str,
+    json: bool,
+    /// Whether the names of the numbers stand above them.
+    begun: bool,
+    missed: Vec<String>,
+}
+
+impl Sheet {
+    pub(crate) fn new(area: &'static str, json: bool) -> Self {
+        Self { area, json, begun: false, missed: Vec::new() }
+    }
+
+    /// What came of a case on a set of data: to people one row, to machines one for each number.
+    pub(crate) fn add(&mut self, case: &str, dataset: &str, metrics: &[Metric]) {
+        let missed = metrics.iter().filter(|metric| metric.is_missed());
+        self.missed.extend(missed.map(|metric| format!("{} of {case} on {dataset}", metric.name)));
+        if self.json {
+            for Metric { name: metric, value, baseline, target } in metrics.iter().copied() {
+                let line = Line { area: self.area, case, dataset, metric, value, baseline, target };
+                println!("{}", serde_json::to_string(&line).unwrap());
+            }
+            return;
+        }
+        if !std::mem::replace(&mut self.begun, true) {
+            let names: Vec<_> = metrics.iter().map(|metric| format!("{:>20}", metric.name)).collect();
+            println!("\n{:<14} {:<18} {}  (value / baseline)", "case", "dataset", names.join(" "));
+        }
+        let value = |metric: &Metric| format!("{:>20}", format!("{} / {}", metric.value, metric.baseline));
+        let values: Vec<_> = metrics.iter().map(value).collect();
+        println!("{case:<14} {dataset:<18} {}", values.join(" "));
+    }
+
+    /// Says why rows are missing.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.json {
+            println!("{text}");
+        }
+    }
+
+    /// Says which targets were missed; whether any was.
+    pub(crate) fn finish(self) -> bool {
+        if !self.json && !self.missed.is_empty() {
+            println!("\nmissed: {}", self.missed.join("; "));
+        }
+        !self.missed.is_empty()
+    }
+}
+
+fn round(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}

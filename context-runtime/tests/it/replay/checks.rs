@@ -1,0 +1,59 @@
+//! What must hold for every request.
+
+use std::sync::Arc;
+
+use context_runtime::{Message, ModelContext};
+
+/// What is remembered of the request before.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    hash: String,
+    messages: Vec<Arc<Message>>,
+}
+
+/// A request that was prepared of a history. `cut` says whether plans were applied since the request before, or a summary taken.
+#[track_caller]
+pub(super) fn check(
+    context: &ModelContext,
+    first: &Message,
+    history: &[Arc<Message>],
+    before: &Before,
+    cut: bool,
+) {
+    assert_eq!(context.fits(), Some(true), "{:?}", context.breakdown);
+    let requests: Vec<_> = context.messages.iter().filter(|message| message.is_request()).collect();
+    let newest = history.iter().rev().find(|message| message.is_request());
+    if let Some(newest) = newest {
+        assert!(same(requests[0], first), "the first request is missing");
+        assert!(same(requests[requests.len() - 1], newest), "the newest request is missing");
+    }
+    if before.hash.is_empty() {
+        return;
+    }
+    let grown = before.messages.len() <= context.messages.len()
+        && before.messages.iter().zip(&context.messages).all(|(old, new)| Arc::ptr_eq(old, new) || old == new);
+    assert!(grown || cut, "the beginning changed and nothing was cut: {:#?}", context.diagnostics);
+    assert_eq!(grown, context.prefix.intact, "{:#?}", context.prefix);
+    assert_eq!(context.prefix.shared.as_deref() == Some(&*before.hash), grown, "{:#?}", context.prefix);
+}
+
+/// The request that this context is.
+pub(super) fn remembered(context: &ModelContext) -> Before {
+    Before { hash: context.prefix.hash.clone(), messages: context.messages.clone() }
+}
+
+/// Whether a message is this one, or one that was shortened inside.
+fn same(message: &Message, original: &Message) -> bool {
+    let (now, then) = (message.plain_text(), original.plain_text());
+    now == then || now.chars().take(BEGINNING).eq(then.chars().take(BEGINNING))
+}
+
+/// As many characters of a request stay whatever is shortened.
+const BEGINNING: usize = 40;
+
+/// Whether a body says what a message says in the beginning.
+pub(super) fn says(body: &str, message: &Message) -> bool {
+    let beginning: String = message.plain_text().chars().take(BEGINNING).collect();
+    let written = serde_json::Value::from(beginning).to_string();
+    body.contains(written.trim_matches('"').trim_end_matches('\\'))
+}

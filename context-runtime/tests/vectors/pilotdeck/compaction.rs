@@ -1,0 +1,352 @@
+//! Groups `auto_compact` and `post_compact_order`: what happens when the window fills up, and what stands where afterwards.
+//!
+//! The recorded runtime was told how full its window is; ours counts. So texts are padded until the history fills the window to the
+//! recorded share, a token for each byte, and a summary until what is left does. Where it was recorded which messages stay, the one
+//! before them is padded most, so that as many fit. What is asked is [`Microcompact`], [`Summarize`] behind it, and behind that, where
+//! nothing else helps, [`Snip`] and [`TruncateHead`], as far as the case has them.
+//!
+//! Ours puts one checkpoint where the recorded runtime has a boundary and a summary, speaks it in the role of the user, so that nothing need
+//! follow, and keeps the first request and what else fits.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use context_core::secrets;
+use context_runtime::microcompact::{Microcompact, Tools};
+use context_runtime::snip::Snip;
+use context_runtime::summarize::Summarize;
+use context_runtime::truncate_head::TruncateHead;
+use context_runtime::{
+    Answer, BoundaryKind, CompactionPolicy, ContextRuntime, DefaultContextRuntime, DiagnosticCode,
+    FragmentData, HistoryRules, HistoryView, Message, ModelContext, ModelRequest, PrepareInput, Role, Stage,
+    StopReason, SummaryTask, Unanswered, normalize,
+};
+use serde_json::Value;
+
+use super::counting::Bytes;
+use super::cuts::marked;
+use super::history::{pairs_valid, shown, written};
+use super::messages::{Unsaid, decode};
+use super::padding::{padded, shares};
+use super::snips::{line, plain};
+use super::{Case, json};
+use crate::encoding::{entry, flag, items, text};
+use crate::judge::{Difference, Outcome};
+
+type History = Vec<Arc<Message>>;
+
+/// How many tokens of input fit, and how many are kept for the answer.
+const INPUT: u64 = 100_000;
+const RESERVE: u64 = 10;
+/// What may be told of a compaction.
+const CODES: [DiagnosticCode; 3] = [
+    DiagnosticCode::CompactionTargetNotReached,
+    DiagnosticCode::CompactSummaryStructureWeak,
+    DiagnosticCode::ContextOverflow,
+];
+
+/// What became of a history.
+struct Ran {
+    given: History,
+    /// What is sent in the end.
+    context: ModelContext,
+    /// Whether a summary was asked for, and taken.
+    asked: bool,
+    taken: bool,
+    told: BTreeSet<&'static str>,
+    /// Whether something was cut before or beside the summary.
+    cuts: Vec<BoundaryKind>,
+}
+
+impl Ran {
+    fn ratio(&self) -> f64 {
+        self.context.breakdown.total().tokens() as f64 / INPUT as f64
+    }
+}
+
+pub(super) fn judge(case: &Case) -> Outcome {
+    let given = match decode(items(case.input(), "messages")) {
+        Ok(decoded) => marked(decoded.messages),
+        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+    };
+    let ratios: Vec<f64> =
+        items(case.input(), "ratios").iter().filter_map(|ratio| json(ratio).as_f64()).collect();
+    let Some(first) = ratios.first().copied() else {
+        return Outcome::Skipped("it is not told how full the window is".to_owned());
+    };
+    let tail = tail(case, given.len());
+    let padded = padded(&given, &shares(given.len(), tail), (first * INPUT as f64).round() as usize);
+    // What the recorded runtime came to in several steps, ours comes to in one.
+    let last = entry(case.output(), "ratio").and_then(|ratio| json(ratio).as_f64());
+    let after = if case.is_suspect() { ratios.get(1).copied() } else { last };
+    let ran = match run(case, padded, after, tail) {
+        Ok(ran) => ran,
+        Err(difference) => return Outcome::Failed(difference),
+    };
+    let checked = if case.is_suspect() { sound(case, &ran, first) } else { equal(case, &given, &ran) };
+    Outcome::of(checked)
+}
+
+/// How many of the newest messages stayed, if a summary stands before them.
+fn tail(case: &Case, all: usize) -> Option<usize> {
+    let left = items(case.output(), "messages");
+    let summary = left
+        .iter()
+        .position(|line| line.as_text().is_some_and(|line| line.starts_with("assistant:$SUMMARY_PREFIX")))?;
+    let end = left.last().and_then(FragmentData::as_text);
+    let continued = end.is_some_and(|end| end == format!("user:{}", HistoryRules::CONTINUATION));
+    let kept = (left.len() - summary - 1).saturating_sub(usize::from(continued));
+    (kept > 0 && kept < all).then_some(kept)
+}
+
+fn runtime(case: &Case, tail: Option<usize>) -> Result<DefaultContextRuntime, Difference> {
+    let engines = entry(case.input(), "engines").unwrap_or(&FragmentData::Null);
+    let mut stages: Vec<Stage> = Vec::new();
+    if flag(engines, "micro") {
+        stages.push(Microcompact::new().keep_messages(4).tools(Tools::repeatable()).into());
+    }
+    // Without a summary the recorded runtime stops here.
+    if flag(engines, "summary") {
+        stages.push(Summarize::new().summary_tokens(1_000).keep_latest(tail.unwrap_or(3).min(3)).into());
+        if flag(engines, "snip") {
+            stages.push(Snip::new().into());
+        }
+        stages.push(TruncateHead::new().into());
+    }
+    let builder = DefaultContextRuntime::builder().window(INPUT + RESERVE).reserve(RESERVE);
+    let built = builder.counter(Arc::new(Bytes)).compaction(stages).build();
+    built.map_err(|faults| Difference::new("a runtime", "one", faults))
+}
+
+fn run(case: &Case, given: History, after: Option<f64>, tail: Option<usize>) -> Result<Ran, Difference> {
+    let runtime = runtime(case, tail)?;
+    let prepare = || {
+        let input = PrepareInput::new("s", "t", "openai", "any").messages(given.iter().map(Arc::clone));
+        let prepared = case.wait(runtime.prepare_for_model(input));
+        prepared.map_err(|error| Difference::new("is prepared", shown(case.output()), error))
+    };
+    let mut context = prepare()?;
+    let mut told = codes(&context);
+    let (mut asked, mut taken) = (false, false);
+    let mut cuts: Vec<_> = context.boundaries.iter().map(|boundary| boundary.kind).collect();
+    if let Some(task) = context.summary.take() {
+        asked = true;
+        match answer(case) {
+            // Nobody waited for the answer, so nobody can say what it would have been.
+            None if flag(case.input(), "abortDuringSummary") => {}
+            None => runtime.summary_failed("s"),
+            Some(mut answer) => {
+                if let Some(after) = after {
+                    fill(&mut answer, &given, &task, (after * INPUT as f64).round() as u64);
+                }
+                taken = runtime.accept_summary("s", &given, &task, &answer).is_ok();
+            }
+        }
+        context = prepare()?;
+        told.extend(codes(&context));
+        cuts.extend(context.boundaries.iter().map(|boundary| boundary.kind));
+    }
+    Ok(Ran { given, context, asked, taken, told, cuts })
+}
+
+fn codes(context: &ModelContext) -> BTreeSet<&'static str> {
+    let codes = context.diagnostics.iter().map(|diagnostic| diagnostic.code);
+    codes.filter(|code| CODES.contains(code)).map(DiagnosticCode::as_str).collect()
+}
+
+/// What the model said; nothing if it could not be asked.
+fn answer(case: &Case) -> Option<Answer> {
+    let said = text(case.input(), "summary")?;
+    if flag(case.input(), "abortDuringSummary") {
+        return None;
+    }
+    let mut answer = Answer::new(Message::text(Role::Assistant, said));
+    answer.stop = match text(case.input(), "finishReason") {
+        Some("length") => Some(StopReason::Length),
+        Some("content_filter") => Some(StopReason::ContentFilter),
+        Some("tool_call") => Some(StopReason::ToolCalls),
+        Some("error") => return None,
+        _ => Some(StopReason::Stop),
+    };
+    Some(answer)
+}
+
+/// Makes a summary long enough to leave so many tokens. One that says nothing stays as it is.
+fn fill(answer: &mut Answer, given: &[Arc<Message>], task: &SummaryTask, tokens: u64) {
+    let view = HistoryView::new(given, &Bytes);
+    let Ok(plan) = Summarize::new().accept(&view, task, answer) else { return };
+    let missing = usize::try_from(tokens.saturating_sub(plan.after)).unwrap_or(0);
+    let said = answer.message.plain_text().into_owned();
+    answer.message = Message::text(Role::Assistant, format!("{said}{}", ".".repeat(missing)));
+}
+
+fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Difference> {
+    let recorded = json(case.output());
+    let ours = format!(
+        "{:?}, asked {}, taken {}, told {:?}, ratio {}\n{}",
+        ran.cuts,
+        ran.asked,
+        ran.taken,
+        ran.told,
+        ran.ratio(),
+        ran.context.messages.iter().map(|message| beginning(message)).collect::<Vec<_>>().join("\n")
+    );
+    let fault = |rule: &str| Difference::new(rule, shown(case.output()), &ours);
+    let compacted = recorded["type"] == "compacted";
+    if compacted != ran.context.compacted.is_some() {
+        return Err(fault("compacted or not"));
+    }
+    let tier = match (ran.taken, ran.cuts.first()) {
+        (true, _) => Some("full"),
+        (false, Some(BoundaryKind::Microcompact)) => Some("micro"),
+        (false, Some(_)) => Some("emergency"),
+        (false, None) => None,
+    };
+    if recorded["tier"].as_str() != tier {
+        return Err(fault("compacted in the same way"));
+    }
+    // Where the recorded runtime asks twice, once suffices.
+    if recorded["summaryCalls"].as_u64().is_some_and(|calls| calls > 0) != ran.asked {
+        return Err(fault("a summary or none"));
+    }
+    if recorded["error"].is_string() != ran.told.contains(DiagnosticCode::ContextOverflow.as_str()) {
+        return Err(fault("fits or not"));
+    }
+    let told = recorded["diagnostics"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let told: BTreeSet<_> = told.filter(|code| CODES.iter().any(|known| known.as_str() == *code)).collect();
+    if !ran.told.iter().filter(|code| **code != DiagnosticCode::ContextOverflow.as_str()).eq(told.iter()) {
+        return Err(fault("the same is told"));
+    }
+    if (ran.taken || !compacted) && recorded["ratio"].as_f64().is_some_and(|ratio| (ratio - ran.ratio()).abs() > 0.01) {
+        return Err(fault("as full"));
+    }
+    let Value::Array(left) = &recorded["messages"] else { return Ok("equal: nothing to do".to_owned()) };
+    masked(ran).map_err(&fault)?;
+    let kept: Vec<&str> = left.iter().filter_map(Value::as_str).filter(|line| !is_made(line)).collect();
+    let kept: Vec<String> = kept.into_iter().map(plain).collect();
+    let first = given.iter().find(|message| message.is_request()).map(|message| plain(&line(message)));
+    let ours: Vec<String> = positions(ran).map(|at| plain(&line(&given[at]))).collect();
+    let rest = || ours.iter().filter(|line| Some(*line) != first.as_ref() || kept.contains(line));
+    if kept.iter().eq(rest()) {
+        return Ok(
+            "equal but for the first request; one checkpoint stands for boundary and summary".to_owned()
+        );
+    }
+    match kept.iter().all(|line| ours.iter().any(|ours| ours == line)) {
+        true => Ok("equal but for the first request and what else fits".to_owned()),
+        false => Err(fault("what was kept stays")),
+    }
+}
+
+/// Whether a runtime made this message.
+fn is_made(line: &&str) -> bool {
+    let continuation = format!("user:{}", HistoryRules::CONTINUATION);
+    let made = ["user:<compact-boundary", "user:<snip-boundary", "assistant:$SUMMARY_PREFIX"];
+    made.iter().any(|made| line.starts_with(made)) || **line == continuation
+}
+
+/// Where the messages stood that are left of the history.
+fn positions(ran: &Ran) -> impl Iterator<Item = usize> {
+    let untouched: Vec<_> = (0..ran.given.len()).map(Some).collect();
+    let origins = ran.context.compacted.as_ref().map_or(untouched, |compacted| compacted.origins.clone());
+    origins.into_iter().flatten()
+}
+
+/// Nothing in a checkpoint looks like a secret.
+fn masked(ran: &Ran) -> Result<(), &'static str> {
+    let mut checkpoints = ran.context.messages.iter().filter(|message| message.is_checkpoint());
+    let open = checkpoints.any(|message| secrets::mask(&message.plain_text()) != *message.plain_text());
+    if open { Err("secrets are masked") } else { Ok(()) }
+}
+
+/// A history that fits is left alone unless a summary was taken; nothing that does not fit is sent without a word.
+fn sound(case: &Case, ran: &Ran, ratio: f64) -> Result<String, Difference> {
+    let left: Vec<_> = ran.context.messages.iter().map(|message| beginning(message)).collect();
+    let ours = format!("asked {}, taken {}, {:?}\n{}", ran.asked, ran.taken, ran.cuts, left.join("\n"));
+    let fault = |rule: &str| Difference::new(rule, shown(case.output()), &ours);
+    pairs_valid(&ran.context.messages).map_err(|_| fault("valid pairs"))?;
+    masked(ran).map_err(&fault)?;
+    let kept: Vec<usize> = positions(ran).collect();
+    let mut requests = (0..ran.given.len()).filter(|at| ran.given[*at].is_request());
+    let both = [requests.next(), requests.next_back()];
+    if !both.iter().flatten().all(|at| kept.contains(at)) {
+        return Err(fault("the first and the newest request"));
+    }
+    let checkpoints = ran.context.messages.iter().filter(|message| message.is_checkpoint()).count();
+    if ran.taken && checkpoints != 1 {
+        return Err(fault("one checkpoint"));
+    }
+    if ran.ratio() > 1.0 && !ran.told.contains(DiagnosticCode::ContextOverflow.as_str()) {
+        return Err(fault("what does not fit is told"));
+    }
+    let harsh = ran.cuts.iter().any(|kind| *kind != BoundaryKind::Microcompact);
+    if ratio <= 1.0 && !ran.taken && harsh {
+        return Err(fault("without a summary, what fits is left alone"));
+    }
+    let aborted = flag(case.input(), "abortDuringSummary");
+    if aborted && ran.context.summary.is_none() {
+        return Err(fault("a summary that was given up is asked for again"));
+    }
+    Ok("sound: without a summary what fits is left alone, what does not fit is shortened or told".to_owned())
+}
+
+fn beginning(message: &Message) -> String {
+    line(message).chars().take(80).collect()
+}
+
+pub(super) fn judge_order(case: &Case) -> Outcome {
+    let read = |key: &str| decode(items(case.input(), key)).map(|decoded| decoded.messages);
+    let of =
+        |key: &str| decode(std::slice::from_ref(entry(case.input(), key).unwrap_or(&FragmentData::Null)));
+    let decoded = (|| {
+        let behind = [read("messagesToKeep")?, read("attachments")?, read("hookResults")?].concat();
+        let FragmentData::List(output) = case.output() else { return Err(Unsaid("no history".to_owned())) };
+        let front = of("boundaryMarker")?.messages.len();
+        Ok((behind, of("summaryMessage")?.messages, front, decode(output.as_slice())?.messages))
+    })();
+    let (behind, summary, front, expected) = match decoded {
+        Ok(decoded) => decoded,
+        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+    };
+    // Something that is large enough to be summarised.
+    let covered = Arc::new(Message::text(Role::Assistant, "x".repeat(100_000)));
+    let given: History = std::iter::once(covered).chain(behind).collect();
+    let view = HistoryView::new(&given, &Bytes);
+    let task = SummaryTask::new(
+        Summarize::new().name(),
+        ModelRequest::new([Message::from("sum up")]),
+        0..1,
+        100_000,
+    );
+    let said: String = summary.iter().map(|message| message.plain_text().into_owned()).collect();
+    let answer = Answer::new(Message::text(Role::Assistant, format!("## Objective\n{said}")));
+    let plan = Summarize::new().accept(&view, &task.made_for(&view), &answer);
+    let left = match plan
+        .map_err(|error| error.to_string())
+        .and_then(|plan| plan.apply(&given).map_err(|error| error.to_string()))
+    {
+        Ok(left) => left.messages,
+        Err(error) => return Outcome::Failed(Difference::new("is compacted", shown(case.output()), error)),
+    };
+    let mut rules = HistoryRules::new();
+    rules.assistant_last = false;
+    let ours = normalize(&left, &rules, Unanswered::Remove, false).messages.into_owned();
+    let fault = |rule: &str| Difference::new(rule, written(&expected), written(&ours));
+    let stands_for =
+        ours.first().is_some_and(|first| first.is_checkpoint() && first.plain_text().contains(&said));
+    if !stands_for || ours.last().is_some_and(|last| last.role == Role::Assistant) {
+        return Outcome::Failed(fault("a checkpoint with the summary in front, no assistant at the end"));
+    }
+    let continued = |messages: &[Arc<Message>]| -> Vec<String> {
+        let end = messages.last().is_some_and(|last| last.plain_text() == HistoryRules::CONTINUATION);
+        messages[..messages.len() - usize::from(end)].iter().map(|message| line(message)).collect()
+    };
+    let recorded = continued(expected.get(front + summary.len()..).unwrap_or_default());
+    let rest = continued(&ours[1..]);
+    let rule = "equal order, one checkpoint for boundary and summary";
+    if case.is_suspect() || rest == recorded {
+        Outcome::Passed(rule.to_owned())
+    } else {
+        Outcome::Failed(fault(rule))
+    }
+}

@@ -1,0 +1,41 @@
+//! What the recorded system counts with.
+
+use context_core::{Framing, TokenCount, TokenCounter};
+use context_runtime::tokens::Vocabulary;
+
+/// The vocabulary that the recorded system counts with.
+#[derive(Debug)]
+pub(super) struct O200k {
+    /// How many tokens it adds for each message.
+    pub(super) message: u64,
+}
+
+impl TokenCounter for O200k {
+    fn name(&self) -> &str {
+        Vocabulary::O200kBase.name()
+    }
+
+    fn count(&self, text: &str) -> TokenCount {
+        TokenCount::exact(Vocabulary::O200kBase.count(text))
+    }
+
+    fn framing(&self) -> Framing {
+        let mut framing = Framing::default();
+        framing.message = TokenCount::exact(self.message);
+        framing
+    }
+}
+
+/// A token for each byte, where nothing depends on what a token is.
+#[derive(Debug)]
+pub(super) struct Bytes;
+
+impl TokenCounter for Bytes {
+    fn name(&self) -> &str {
+        "bytes"
+    }
+
+    fn count(&self, text: &str) -> TokenCount {
+        TokenCount::exact(text.len() as u64)
+    }
+}
