@@ -111,11 +111,12 @@ pub use context_core::{
 };
 pub use context_core::{
     Attempt, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Boundary, BoundaryDraft, BoundaryKind,
-    BoundaryStep, Breakdown, Budget, CacheState, CaptureTurnInput, CapturedTurn, Compacted, CompactionPolicy,
-    ContextRuntime, DraftError, Edit, Failure, FrontEntry, Goal, HistoryView, LanguageModel, MemoryProvider,
-    MemoryScope, ModelContext, NewBlob, Plan, PlanError, PlanReport, Prefix, PrepareInput, Pressure, Price,
-    Proposal, RecallQuery, Recalled, RecoveryDecision, RecoveryInput, RecoveryPolicy, Replacement, Shown,
-    StoredBoundary, Structure, SummaryError, SummaryTask, ToolResultInput, ToolResultOutput, shown,
+    BoundaryStep, Breakdown, Budget, CHECKPOINT, CacheState, CaptureTurnInput, CapturedTurn, Compacted,
+    CompactionPolicy, ContextRuntime, DraftError, Edit, Failure, FrontEntry, GAP, Goal, HistoryView,
+    LanguageModel, MemoryProvider, MemoryScope, ModelContext, NewBlob, Plan, PlanError, PlanReport, Prefix,
+    PrepareInput, Pressure, Price, Proposal, RecallQuery, Recalled, RecoveryDecision, RecoveryInput,
+    RecoveryPolicy, Replacement, Shown, StoredBoundary, Structure, SummaryError, SummaryTask, ToolNames,
+    ToolResultInput, ToolResultOutput, shorten, shown,
 };
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]

@@ -132,7 +132,7 @@ fn a_whole_body_is_sent_as_it_was_read() {
 }
 
 #[test]
-fn what_the_peer_sends_unsoundly_is_sent_soundly() {
+fn what_is_often_sent_unsoundly_is_sent_soundly() {
     let result = ToolResult {
         call_id: "c1".into(),
         name: None,

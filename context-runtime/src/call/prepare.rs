@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Answer, Attempt, Diagnostic, DiagnosticCode, Message, ModelContext, ModelRequest, PrepareInput, Severity,
-    SummaryError, SummaryTask,
+    Answer, Attempt, BoundaryKind, Diagnostic, DiagnosticCode, Message, ModelContext, ModelRequest,
+    PlanReport, PrepareInput, Severity, SummaryError, SummaryTask,
 };
 
 use super::reply::State;
@@ -73,7 +73,10 @@ impl ModelCall<'_> {
             let (session, messages) = (&*self.input.session_id, self.history.messages());
             match self.runtime.accept_summary(session, messages, &task, &answer) {
                 Ok(compacted) => {
+                    let before = self.history_tokens();
                     self.history.adopt(compacted);
+                    let report = self.summarised(&task, before);
+                    self.record.plans.push(report);
                     context = self.asked().await?;
                 }
                 Err(error) => self.summary_failed(&error),
@@ -127,6 +130,14 @@ impl ModelCall<'_> {
         self.runtime.summary_failed(&self.input.session_id);
         self.summary_failed(&SummaryError::Failed(failed.to_string()));
         Ok(None)
+    }
+
+    /// What is reported of a summary that was taken: the plan itself stays with the policy.
+    fn summarised(&self, task: &SummaryTask, before: u64) -> PlanReport {
+        let stays = task.keeps.iter().filter(|at| task.covers.contains(at)).count();
+        let what = format!("{} messages into a checkpoint", task.covers.len().saturating_sub(stays));
+        let tokens = (before, self.history_tokens());
+        PlanReport::forced(task.policy, BoundaryKind::Compact, tokens, what, "a model wrote the summary")
     }
 
     fn summary_failed(&mut self, error: &SummaryError) {

@@ -1,10 +1,11 @@
 //! Putting a request together: what it has in tokens, how it begins, where the recall stands, where the cache ends its entries.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use context_core::{
     Breakdown, Budget, Diagnostic, DiagnosticCode, Message, MessageHash, ModelContext, Prefix, PrepareInput,
-    Severity, Timestamp, TokenCount,
+    Role, Severity, Timestamp, TokenCount,
 };
 
 use super::chain::ChainHash;
@@ -126,7 +127,7 @@ impl Stable {
     fn of(session: &Session, call: &Call<'_>, repaired: &Repaired) -> Self {
         let messages = repaired.messages.len();
         let before = session.sent.as_ref().map_or(0, |sent| sent.messages.min(messages));
-        let checkpoints = repaired.messages.iter().take_while(|message| message.is_checkpoint()).count();
+        let checkpoints = checkpoints(&repaired.messages);
         let counter = &*call.counting.counter;
         if repaired.is_same() {
             let track = &session.track;
@@ -135,7 +136,7 @@ impl Stable {
                 chain: track.chain(messages),
                 shared: track.chain(before),
                 tokens: track.tokens(messages),
-                checkpoint: track.tokens(checkpoints),
+                checkpoint: less(track.tokens(checkpoints.end), track.tokens(checkpoints.start)),
             };
         }
         let mut chain = ChainHash::default();
@@ -147,9 +148,16 @@ impl Stable {
             }
         }
         let tokens = counter.count_messages(&repaired.messages);
-        let checkpoint = counter.count_messages(&repaired.messages[..checkpoints]);
+        let checkpoint = counter.count_messages(&repaired.messages[checkpoints]);
         Self { messages, chain, shared, tokens, checkpoint }
     }
+}
+
+/// Where the checkpoints stand: in front, but behind what the system says there.
+fn checkpoints(messages: &[Arc<Message>]) -> Range<usize> {
+    let system = messages.iter().take_while(|message| message.role == Role::System).count();
+    let checkpoints = messages[system..].iter().take_while(|message| message.is_checkpoint()).count();
+    system..system + checkpoints
 }
 
 /// What was made of an input before its messages are put together.

@@ -118,7 +118,7 @@ impl Model {
     }
 
     /// What a compaction makes of what is shown, and the same as the recipe of a [`compacted`].
-    fn cut(&mut self, cut: &Cut) -> (Vec<Item>, Vec<(Option<usize>, Option<String>)>) {
+    fn cut(&mut self, cut: &Cut) -> (Vec<Item>, Recipe) {
         let items = self.window.now.clone();
         let all = items.iter().cloned().enumerate();
         let keep = |(place, item): (usize, Item)| (item, (Some(place), None));
@@ -148,6 +148,9 @@ impl Model {
         }
     }
 }
+
+/// What becomes of each place, as [`compacted`] takes it.
+type Recipe = Vec<(Option<usize>, Option<String>)>;
 
 struct World {
     store: Arc<dyn Store>,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_runtime::{ErrorKind, SaveOutcome, Store, last_assistant_message, role};
 
+use crate::compactions::{Recipe, compacted};
 use crate::kit::{builder, say, shown, store, stored, with_messages};
 
 const CHAT: [&str; 2] = ["u1: text u1", "a1: text a1"];
@@ -112,4 +113,45 @@ async fn a_save_that_is_dropped_half_way_is_settled_by_the_next_one() {
     let saved = chat.save().await.unwrap();
     assert_eq!(saved.head, Some("u2".into()));
     assert_eq!(stored(&inner, "main").await, [CHAT[0], CHAT[1], "u2: next"]);
+}
+
+/// A compaction that was there without what was said, or the other way round, shows a model something that never was.
+#[tokio::test]
+async fn a_compaction_and_what_was_said_are_one_commit() {
+    let recipe: Recipe<'_> = &[(None, Some("so far")), (Some(2), None)];
+    for (fault, arrives) in [(Fault::BeforeApply, false), (Fault::AfterApply, true)] {
+        let (inner, mut chat) = flaky(&[(0, fault)]).await;
+        chat.set([say("u2", "next")]);
+        let history = chat.resolve().await.unwrap().messages;
+        let id = chat.compact(&history, &compacted(&history, recipe), &[]).await.unwrap().unwrap();
+        let expected = [format!("{id}/0: so far"), "u2: next".to_owned()];
+        assert!(chat.save().await.is_err());
+        let at_once = stored(&inner, "main").await;
+        if arrives {
+            assert_eq!(at_once, expected);
+        } else {
+            assert_eq!(at_once, CHAT);
+        }
+        assert_eq!(shown(&mut chat).await, expected);
+        chat.set([say("a2", "done")]);
+        let _saved = chat.save().await.unwrap();
+        let expected = [&expected[..], &["a2: done".to_owned()]].concat();
+        assert_eq!(shown(&mut chat).await, expected);
+        assert_eq!(stored(&inner, "main").await, expected);
+        assert_eq!(chat.compactions().await.unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn finished_steps_of_a_turn_survive_its_end() {
+    let (inner, mut chat) = flaky(&[(2, Fault::BeforeApply)]).await;
+    for id in ["u2", "a2"] {
+        chat.set([say(id, "a step")]);
+        let _saved = chat.save().await.unwrap();
+    }
+    chat.set([say("a3", "cut off")]);
+    assert!(chat.save().await.is_err());
+    // The process ends here.
+    drop(chat);
+    assert_eq!(stored(&inner, "main").await, [CHAT[0], CHAT[1], "u2: a step", "a2: a step"]);
 }

@@ -41,6 +41,18 @@ mod remind;
     feature = "summarize",
     feature = "truncate-head"
 ))]
+mod reopened;
+#[cfg(all(
+    feature = "openai",
+    feature = "anthropic",
+    feature = "gemini",
+    feature = "tokens",
+    feature = "microcompact",
+    feature = "snip",
+    feature = "strip-images",
+    feature = "summarize",
+    feature = "truncate-head"
+))]
 mod replay;
 mod retention;
 #[cfg(feature = "tokens")]

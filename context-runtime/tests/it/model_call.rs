@@ -1,6 +1,8 @@
 //! The driver of model calls: what it sends, what it does about refusals, and that it ends.
 
 mod endings;
+#[cfg(feature = "summarize")]
+mod kept_summaries;
 mod models;
 mod recovers;
 mod runtimes;

@@ -16,9 +16,9 @@ use serde_json::Value;
 type Lift = fn(&Json) -> Result<Lifted, WireError>;
 
 /// A conversation and where it was found.
-struct Chat {
-    name: String,
-    messages: Vec<Message>,
+pub(crate) struct Chat {
+    pub(crate) name: String,
+    pub(crate) messages: Vec<Message>,
 }
 
 /// The folder of test data: `CONTEXT_TEST_DATA`, else `shared` beside the workspace.
@@ -45,7 +45,8 @@ fn chats(folder: &str, lift: Lift, lists: fn(&str) -> Vec<Vec<Value>>) -> Vec<Ch
     chats
 }
 
-fn all_chats() -> Vec<Chat> {
+/// Every conversation there is.
+pub(crate) fn all_chats() -> Vec<Chat> {
     let tau: fn(&str) -> Vec<Vec<Value>> = |text| {
         let runs: Vec<Value> = serde_json::from_str(text).unwrap();
         runs.iter().map(|run| run["traj"].as_array().cloned().unwrap()).collect()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use context_runtime::{
     Answer, BoundaryKind, Budget, CacheState, Compacted, DefaultContextRuntime, Goal, HistoryView, Message,
-    Pipeline, Role, Stage, SummaryError, truncate_head::TruncateHead,
+    Pipeline, Role, Stage, SummaryError, Usage, truncate_head::TruncateHead,
 };
 
 use crate::runtime_kit::*;
@@ -230,6 +230,33 @@ async fn compaction_that_goes_round_in_circles_stops_until_the_user_asks_for_som
     assert_eq!(stopped, [false, false, false, true, true]);
     history.push(ask("go on"));
     assert!(!codes(&prepare(&runtime, &history).await).contains(&"compaction_stopped"));
+}
+
+/// What was learned was about a model and forgotten with the messages.
+#[tokio::test]
+async fn what_was_learned_of_a_model_survives_a_compaction() {
+    let runtime =
+        DefaultContextRuntime::builder().window(2_000).reserve(100).compaction([Stage::new(Shorten)]);
+    let runtime = runtime.build().unwrap();
+    let words = |id: &str| result(id, "Two tickets to Lisbon, please. ".repeat(60));
+    let mut history = vec![ask("task"), call("a"), words("a"), call("b"), words("b")];
+    let before = prepare(&runtime, &history).await;
+    assert!(before.plans.is_empty());
+    let mut usage = Usage::default();
+    usage.input = before.breakdown.total().tokens() * 5 / 4;
+    runtime.observe_usage("s", &usage);
+    let learned = runtime.calibrations();
+    let factor = learned.get("claude-sonnet-4-5").factor();
+    assert!((1.2..1.3).contains(&factor), "{factor}");
+    history.extend([call("c"), words("c"), call("d"), words("d"), reply("so far")]);
+    let after = prepare(&runtime, &history).await;
+    let compacted = after.compacted.as_ref().unwrap();
+    assert!(after.plans[0].applied && compacted.messages.len() == history.len());
+    assert_eq!(runtime.calibrations(), learned);
+    let counter = context_runtime::tokens::ModelTable::builtin().model("claude-sonnet-4-5").counter();
+    let counted = HistoryView::new(&compacted.messages, &counter).total() as f64;
+    let reckoned = after.breakdown.history.tokens() as f64;
+    assert!((reckoned / counted / factor - 1.0).abs() < 0.02, "{reckoned} of {counted}");
 }
 
 #[test]

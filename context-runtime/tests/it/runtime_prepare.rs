@@ -157,11 +157,11 @@ async fn the_prompt_is_the_callers_and_instructions_stand_in_it_once() {
     let mut given = input(&[ask("q")]).system("You book trips.");
     given.instructions.push(Text { text: "Prices in EUR.".into(), ..Text::default() });
     given.append_system_prompt = Some("  Be short. ".into());
-    given.cwd = Some(PathBuf::from("/home/<ada>"));
+    given.cwd = Some(PathBuf::from("/srv/<ada>"));
     let first = runtime.prepare_for_model(given.clone()).await.unwrap();
     assert_eq!(first.system_prompt_parts.len(), 4);
     assert!(first.system_prompt_parts[1].starts_with("<environment>\ndate: 1971-01-01\n"));
-    assert!(first.system_prompt_parts[1].contains("/home/&lt;ada>"));
+    assert!(first.system_prompt_parts[1].contains("/srv/&lt;ada>"));
     assert_eq!(first.system_prompt_parts[3], "Be short.");
     assert_eq!(first.system_prompt.unwrap().matches("Prices in EUR.").count(), 1);
     assert_eq!(first.breakdown.instructions.tokens(), 14);
@@ -178,6 +178,32 @@ async fn the_prompt_is_the_callers_and_instructions_stand_in_it_once() {
     let custom = runtime.prepare_for_model(given).await.unwrap();
     assert_eq!(custom.system_prompt_parts, ["You sing.", "Prices in EUR.", "Be short."]);
     assert_eq!(codes(&custom), ["prefix_changed"]);
+}
+
+#[tokio::test]
+async fn parts_of_the_prompt_stand_as_given_and_blank_ones_are_left_out() {
+    let mut given = input(&[ask("q")]);
+    let text = |text: &str| Text { text: text.into(), ..Text::default() };
+    given.system = ["You book trips.", " \n", "Ask before you pay.", ""].map(text).to_vec();
+    given.instructions = vec![text("  ")];
+    given.append_system_prompt = Some("Be short.".into());
+    let context = builder().build().unwrap().prepare_for_model(given).await.unwrap();
+    assert_eq!(context.system_prompt_parts, ["You book trips.", "Ask before you pay.", "Be short."]);
+}
+
+/// It was counted as history where the application speaks in front of it.
+#[tokio::test]
+async fn a_checkpoint_behind_what_the_system_says_is_counted_as_one() {
+    let system = Arc::new(Message::text(Role::System, "You book trips."));
+    let checkpoint = Arc::new(Message::from("so far").marked(Message::SYNTHETIC).marked("checkpoint"));
+    let mut history = vec![system, checkpoint, ask("q"), reply("r")];
+    let runtime = builder().build().unwrap();
+    let valid = prepare(&runtime, &history).await.breakdown;
+    assert_eq!((valid.checkpoint.tokens(), valid.history.tokens()), (6, 15 + 1 + 1));
+    // Also where something had to be repaired.
+    history.insert(3, result("z", "nobody called"));
+    let repaired = prepare(&runtime, &history).await.breakdown;
+    assert_eq!((repaired.checkpoint.tokens(), repaired.history.tokens()), (6, 15 + 1 + 1));
 }
 
 #[tokio::test]

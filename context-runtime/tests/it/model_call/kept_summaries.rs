@@ -1,0 +1,215 @@
+//! Summaries by the policy that comes with the library: asked for within a call, kept with the chat, found again.
+
+use std::sync::Arc;
+
+use context_runtime::summarize::{Checkpoint, Summarize};
+use context_runtime::{
+    Answer, CancelSource, ContextEngine, DefaultContextRuntime, Fragment, HistoryView, LanguageModel,
+    Message, ModelCall, ModelErrorCode, Part, PrepareInput, Role, Stage, Text, provider,
+};
+
+use super::input;
+use super::models::{Scripted, Silent, broken, cut_off, error, nothing, says};
+use crate::kit::{engine, store};
+use crate::runtime_kit::{Bytes, Shorten, call, codes, prepare, result};
+
+const TASK: &str = "Find out why the build fails.";
+const FIRST: &str = "## Objective\nThe build\n## Current state\nHalf of the files are read\n## Remaining\nThe rest\n\
+                     ## Files and artifacts\nNone";
+const SECOND: &str = "## Objective\nThe build\n## Current state\nIt is the linker\n## Remaining\nNothing\n\
+                      ## Files and artifacts\nNone";
+
+/// Twenty thousand tokens of input, a token for each byte; from nine tenths of them on a summary is wanted.
+fn runtime() -> DefaultContextRuntime {
+    let builder = DefaultContextRuntime::builder().window(24_000).reserve(4_000).counter(Arc::new(Bytes));
+    builder.compaction([Stage::new(Summarize::new())]).build().unwrap()
+}
+
+/// So many steps of about a thousand bytes.
+fn steps(name: &str, steps: usize) -> Vec<Arc<Message>> {
+    let step = |step| {
+        let id = format!("{name}{step}");
+        [call(&id), result(&id, format!("{id} ").repeat(1_000 / (id.len() + 1)))]
+    };
+    (0..steps).flat_map(step).collect()
+}
+
+/// A conversation that fits, but is to be summarised.
+fn nearly_full() -> Vec<Arc<Message>> {
+    let list = serde_json::json!({"todos": ["mend the linker"]});
+    let todo = Message::new(Role::Assistant, [Part::tool_call("t", "todo_write", list)]);
+    let mut history = vec![Arc::new(Message::from(TASK)), Arc::new(todo), result("t", "written")];
+    history.extend(steps("a", 18));
+    history
+}
+
+fn summarised_by<'r>(runtime: &'r DefaultContextRuntime, model: &Arc<Scripted>) -> ModelCall<'r> {
+    let model: Arc<dyn LanguageModel> = Arc::clone(model) as _;
+    ModelCall::new(runtime, provider("openai").unwrap(), input("openai")).summaries(model)
+}
+
+/// One turn of an agent on a chat: what is shown is sent, what was cut and what was said is saved. Gives what the model was sent.
+async fn turn(chat: &mut ContextEngine, summary: &str, answer: &str) -> (Vec<Arc<Message>>, Arc<Scripted>) {
+    let runtime = runtime();
+    let (summaries, model) = (Scripted::new([Ok(says(summary))]), Scripted::new([Ok(says(answer))]));
+    let shown = chat.resolve().await.unwrap();
+    let mut call = summarised_by(&runtime, &summaries);
+    let answer = call.run(&*model, &shown.request().messages).await.unwrap();
+    let compacted = call.compacted().unwrap();
+    chat.compact(&shown.messages, compacted, call.plans()).await.unwrap().unwrap();
+    chat.set([Fragment::from(answer.message)]);
+    let _saved = chat.save().await.unwrap();
+    (model.asked()[0].messages.clone(), summaries)
+}
+
+/// The policy of each compaction, and whether it says how many tokens it saved.
+async fn compactions(chat: &mut ContextEngine) -> Vec<(String, bool)> {
+    let all = chat.compactions().await.unwrap();
+    all.iter().map(|all| (all.boundary.policy.clone(), all.boundary.before > all.boundary.after)).collect()
+}
+
+/// Summaries of summaries lost what was decided first, and the task with it; or a checkpoint stood behind each other.
+#[tokio::test]
+async fn a_second_summary_holds_the_facts_of_the_first_and_is_the_only_checkpoint() {
+    let store = store().await;
+    let mut chat = ContextEngine::builder(Arc::clone(&store)).user("ada").chat("c").open().await.unwrap();
+    chat.set(nearly_full().iter().map(|message| Fragment::from((**message).clone())));
+    let (sent, _) = turn(&mut chat, FIRST, "Half of it is read.").await;
+    let first = Checkpoint::read(&sent[0]).unwrap();
+    assert_eq!((first.summary.as_str(), &*sent[1].plain_text()), (FIRST, TASK));
+    assert_eq!(first.facts.todo.as_deref(), Some(r#"{"todos":["mend the linker"]}"#));
+
+    // Another process goes on with it.
+    let mut chat = ContextEngine::builder(Arc::clone(&store)).user("ada").chat("c").open().await.unwrap();
+    chat.set([Fragment::from(Message::from("And why only on Fridays?"))]);
+    chat.set(steps("b", 10).iter().map(|message| Fragment::from((**message).clone())));
+    let (sent, summaries) = turn(&mut chat, SECOND, "Rotation.").await;
+    assert!(summaries.asked()[0].messages[0].plain_text().contains("Half of the files are read"));
+    assert_eq!(sent.iter().filter(|message| message.is_checkpoint()).count(), 1);
+    let second = Checkpoint::read(&sent[0]).unwrap();
+    assert_eq!((second.summary.as_str(), second.facts.todo), (SECOND, first.facts.todo));
+    assert!(second.messages > first.messages);
+    assert_eq!(sent[1].plain_text(), TASK);
+    let requests: Vec<_> = sent.iter().filter(|message| message.is_request()).collect();
+    assert_eq!(requests.last().unwrap().plain_text(), "And why only on Fridays?");
+
+    let mut chat = engine(&store).await;
+    assert_eq!(
+        compactions(&mut chat).await,
+        [("summarize".to_owned(), true), ("summarize".to_owned(), true)]
+    );
+    let shown = chat.resolve().await.unwrap().request().messages;
+    assert_eq!(shown[..shown.len() - 1], sent[..]);
+    assert_eq!(shown.last().unwrap().plain_text(), "Rotation.");
+    let context = prepare(&runtime(), &shown).await;
+    assert_eq!((codes(&context), context.fits(), context.summary), (vec![], Some(true), None));
+}
+
+#[tokio::test]
+async fn what_is_no_summary_changes_nothing_and_the_call_is_sent() {
+    let history = nearly_full();
+    let mut refused = says(FIRST);
+    refused.stop = Some(context_runtime::StopReason::Refusal);
+    let answers = [
+        Ok(broken(FIRST)),
+        Ok(cut_off(FIRST)),
+        Ok(refused),
+        Ok(nothing()),
+        Ok(says("I cannot do that.")),
+        Err(error(ModelErrorCode::Server)),
+    ];
+    for answer in answers {
+        let runtime = runtime();
+        let (summaries, model) = (Scripted::new([answer]), Scripted::new([Ok(says("Rotation."))]));
+        let mut call = summarised_by(&runtime, &summaries);
+        let _answer = call.run(&*model, &history).await.unwrap();
+        assert_eq!(model.asked()[0].messages, history);
+        assert!(call.compacted().is_none() && call.plans().is_empty());
+        let said: Vec<_> = call.diagnostics().iter().map(|said| said.code.as_str()).collect();
+        assert_eq!(said, ["compact_summary_failed"]);
+        // Nor does the next call ask again at once.
+        let mut call = summarised_by(&runtime, &summaries);
+        let _answer = call.run(&*model, &history).await.unwrap();
+        assert_eq!((summaries.asked().len(), model.asked().len()), (1, 2));
+    }
+}
+
+/// A summary that the user did not want to wait for was taken for one that failed, and none was asked for any more.
+#[tokio::test]
+async fn a_summary_that_is_cancelled_changes_nothing_and_counts_for_nothing() {
+    let (runtime, history, source) = (runtime(), nearly_full(), CancelSource::new());
+    let model = Scripted::new([Ok(says("Rotation."))]);
+    let given = input("openai").cancel(source.signal());
+    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), given).summaries(Arc::new(Silent));
+    let (ended, ()) = tokio::join!(call.run(&*model, &history), async {
+        tokio::task::yield_now().await;
+        source.cancel();
+    });
+    assert!(ended.unwrap_err().is_cancelled());
+    assert!(call.compacted().is_none() && call.diagnostics().is_empty() && model.asked().is_empty());
+
+    let summaries = Scripted::new([Ok(says(FIRST))]);
+    let mut call = summarised_by(&runtime, &summaries);
+    let _answer = call.run(&*model, &history).await.unwrap();
+    assert_eq!(summaries.asked().len(), 1);
+    assert!(model.asked()[0].messages[0].is_checkpoint() && call.diagnostics().iter().all(is_no_failure));
+}
+
+fn is_no_failure(said: &context_runtime::Diagnostic) -> bool {
+    said.code != context_runtime::DiagnosticCode::CompactSummaryFailed
+}
+
+#[tokio::test]
+async fn after_a_summary_instructions_stand_once_and_the_counts_are_those_of_what_is_left() {
+    const RULE: &str = "Say what you changed.";
+    let (runtime, history) = (runtime(), nearly_full());
+    let given = |text: &str| {
+        let mut input: PrepareInput = input("openai").system("You mend programs.");
+        input.instructions.push(Text { text: text.into(), ..Text::default() });
+        input
+    };
+    let summaries = Scripted::new([Ok(says(FIRST))]);
+    let asked: Arc<dyn LanguageModel> = Arc::clone(&summaries) as _;
+    let mut call =
+        ModelCall::new(&runtime, provider("openai").unwrap(), given(RULE)).summaries(Arc::clone(&asked));
+    let sent = call.next(&history).await.unwrap().unwrap();
+    assert!(sent.context.messages[0].is_checkpoint());
+    assert_eq!(sent.body().as_str().matches(RULE).count(), 1);
+    assert!(!provider("openai").unwrap().lower(&summaries.asked()[0]).unwrap().body.as_str().contains(RULE));
+
+    let (breakdown, messages) = (&sent.context.breakdown, &sent.context.messages);
+    let count = |messages: &[Arc<Message>]| HistoryView::new(messages, &Bytes).total();
+    assert_eq!(breakdown.instructions.tokens(), RULE.len() as u64);
+    assert_eq!(breakdown.checkpoint.tokens(), count(&messages[..1]));
+    assert_eq!(breakdown.history.tokens(), count(&messages[1..]));
+    assert!(breakdown.total().tokens() < count(&history));
+    assert_eq!((sent.context.fits(), sent.context.summary), (Some(true), None));
+    // What the provider reports of it is compared with it, not with what was there before.
+    call.answered(Ok(Answer::new(Message::text(Role::Assistant, "Rotation."))));
+    assert!(call.next(&history).await.unwrap().is_none());
+    let adopted = call.compacted().unwrap().messages.clone();
+    let next = context_runtime::ContextRuntime::prepare_for_model(&runtime, given(RULE).messages(adopted));
+    let next = next.await.unwrap();
+    assert_eq!(next.breakdown, sent.context.breakdown);
+}
+
+/// What the stage before it shortened was taken for another history, and the summary that was paid for was thrown away.
+#[tokio::test]
+async fn a_summary_behind_another_stage_is_taken() {
+    let builder = DefaultContextRuntime::builder().window(24_000).reserve(4_000).counter(Arc::new(Bytes));
+    let stages = [Stage::new(Shorten), Stage::new(Summarize::new()).trigger(0.8).target(0.2)];
+    let runtime = builder.compaction(stages).build().unwrap();
+    let mut history = nearly_full();
+    let says_much = Message::text(Role::Assistant, "So far nothing is wrong. ".repeat(600));
+    history.insert(3, Arc::new(says_much));
+    let (summaries, model) = (Scripted::new([Ok(says(FIRST))]), Scripted::new([Ok(says("Rotation."))]));
+    let mut call = summarised_by(&runtime, &summaries);
+    let _answer = call.run(&*model, &history).await.unwrap();
+    assert_eq!(summaries.asked().len(), 1);
+    assert!(call.diagnostics().iter().all(is_no_failure), "{:?}", call.diagnostics());
+    assert!(model.asked()[0].messages[0].is_checkpoint());
+    let policies: Vec<_> = call.plans().iter().map(|plan| plan.policy).collect();
+    assert_eq!(policies, ["microcompact", "summarize"]);
+    let origins = &call.compacted().unwrap().origins;
+    assert_eq!((origins[0], origins[1], *origins.last().unwrap()), (None, Some(0), Some(history.len() - 1)));
+}

@@ -1,0 +1,80 @@
+//! A chat that was compacted, opened by another process: what was cut stays cut, and nothing is cut again.
+
+use std::sync::Arc;
+
+use context_runtime::microcompact::Microcompact;
+use context_runtime::snip::Snip;
+use context_runtime::truncate_head::TruncateHead;
+use context_runtime::{ContextEngine, DefaultContextRuntime, Fragment, HistoryView, Message, Stage, Store};
+
+use crate::kit::store;
+use crate::recorded_chats::{Chat, all_chats};
+use crate::runtime_kit::{Bytes, ask, call, codes, prepare, reply, result};
+
+/// How many recorded conversations are looked at.
+const RECORDED: usize = 24;
+
+async fn opened(store: &Arc<dyn Store>) -> ContextEngine {
+    ContextEngine::builder(Arc::clone(store)).user("ada").chat("c").open().await.unwrap()
+}
+
+fn runtime(window: u64) -> DefaultContextRuntime {
+    let stages = [Stage::new(Microcompact::new()), Stage::new(Snip::new()), Stage::new(TruncateHead::new())];
+    let builder = DefaultContextRuntime::builder().window(window + 100).reserve(100).counter(Arc::new(Bytes));
+    builder.compaction(stages).build().unwrap()
+}
+
+/// A conversation that needs no data.
+fn made() -> Chat {
+    let turn = |turn: usize| {
+        let id = format!("c{turn}");
+        [
+            ask(&format!("Question {turn}?")),
+            call(&id),
+            result(&id, "line\n".repeat(400)),
+            reply(&id.repeat(40)),
+        ]
+    };
+    let messages = (0..12).flat_map(turn).map(|message| (*message).clone()).collect();
+    Chat { name: "made".to_owned(), messages }
+}
+
+/// A history that is compacted in memory alone overflows again with each start, and pays for the same compaction each time.
+#[tokio::test]
+async fn a_compacted_chat_that_is_opened_anew_fits_and_is_not_compacted_again() {
+    let long = |chat: &Chat| chat.messages.len() >= 12;
+    let recorded: Vec<_> = all_chats().into_iter().filter(long).collect();
+    if recorded.is_empty() {
+        println!("without recorded chats (set CONTEXT_TEST_DATA)");
+    }
+    let every = recorded.len().div_ceil(RECORDED).max(1);
+    for Chat { name, messages } in recorded.into_iter().step_by(every).chain([made()]) {
+        let store = store().await;
+        let mut chat = opened(&store).await;
+        chat.set(messages.into_iter().map(Fragment::from));
+        let _saved = chat.save().await.unwrap();
+        let turn = chat.resolve().await.unwrap();
+        let history = turn.request().messages;
+        let total = HistoryView::new(&history, &Bytes).total();
+        for share in [0.5, 0.9] {
+            let window = (total as f64 * share) as u64;
+            let cut = prepare(&runtime(window), &history).await;
+            assert_eq!(cut.fits(), Some(true), "{name} at {share}: {:?}", codes(&cut));
+            let compacted = cut.compacted.as_ref().unwrap_or_else(|| panic!("{name}: nothing was cut"));
+            let mut chat = opened(&store).await;
+            chat.compact(&turn.messages, compacted, &cut.plans).await.unwrap().unwrap();
+            let _saved = chat.save().await.unwrap();
+
+            let shown: Vec<Arc<Message>> = opened(&store).await.resolve().await.unwrap().request().messages;
+            let next = prepare(&runtime(window), &shown).await;
+            assert!(!next.plans.iter().any(|plan| plan.applied), "{name} at {share}: {:?}", next.plans);
+            assert_eq!((next.compacted, next.boundaries.len()), (None, 0), "{name} at {share}");
+            assert_eq!(next.messages, cut.messages, "{name} at {share}");
+            assert_eq!(next.breakdown, cut.breakdown, "{name} at {share}");
+
+            let mut chat = opened(&store).await;
+            chat.undo_compaction().await.unwrap().unwrap();
+            let _saved = chat.save().await.unwrap();
+        }
+    }
+}
