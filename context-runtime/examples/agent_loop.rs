@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use context_conformance::simulator::{Behaviour, Say, Simulator};
 use context_runtime::tokens::ModelCounter;
 use context_runtime::{
-    ContextEngine, ContextRuntime, DefaultContextRuntime, Fragment, FunctionTool, Message, ModelCall,
-    ModelRequest, Part, PrepareInput, READ_SPILLED, Role, Spilled, Tool, ToolCall, ToolResult,
-    ToolResultInput, provider, role, spilled_output_tool, user,
+    ContextEngine, ContextRuntime, Contract, DefaultContextRuntime, Fragment, FunctionTool, Message,
+    ModelCall, ModelRequest, Part, PrepareInput, READ_SPILLED, RecoveryChain, Role, Spilled, Tool, ToolCall,
+    ToolResult, ToolResultInput, provider, role, spilled_output_tool, user,
 };
 
 const MODEL: &str = "claude-sonnet-4-5";
