@@ -13,7 +13,7 @@ use crate::{conformance, layers, test, tidy};
 
 /// How many random cases `--long` asks for.
 const LONG_CASES: &str = "2000";
-/// Tests that are ignored because they are large: package, test program and module.
+/// Tests that are ignored because they are large: package, test program, and what is part of their names.
 const LARGE: [(&str, &str, &str); 2] =
     [("context-runtime", "it", "large"), ("context-store-sqlite", "life", "scale")];
 /// Tests whose random cases are many more in `--long`, or which say whether another checker is there: package, test

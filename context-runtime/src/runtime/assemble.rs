@@ -239,6 +239,7 @@ pub(super) fn messages(call: Call<'_>, session: &mut Session, made: Made, contex
         messages: stable.messages,
         chain: stable.chain,
         recall: place.zip(hash),
+        added: apply(less(stable.tokens, session.track.tokens(session.track.len()))).tokens(),
         estimate: front + stable.tokens + recalled + framing,
         budget,
     });

@@ -123,7 +123,9 @@ fn finish(
     let recalled = call.recalled(session, request);
     let fixed = call.fixed(session);
     let breakdown = assemble::breakdown(&call, &fixed, recalled.as_ref());
-    let outside = breakdown.outside().tokens();
+    // What the last repair added, this one most likely adds too: it comes behind the cuts, and must fit as well.
+    let added = session.sent.as_ref().map_or(0, |sent| sent.added);
+    let outside = breakdown.outside().tokens().saturating_add(added);
     let warm = call.warm(session, recalled.as_ref());
 
     session.cuts.requested(&input.turn_id, request);

@@ -39,6 +39,8 @@ pub(super) struct Sent {
     /// Its tokens before any calibration.
     pub(super) estimate: TokenCount,
     pub(super) budget: Budget,
+    /// How many tokens its repair had added to the history, such as results in the place of missing ones.
+    pub(super) added: u64,
 }
 
 /// The tokens of what stands before the history.

@@ -12,6 +12,7 @@ mod tally;
 use std::sync::Arc;
 
 use context_conformance::conversations::Conversation;
+use context_conformance::simulator::{Fault, Script};
 use context_runtime::{PROVIDERS, TokenCounter};
 use conversations::{long, recorded};
 use drive::{Setting, drive};
@@ -24,8 +25,9 @@ const WINDOWS: [u64; 3] = [8_000, 32_000, 200_000];
 /// A way of caring for a conversation, for each place in a row of them: summaries every other time, and the caller goes on
 /// with what was compacted, or with all of it.
 fn setting(provider: &'static str, window: u64, place: usize) -> Setting {
-    let (summaries, goes_on_compacted) = (place.is_multiple_of(2), (place / 2).is_multiple_of(2));
-    Setting { provider, window, summaries, goes_on_compacted, resumed: 0 }
+    let (summaries, goes_on_compacted) = (place % 2 == 0, place / 2 % 2 == 0);
+    let script = Script::default();
+    Setting { provider, window, summaries, goes_on_compacted, believed: window, script, resumed: 0 }
 }
 
 fn quarters() -> Arc<dyn TokenCounter> {
@@ -69,26 +71,86 @@ async fn every_recorded_conversation_comes_to_its_end_in_a_small_window() {
     assert!(all.is_empty() || table.compactions() > 0);
 }
 
-/// Most of what a large window holds was said before, so that many calls come when it is full.
-async fn long_one(window: u64, providers: &[&'static str]) {
-    let Some(conversation) = long(200_000) else { return };
-    let settings = providers.iter().enumerate().map(|(place, name)| setting(name, window, place));
-    let of = settings.map(|setting| (&conversation, Setting { resumed: window / 2, ..setting }));
-    let table = table("200,000 tokens", of).await;
+/// Drives a long conversation; so much of it was said before.
+async fn long_one(tokens: u64, windows: &[u64], providers: &[&'static str], resumed: u64) {
+    let Some(conversation) = long(tokens) else { return };
+    let pairs = windows.iter().flat_map(|window| providers.iter().map(|provider| (*window, *provider)));
+    let of = pairs.enumerate().map(|(place, (window, provider))| {
+        (&conversation, Setting { resumed, ..setting(provider, window, place) })
+    });
+    let table = table(&conversation.name, of).await;
     assert!(table.compactions() > 0);
 }
 
 #[tokio::test]
 async fn a_long_conversation_comes_to_its_end_in_a_small_window() {
-    long_one(WINDOWS[0], PROVIDERS).await;
+    long_one(200_000, &WINDOWS[..1], PROVIDERS, 0).await;
 }
 
 #[tokio::test]
 async fn a_long_conversation_comes_to_its_end_in_a_middling_window() {
-    long_one(WINDOWS[1], PROVIDERS).await;
+    long_one(200_000, &WINDOWS[1..2], &PROVIDERS[1..2], 0).await;
+}
+
+/// Most of it was said before, since only a full window is of interest.
+#[tokio::test]
+async fn a_long_conversation_comes_to_its_end_in_a_large_window() {
+    long_one(200_000, &WINDOWS[2..], &PROVIDERS[2..3], 170_000).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_call_ends_whatever_the_provider_says() {
+    let faults = [
+        Fault::Overflow,
+        Fault::Overloaded,
+        Fault::EmptyAnswer,
+        Fault::RateLimit { retry_after: None },
+        Fault::OutputTooLarge,
+        Fault::Server,
+    ];
+    let script = (0..60).fold(Script::default(), |script, n| script.at(n * 7 + 2, faults[n as usize % 6]));
+    let all = recorded();
+    let of = all.iter().step_by(3).enumerate().map(|(place, conversation)| {
+        let (provider, _) = share(place);
+        let setting = setting(provider, WINDOWS[place % 2], place);
+        (conversation, Setting { script: script.clone(), goes_on_compacted: true, ..setting })
+    });
+    let table = table("with faults", of).await;
+    assert!(all.is_empty() || table.refused() > 20);
 }
 
 #[tokio::test]
-async fn a_long_conversation_comes_to_its_end_in_a_large_window() {
-    long_one(WINDOWS[2], &PROVIDERS[..1]).await;
+async fn a_window_that_is_smaller_than_believed_is_found_out() {
+    let all = recorded();
+    let of = all.iter().step_by(2).enumerate().map(|(place, conversation)| {
+        let (provider, _) = share(place);
+        let setting = setting(provider, WINDOWS[0], place);
+        (conversation, Setting { believed: WINDOWS[1], goes_on_compacted: true, ..setting })
+    });
+    table("a window of 8,000 that is taken for one of 32,000", of).await;
+}
+
+#[tokio::test]
+#[ignore = "large"]
+async fn large_every_recorded_conversation_meets_every_provider_and_window() {
+    let all = recorded();
+    for place in 0..4 {
+        let pairs = WINDOWS.iter().flat_map(|window| PROVIDERS.iter().map(|provider| (*window, *provider)));
+        let of = pairs.flat_map(|(window, provider)| {
+            all.iter().map(move |chat| (chat, setting(provider, window, place)))
+        });
+        table("recorded, all pairs", of).await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "large"]
+async fn large_a_long_conversation_meets_every_provider_and_window() {
+    long_one(200_000, &WINDOWS, PROVIDERS, 0).await;
+}
+
+#[tokio::test]
+#[ignore = "large"]
+async fn large_a_million_tokens_meet_every_provider_and_window() {
+    long_one(1_000_000, &WINDOWS, PROVIDERS, 0).await;
 }

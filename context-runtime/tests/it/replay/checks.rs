@@ -20,7 +20,7 @@ pub(super) fn check(
     before: &Before,
     cut: bool,
 ) {
-    assert_eq!(context.fits(), Some(true), "{:?}", context.breakdown);
+    assert_eq!(context.fits(), Some(true), "{:?} {:#?}", context.breakdown, context.diagnostics);
     let requests: Vec<_> = context.messages.iter().filter(|message| message.is_request()).collect();
     let newest = history.iter().rev().find(|message| message.is_request());
     if let Some(newest) = newest {

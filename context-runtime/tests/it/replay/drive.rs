@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use context_conformance::conversations::Conversation;
-use context_conformance::simulator::{Replay, Say, Simulator};
+use context_conformance::simulator::{Replay, Say, Script, Simulator};
 use context_runtime::microcompact::Microcompact;
 use context_runtime::snip::Snip;
 use context_runtime::strip_images::StripImages;
 use context_runtime::summarize::Summarize;
 use context_runtime::truncate_head::TruncateHead;
 use context_runtime::{
-    CancelSignal, ContextRuntime, DefaultContextRuntime, FunctionTool, LanguageModel, Message, ModelCodec,
-    ModelContext, ModelRequest, Part, PrepareInput, Role, Stage, StopReason, TokenCounter, Tool,
+    ContextRuntime, Contract, DefaultContextRuntime, FunctionTool, LanguageModel, Message, ModelCall,
+    ModelCodec, ModelRequest, Part, PrepareInput, RecoveryChain, Role, Stage, StopReason, TokenCounter, Tool,
     ToolResultInput, provider,
 };
 use serde_json::json;
@@ -22,7 +22,7 @@ use super::tally::Tally;
 use crate::runtime_kit::HandClock;
 
 /// Under which circumstances.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) provider: &'static str,
     pub(super) window: u64,
@@ -30,6 +30,10 @@ pub(super) struct Setting {
     pub(super) summaries: bool,
     /// Whether the caller goes on with what was compacted, or gives the whole conversation each time.
     pub(super) goes_on_compacted: bool,
+    /// The window that the caller believes the model to have.
+    pub(super) believed: u64,
+    /// What goes wrong.
+    pub(super) script: Script,
     /// How many tokens were said in another process before.
     pub(super) resumed: u64,
 }
@@ -67,6 +71,7 @@ struct Drive<'a> {
     history: Vec<Arc<Message>>,
     turn: usize,
     before: Before,
+    answered: usize,
     /// What the caller said, heard and was answered, in tokens.
     said: u64,
     counter: Arc<dyn TokenCounter>,
@@ -80,17 +85,18 @@ impl<'a> Drive<'a> {
         let simulator = || Simulator::new(Arc::clone(&codec), Arc::clone(counter)).window(setting.window);
         let clock = HandClock::default();
         let runtime = DefaultContextRuntime::builder()
-            .window(setting.window)
+            .window(setting.believed)
             .counter(Arc::clone(counter))
             .clock(clock.clone())
             .compaction(stages(setting.summaries))
+            .recovery(RecoveryChain::new(Contract::Extended))
             .build()
             .unwrap();
         let system = replay.system().iter().map(|message| message.plain_text().into_owned()).collect();
         Self {
-            name: format!("{} {setting:?}", conversation.name),
+            name: format!("{}, {setting:?}", conversation.name),
             setting,
-            model: simulator().behaviour(replay.clone()),
+            model: simulator().behaviour(replay.clone()).script(setting.script.clone()),
             summariser: simulator().behaviour(summary),
             replay,
             codec,
@@ -102,6 +108,7 @@ impl<'a> Drive<'a> {
             history: Vec::new(),
             turn: 0,
             before: Before::default(),
+            answered: 0,
             said: 0,
             counter: Arc::clone(counter),
             tally: Tally { conversations: 1, ..Tally::default() },
@@ -135,86 +142,74 @@ impl<'a> Drive<'a> {
 
     /// A call of the model, whose answer is put behind the history.
     async fn call(&mut self) {
-        let (context, cut) = self.prepare().await;
-        if let Some(first) = &self.first {
-            checks::check(&context, first, &self.history, &self.before, cut);
+        let summaries =
+            self.setting.summaries.then(|| Arc::new(self.summariser.clone()) as Arc<dyn LanguageModel>);
+        let call = ModelCall::new(&self.runtime, Arc::clone(&self.codec), self.input());
+        let mut call = call.counter(Arc::clone(&self.counter));
+        if let Some(summaries) = summaries {
+            call = call.summaries(summaries);
         }
-        let body = self.codec.lower(&context.request()).unwrap().body;
-        let newest = self.history.iter().rev().find(|message| message.is_request());
-        for request in self.first.iter().chain(newest) {
-            assert!(checks::says(body.as_str(), request), "{}: a request is not in the body", self.name);
+        let (summarised, mut cut) = (self.summariser.log().len(), false);
+        loop {
+            let request = match call.next(&self.history).await {
+                Ok(Some(request)) => request,
+                Ok(None) => break,
+                Err(error) => panic!("{} at call {}: {error}", self.name, self.tally.calls),
+            };
+            cut = !call.plans().is_empty() || self.summariser.log().len() > summarised;
+            let newest = self.history.iter().rev().find(|message| message.is_request());
+            if let Some(first) = &self.first {
+                checks::check(&request.context, first, &self.history, &self.before, cut);
+            }
+            for asked in self.first.iter().chain(newest) {
+                assert!(checks::says(request.body().as_str(), asked), "{}: a request is missing", self.name);
+            }
+            let breakdown = request.context.breakdown;
+            let sent = breakdown.history.tokens() + breakdown.checkpoint.tokens();
+            self.tally.saved += self.said.saturating_sub(sent);
+            self.tally.calls += 1;
+            self.before = checks::remembered(&request.context);
+            call.answered(self.model.send(request.body().as_str()).read(&*self.codec));
         }
-        let answer = match self.model.send(body.as_str()).read(&*self.codec) {
-            Ok(answer) => answer,
-            Err(error) => panic!("{} at call {}: {error}", self.name, self.tally.calls),
-        };
-        assert_ne!(answer.stop, Some(StopReason::Length), "{}: an answer does not fit", self.name);
-        if let Some(usage) = &answer.usage {
-            self.runtime.observe_usage("s", usage);
-        }
-        self.tally.calls += 1;
         self.tally.compactions += u64::from(cut);
-        self.before = checks::remembered(&context);
+        let compacted = call.compacted().filter(|_| self.setting.goes_on_compacted).cloned();
+        let answer = call.into_answer().unwrap();
+        assert_ne!(answer.stop, Some(StopReason::Length), "{}: an answer does not fit", self.name);
         self.said += self.counter.count_message(&answer.message).tokens();
-        if let Some(compacted) = context.compacted.filter(|_| self.setting.goes_on_compacted) {
+        if let Some(compacted) = compacted {
             self.history = compacted.messages;
         }
         self.history.push(answer.message.into());
+        self.answered += 1;
         self.clock.advance(20);
-    }
-
-    /// What is to be sent, and whether something was cut for it.
-    async fn prepare(&mut self) -> (ModelContext, bool) {
-        let mut context = self.runtime.prepare_for_model(self.input()).await.unwrap();
-        let mut cut = self.note_plans(&context);
-        if let Some(task) = context.summary.take() {
-            let request = task.request.clone().model(model(self.setting.provider));
-            let asked = self.summariser.complete(&request, &CancelSignal::never()).await;
-            let answer = asked.unwrap_or_else(|error| panic!("{}: a summary: {error}", self.name));
-            let before = context.breakdown.history.tokens() + context.breakdown.checkpoint.tokens();
-            let accepted = self.runtime.accept_summary("s", &self.history, &task, &answer);
-            accepted.unwrap_or_else(|error| panic!("{}: a summary: {error}", self.name));
-            context = self.runtime.prepare_for_model(self.input()).await.unwrap();
-            let after = context.breakdown.history.tokens() + context.breakdown.checkpoint.tokens();
-            (self.tally.summaries, self.tally.saved) =
-                (self.tally.summaries + 1, self.tally.saved + before.saturating_sub(after));
-            self.note_plans(&context);
-            cut = true;
-        }
-        (context, cut)
-    }
-
-    fn note_plans(&mut self, context: &ModelContext) -> bool {
-        let applied = context.plans.iter().filter(|plan| plan.applied);
-        let saved: Vec<u64> = applied.map(|plan| plan.before.saturating_sub(plan.after)).collect();
-        self.tally.saved += saved.iter().sum::<u64>();
-        !saved.is_empty()
     }
 
     fn input(&self) -> PrepareInput {
         let model = model(self.setting.provider);
         let input = PrepareInput::new("s", self.turn.to_string(), self.setting.provider, model)
-            .messages(self.history.iter().map(Arc::clone))
             .tools(self.tools.iter().cloned());
         self.system.iter().fold(input, PrepareInput::system)
     }
 
     fn end(mut self) -> Tally {
         let (calls, summaries) = (self.model.log(), self.summariser.log());
-        assert_eq!(calls.len() as u64, self.tally.calls, "{}", self.name);
+        let answered = calls.iter().filter(|served| served.is_answered() && served.fault.is_none()).count();
+        assert_eq!(answered, self.answered, "{}", self.name);
         for served in calls.iter().chain(&summaries) {
             assert!(served.violations.is_empty(), "{}: {:?}", self.name, served.violations);
+            let is_planned = served.fault.is_some() || self.setting.believed > self.setting.window;
+            assert!(served.is_answered() || is_planned, "{}: {served:?}", self.name);
             self.tally.refused += u64::from(!served.is_answered());
-            let input = served.input.unwrap_or_default();
-            self.tally.fullest = self.tally.fullest.max(input * 1_000 / self.setting.window);
+            let answered = served.input.filter(|_| served.is_answered()).unwrap_or_default();
+            self.tally.fullest = self.tally.fullest.max(answered * 1_000 / self.setting.window);
         }
+        self.tally.summaries = summaries.len() as u64;
         for served in &calls {
             self.tally.input += served.input.unwrap_or_default();
             self.tally.cached += served.cache_read;
         }
-        assert_eq!(self.tally.refused, 0, "{}", self.name);
         // Each cut makes room for a good part of the window, so that many calls come before the next one.
-        let most = 2 + self.said * 8 / self.setting.window;
+        let most = 3 + self.said * 6 / self.setting.window + self.tally.refused;
         assert!(self.tally.compactions <= most, "{}: {:?}, {most}", self.name, self.tally);
         self.tally
     }

@@ -8,13 +8,13 @@ use super::drive::Setting;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) conversations: u64,
-    /// Requests that were sent for answers.
+    /// Requests that were sent, those for summaries aside.
     pub(super) calls: u64,
     pub(super) refused: u64,
     /// Calls for which plans were applied or a summary was taken.
     pub(super) compactions: u64,
     pub(super) summaries: u64,
-    /// What plans took out of requests.
+    /// Tokens of the conversation that were not sent, over all requests.
     pub(super) saved: u64,
     /// Tokens of all requests, and those of them that the provider had read before.
     pub(super) input: u64,
@@ -53,6 +53,10 @@ impl Table {
 
     pub(super) fn compactions(&self) -> u64 {
         self.0.values().map(|tally| tally.compactions).sum()
+    }
+
+    pub(super) fn refused(&self) -> u64 {
+        self.0.values().map(|tally| tally.refused).sum()
     }
 
     #[allow(clippy::print_stdout, reason = "whoever asks for it with --nocapture should see it")]
