@@ -165,6 +165,15 @@ pub use runtime::{NullContextRuntime, Pipeline, Planned, PlannedStep, Stage, Sta
 pub use system::{SystemClock, Uuid7Ids};
 
 /// The README's example is compiled and run.
-#[cfg(all(doctest, feature = "inmem", feature = "xml", feature = "anthropic"))]
+#[cfg(all(
+    doctest,
+    feature = "inmem",
+    feature = "xml",
+    feature = "anthropic",
+    feature = "tokens",
+    feature = "microcompact",
+    feature = "snip",
+    feature = "truncate-head"
+))]
 #[doc = include_str!("../../README.md")]
 struct Readme;
