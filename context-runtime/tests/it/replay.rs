@@ -24,7 +24,7 @@ const WINDOWS: [u64; 3] = [8_000, 32_000, 200_000];
 /// A way of caring for a conversation, for each place in a row of them: summaries every other time, and the caller goes on
 /// with what was compacted, or with all of it.
 fn setting(provider: &'static str, window: u64, place: usize) -> Setting {
-    let (summaries, goes_on_compacted) = (place % 2 == 0, place / 2 % 2 == 0);
+    let (summaries, goes_on_compacted) = (place.is_multiple_of(2), (place / 2).is_multiple_of(2));
     Setting { provider, window, summaries, goes_on_compacted, resumed: 0 }
 }
 
