@@ -31,7 +31,11 @@ pub(super) fn check(
         return;
     }
     let grown = before.messages.len() <= context.messages.len()
-        && before.messages.iter().zip(&context.messages).all(|(old, new)| Arc::ptr_eq(old, new) || old == new);
+        && before
+            .messages
+            .iter()
+            .zip(&context.messages)
+            .all(|(old, new)| Arc::ptr_eq(old, new) || old == new);
     assert!(grown || cut, "the beginning changed and nothing was cut: {:#?}", context.diagnostics);
     assert_eq!(grown, context.prefix.intact, "{:#?}", context.prefix);
     assert_eq!(context.prefix.shared.as_deref() == Some(&*before.hash), grown, "{:#?}", context.prefix);

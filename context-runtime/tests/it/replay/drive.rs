@@ -233,7 +233,11 @@ fn model(provider: &str) -> &'static str {
 fn stages(summaries: bool) -> Vec<Stage> {
     let summarize = summaries.then(|| Stage::new(Summarize::new()));
     let first = [Stage::new(Microcompact::new()), Stage::new(StripImages::new())];
-    first.into_iter().chain(summarize).chain([Stage::new(Snip::new()), Stage::new(TruncateHead::new())]).collect()
+    first
+        .into_iter()
+        .chain(summarize)
+        .chain([Stage::new(Snip::new()), Stage::new(TruncateHead::new())])
+        .collect()
 }
 
 /// What a model says that is asked for a summary: the same each time, but for how much it was shown.

@@ -60,13 +60,11 @@ impl Asked {
             (false, None, None) => Bound::Tokens(Microcompact::BOUND),
         };
         let keep = options.number("keepLatest").map_or(if seed_era { 1 } else { 4 }, |keep| keep as usize);
-        let tools =
-            options.names(&["compactableTools", "toolNames"]).map_or_else(Tools::repeatable, Tools::Only);
-        let protected =
-            options.names(&["protectedToolNames", "protectedTools"]).unwrap_or_else(|| match seed_era {
-                true => ToolNames::default(),
-                false => ToolNames::stateful(),
-            });
+        let tools = options.names("compactable").map_or_else(Tools::repeatable, Tools::Only);
+        let protected = options.names("protected").unwrap_or_else(|| match seed_era {
+            true => ToolNames::default(),
+            false => ToolNames::stateful(),
+        });
         // The recorded function is told the time and does not look at it.
         let idle = options.number("idleMs").is_some() && case.is_suspect();
         options.number("nowMs");

@@ -217,11 +217,22 @@ fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Diffe
     if !ran.told.iter().filter(|code| **code != DiagnosticCode::ContextOverflow.as_str()).eq(told.iter()) {
         return Err(fault("the same is told"));
     }
-    if (ran.taken || !compacted) && recorded["ratio"].as_f64().is_some_and(|ratio| (ratio - ran.ratio()).abs() > 0.01) {
+    if (ran.taken || !compacted)
+        && recorded["ratio"].as_f64().is_some_and(|ratio| (ratio - ran.ratio()).abs() > 0.01)
+    {
         return Err(fault("as full"));
     }
     let Value::Array(left) = &recorded["messages"] else { return Ok("equal: nothing to do".to_owned()) };
     masked(ran).map_err(&fault)?;
+    if !ran.taken && tier == Some("micro") {
+        // No message comes or goes; how results are told is theirs.
+        let role = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
+        let ours = positions(ran).map(|at| role(&line(&given[at])));
+        return match left.iter().filter_map(Value::as_str).map(role).eq(ours) {
+            true => Ok("equal: the same messages, old results shorter".to_owned()),
+            false => Err(fault("no message comes or goes")),
+        };
+    }
     let kept: Vec<&str> = left.iter().filter_map(Value::as_str).filter(|line| !is_made(line)).collect();
     let kept: Vec<String> = kept.into_iter().map(plain).collect();
     let first = given.iter().find(|message| message.is_request()).map(|message| plain(&line(message)));
@@ -282,6 +293,11 @@ fn sound(case: &Case, ran: &Ran, ratio: f64) -> Result<String, Difference> {
     let harsh = ran.cuts.iter().any(|kind| *kind != BoundaryKind::Microcompact);
     if ratio <= 1.0 && !ran.taken && harsh {
         return Err(fault("without a summary, what fits is left alone"));
+    }
+    let engines = entry(case.input(), "engines").unwrap_or(&FragmentData::Null);
+    // With fewer messages there may be nothing between the first request and the newest steps.
+    if ratio >= 0.9 && flag(engines, "summary") && ran.given.len() > 8 && !ran.asked {
+        return Err(fault("a summary is asked for, whatever was called early on"));
     }
     let aborted = flag(case.input(), "abortDuringSummary");
     if aborted && ran.context.summary.is_none() {

@@ -39,16 +39,18 @@ impl<'a> Options<'a> {
         Some(number.max(0.0).floor() as u64)
     }
 
-    /// Names of tools under one of these keys; none at all, if it says nothing is meant.
-    pub(super) fn names(&mut self, keys: &[&str]) -> Option<ToolNames> {
-        // All are looked at, so that none counts as unknown.
-        let found: Vec<_> = keys.iter().filter_map(|key| Some((*key, self.get(key)?))).collect();
-        let (key, value) = found.into_iter().next()?;
-        if value == &FragmentData::Null {
-            return Some(ToolNames::default());
-        }
-        let place = self.places.iter().find(|place| entry(place, key).is_some())?;
-        Some(ToolNames::new(items(place, key).iter().filter_map(FragmentData::as_text)))
+    /// Names of tools under a key that begins like this; none at all, if it says nothing is meant.
+    pub(super) fn names(&mut self, begins: &str) -> Option<ToolNames> {
+        let maps = self.places.iter().filter_map(|place| match place {
+            FragmentData::Map(map) => Some((place, map)),
+            _ => None,
+        });
+        let mut keys =
+            maps.flat_map(|(place, map)| map.iter().map(move |(key, _)| (*place, key.to_string())));
+        let (place, key) = keys.find(|(_, key)| key.starts_with(begins))?;
+        let names = ToolNames::new(items(place, &key).iter().filter_map(FragmentData::as_text));
+        self.seen.insert(key);
+        Some(names)
     }
 
     /// Whether all that was given was looked at.

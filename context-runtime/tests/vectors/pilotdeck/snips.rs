@@ -41,7 +41,7 @@ impl Asked {
         let target = options.number("targetTokens");
         let head = options.number("headTurns").map_or(Snip::HEAD, |turns| turns as usize);
         let tail = options.number("tailTurns").map_or(Snip::TAIL, |turns| turns as usize);
-        let protected = options.names(&["protectedToolNames", "protectedTools"]);
+        let protected = options.names("protected");
         options.all_known()?;
         let mut policy = if target.is_some() { Snip::new() } else { Snip::by_turns().turns(head, tail) };
         if let Some(protected) = protected {
