@@ -70,10 +70,12 @@ impl ModelCall<'_> {
         if let Some(task) = context.summary.take()
             && let Some(answer) = self.summary(&task).await?
         {
+            // Of the history as the runtime was given it: what other stages cut of it is part of what comes back.
             let (session, messages) = (&*self.input.session_id, self.history.messages());
             match self.runtime.accept_summary(session, messages, &task, &answer) {
                 Ok(compacted) => {
-                    let before = self.history_tokens();
+                    let summarised = context.compacted.as_ref().map_or(messages, |other| &other.messages);
+                    let before = self.counter.count_messages(summarised).tokens();
                     self.history.adopt(compacted);
                     let report = self.summarised(&task, before);
                     self.record.plans.push(report);
@@ -82,12 +84,14 @@ impl ModelCall<'_> {
                 Err(error) => self.summary_failed(&error),
             }
         }
+        self.adopt(&context);
         // A compaction that could not make it smaller leaves the cut of last resort.
         if let Some(before) = self.record.uncompacted.take()
             && self.history_tokens() >= before
             && self.cut_instead()
         {
             context = self.asked().await?;
+            self.adopt(&context);
         }
         self.close_attempt();
         Ok(context)
@@ -97,12 +101,15 @@ impl ModelCall<'_> {
         let input = self.prepare_input();
         let cancel = input.cancel.clone();
         let context = unless_cancelled(&cancel, OPERATION, self.runtime.prepare_for_model(input)).await??;
-        if let Some(compacted) = &context.compacted {
-            self.history.adopt(compacted.clone());
-        }
         self.record.plans.extend(context.plans.iter().filter(|plan| plan.applied).cloned());
         self.record.diagnostics.extend(context.diagnostics.iter().cloned());
         Ok(context)
+    }
+
+    fn adopt(&mut self, context: &ModelContext) {
+        if let Some(compacted) = &context.compacted {
+            self.history.adopt(compacted.clone());
+        }
     }
 
     fn prepare_input(&self) -> PrepareInput {
