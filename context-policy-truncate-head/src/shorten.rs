@@ -58,8 +58,13 @@ pub(crate) fn fit(view: &HistoryView<'_>, mut kept: Vec<Kept>, tokens: u64) -> V
     kept
 }
 
+/// What is as it was has been counted; only what was shortened is counted again.
 fn total(view: &HistoryView<'_>, kept: &[Kept]) -> u64 {
-    kept.iter().map(|one| view.count(&one.message)).fold(0, u64::saturating_add)
+    let tokens = |one: &Kept| match Arc::ptr_eq(&one.message, &view.messages()[one.position]) {
+        true => view.tokens(one.position),
+        false => view.count(&one.message),
+    };
+    kept.iter().map(tokens).fold(0, u64::saturating_add)
 }
 
 fn once(view: &HistoryView<'_>, kept: &mut [Kept], aim: u64, total: u64) {

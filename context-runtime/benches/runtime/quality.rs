@@ -59,6 +59,9 @@ pub(crate) async fn measure(sheet: &mut Sheet, options: &Options) {
                 }
                 let tally = play(&long, window, case, &counter).await;
                 sheet.add(case, &dataset, &metrics(&tally, &baseline));
+                if let Some(refusal) = &tally.refusal {
+                    sheet.note(&format!("    refused: {refusal}"));
+                }
             }
         }
     }

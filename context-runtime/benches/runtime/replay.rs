@@ -18,12 +18,14 @@ const MODEL: &str = "claude-sonnet-4-5";
 const SESSION: &str = "s";
 
 /// What came of conversations, in tokens where nothing else is said.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     /// How many calls were made.
     pub(crate) calls: u64,
     /// How many of them the provider refused.
     pub(crate) refused: u64,
+    /// The first refusal.
+    pub(crate) refusal: Option<String>,
     /// Of how many of them something was cut.
     pub(crate) cuts: u64,
     /// What all requests would be, had nothing ever been cut.
@@ -40,6 +42,7 @@ impl Tally {
     pub(crate) fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.refused += other.refused;
+        self.refusal = self.refusal.take().or_else(|| other.refusal.clone());
         self.cuts += other.cuts;
         self.uncut += other.uncut;
         self.sent += other.sent;
@@ -149,8 +152,13 @@ impl Drive {
     async fn call(&mut self) {
         let context = self.prepare().await;
         let body = self.codec.lower(&context.request()).unwrap().body;
-        if let Ok(Answer { usage: Some(usage), .. }) = self.model.send(body.as_str()).read(&*self.codec) {
-            self.runtime.observe_usage(SESSION, &usage);
+        match self.model.send(body.as_str()).read(&*self.codec) {
+            Ok(Answer { usage: Some(usage), .. }) => self.runtime.observe_usage(SESSION, &usage),
+            Ok(_) => {}
+            Err(error) => {
+                let said = format!("{error}; the runtime counted {}", context.breakdown.total().tokens());
+                self.tally.refusal.get_or_insert(said);
+            }
         }
         let served = self.model.log().pop().unwrap();
         let sent = served.input.unwrap_or_default();
