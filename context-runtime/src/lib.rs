@@ -53,6 +53,7 @@
 //! | `strip-images` | `StripImages`: media are taken out, oldest first | yes |
 //! | `truncate-head` | `TruncateHead`: the newest part is kept | yes |
 //! | `cache` | `ChainCache`: chains that engines share | no |
+//! | `rescale` | `ImageRescaler`: images too large for a provider are scaled down | no |
 //! | `full` | all of these | |
 //!
 //! A feature only adds names; it never changes what other code does. This crate composes: what is done to
@@ -71,6 +72,8 @@ mod engine;
 mod policies;
 mod recovery;
 mod registry;
+#[cfg(feature = "rescale")]
+mod rescale;
 mod retention;
 mod runtime;
 mod system;
@@ -155,6 +158,8 @@ pub use recovery::{
     Carried, CarryOutError, Contract, Recovered, RecoveryChain, raised_output, without_failed_answer,
 };
 pub use registry::{StoreFactory, StoreRegistry, open};
+#[cfg(feature = "rescale")]
+pub use rescale::ImageRescaler;
 pub use retention::{Removal, RemovalReason, Retention};
 #[cfg(feature = "tokens")]
 pub use runtime::{

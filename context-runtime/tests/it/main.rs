@@ -54,6 +54,8 @@ mod reopened;
     feature = "truncate-head"
 ))]
 mod replay;
+#[cfg(feature = "rescale")]
+mod rescale;
 mod retention;
 #[cfg(feature = "tokens")]
 mod runtime_cache;
