@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use context_core::{
-    Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatId, ChatPatch, ChatQuery, ChatRef,
-    ChatSize, ChatSummary, Checkpoint, CheckpointName, Commit, CommitKey, CommitOutcome, Committed, Created,
-    Cursor, Durability, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Page,
-    Placed, Result, Revision, SearchStore, Store, StoreInfo, StoredFragment, Timestamp, UserId, Window,
+    BlobStore, Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatId, ChatPatch, ChatQuery,
+    ChatRef, ChatSize, ChatSummary, Checkpoint, CheckpointName, Commit, CommitKey, CommitOutcome, Committed,
+    Created, Cursor, Durability, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat,
+    Page, Placed, Result, Revision, SearchStore, Store, StoreInfo, StoredFragment, Timestamp, UserId, Window,
 };
 use context_store_inmem::InMemoryStore;
 
@@ -91,6 +91,10 @@ impl Store for Mutant {
 
     fn search(&self) -> Option<&dyn SearchStore> {
         Some(&*self.0)
+    }
+
+    fn blobs(&self) -> Option<&dyn BlobStore> {
+        self.0.inner.blobs()
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

@@ -41,6 +41,15 @@ struct Applied {
     boundaries: Vec<Boundary>,
 }
 
+impl Applied {
+    /// Whether a history begins with what the compaction left.
+    fn begins(&self, given: &[Arc<Message>]) -> bool {
+        let left = &self.history.messages;
+        let same = |(a, b): (&Arc<Message>, &Arc<Message>)| Arc::ptr_eq(a, b) || a == b;
+        given.len() >= left.len() && left.iter().zip(given).all(same)
+    }
+}
+
 /// A summary that was asked for, and of which history.
 #[derive(Debug)]
 struct Asked {
@@ -116,7 +125,10 @@ impl Cuts {
     pub(super) fn history(&mut self, given: Vec<Arc<Message>>) -> History {
         let Some(applied) = &self.applied else { return History::untouched(given) };
         if !applied.covered.begins(&given) {
-            self.applied = None;
+            // A caller that goes on with the compacted history may yet come back with the one before.
+            if !applied.begins(&given) {
+                self.applied = None;
+            }
             return History::untouched(given);
         }
         let covered = applied.covered.len();

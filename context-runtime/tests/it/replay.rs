@@ -71,13 +71,13 @@ async fn every_recorded_conversation_comes_to_its_end_in_a_small_window() {
     assert!(all.is_empty() || table.compactions() > 0);
 }
 
-/// Drives a long conversation; so much of it was said before. Its caller goes on with what was compacted: a driver asks the runtime
-/// for the same again where the whole of it is given each time.
+/// Drives a long conversation; so much of it was said before. Some callers go on with what was compacted, others give the whole of it each
+/// time: for neither is the same compacted again.
 async fn long_one(tokens: u64, windows: &[u64], providers: &[&'static str], resumed: u64) {
     let Some(conversation) = long(tokens) else { return };
     let pairs = windows.iter().flat_map(|window| providers.iter().map(|provider| (*window, *provider)));
     let of = pairs.enumerate().map(|(place, (window, provider))| {
-        (&conversation, Setting { resumed, goes_on_compacted: true, ..setting(provider, window, place) })
+        (&conversation, Setting { resumed, ..setting(provider, window, place) })
     });
     let table = table(&conversation.name, of).await;
     assert!(table.compactions() > 0);
