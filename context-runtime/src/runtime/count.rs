@@ -15,12 +15,16 @@ const ASSUMED_WINDOW: u64 = 32_768;
 const ASSUMED_OUTPUT: u64 = 8_192;
 /// Of how many models counters are kept.
 const MODELS: usize = 64;
+/// What models write at least. A refusal that names fewer tokens may mean something else: it is not held against later calls.
+const LEAST_CAP: u64 = 1_024;
 
-/// Counters by model, each of which counts a message once, and what was learned about them.
+/// Counters by model, each of which counts a message once, and what was learned about them and about the models.
 #[derive(Debug)]
 pub(super) struct Counters {
     known: Mutex<HashMap<String, Arc<dyn TokenCounter>>>,
     calibrations: Mutex<Calibrations>,
+    /// The most that models write, as their refusals said.
+    output: Mutex<HashMap<String, u64>>,
 }
 
 /// What a call is counted with.
@@ -30,6 +34,8 @@ pub(super) struct Counting {
     /// Before any calibration.
     pub(super) counter: Arc<dyn TokenCounter>,
     pub(super) calibration: Calibration,
+    /// The most that the model writes, if a refusal said it.
+    pub(super) output_cap: Option<u64>,
 }
 
 impl Counting {
@@ -41,7 +47,7 @@ impl Counting {
 
 impl Counters {
     pub(super) fn new(calibrations: Calibrations) -> Self {
-        Self { known: Mutex::default(), calibrations: Mutex::new(calibrations) }
+        Self { known: Mutex::default(), calibrations: Mutex::new(calibrations), output: Mutex::default() }
     }
 
     /// What is counted with for a model; the builder's, if none is named.
@@ -49,9 +55,11 @@ impl Counters {
         let named = (!model.is_empty()).then_some(model);
         let model = named.or(parts.model.as_deref()).unwrap_or_default();
         let calibration = lock(&self.calibrations).get(model);
+        let output_cap = lock(&self.output).get(model).copied();
         let mut known = lock(&self.known);
         if let Some(counter) = known.get(model) {
-            return Counting { model: model.to_owned(), counter: Arc::clone(counter), calibration };
+            let (model, counter) = (model.to_owned(), Arc::clone(counter));
+            return Counting { model, counter, calibration, output_cap };
         }
         let plain = match &parts.counter {
             Some(counter) => Arc::clone(counter),
@@ -62,7 +70,7 @@ impl Counters {
             known.clear();
         }
         known.insert(model.to_owned(), Arc::clone(&counter));
-        Counting { model: model.to_owned(), counter, calibration }
+        Counting { model: model.to_owned(), counter, calibration, output_cap }
     }
 
     /// What was learned.
@@ -79,10 +87,29 @@ impl Counters {
     ) {
         lock(&self.calibrations).observe(model, estimate, usage);
     }
+
+    /// Learns that a model writes no more tokens than this.
+    pub(super) fn cap_output(&self, model: &str, tokens: u64) {
+        if tokens < LEAST_CAP {
+            return;
+        }
+        let mut output = lock(&self.output);
+        if output.len() >= MODELS && !output.contains_key(model) {
+            output.clear();
+        }
+        let cap = output.entry(model.to_owned()).or_insert(tokens);
+        *cap = tokens.min(*cap);
+    }
 }
 
-/// The window and the reserve of a call: the same number is kept free and asked for.
-pub(super) fn budget(parts: &Parts, input: &PrepareInput, model: &str) -> (Budget, Option<Diagnostic>) {
+/// The window and the reserve of a call: the same number is kept free and asked for. What a refusal said the model writes at most
+/// holds even against what the caller asks for, since that would be refused again.
+pub(super) fn budget(
+    parts: &Parts,
+    input: &PrepareInput,
+    counting: &Counting,
+) -> (Budget, Option<Diagnostic>) {
+    let model = &counting.model;
     let known = parts.models.model(model);
     let window = input.window.or(parts.window).or(known.window());
     let assumed = window.is_none().then(|| {
@@ -96,6 +123,7 @@ pub(super) fn budget(parts: &Parts, input: &PrepareInput, model: &str) -> (Budge
     let window = window.unwrap_or(ASSUMED_WINDOW);
     let usual = || known.max_output().unwrap_or(ASSUMED_OUTPUT).min(window / 4).max(1);
     let reserve = input.max_output_tokens.or(parts.reserve).unwrap_or_else(usual);
+    let reserve = counting.output_cap.map_or(reserve, |cap| reserve.min(cap));
     (Budget::new(window, reserve), assumed)
 }
 

@@ -18,8 +18,9 @@ use super::{DefaultContextRuntimeBuilder, Spill, capture, media, prepare, recove
 /// A runtime that keeps conversations within the window of their model, and the provider's prompt cache intact where it can.
 ///
 /// One serves any number of sessions at once. What it remembers of a session, by its id, makes calls cheap and keeps what was decided:
-/// a history that was compacted stays so, whether the caller goes on with [`ModelContext::compacted`] or with its own. Nothing of it
-/// has to be stored; a new process counts once more and decides anew.
+/// a history that was compacted stays so, whether the caller goes on with [`ModelContext::compacted`] or with its own. Of a model it
+/// remembers what a refusal said it writes at most, and keeps free and asks for no more in any session. Nothing of it has to be
+/// stored; a new process counts once more and decides anew.
 ///
 /// ```
 /// use context_runtime::{ContextRuntime, DefaultContextRuntime, Message, PrepareInput};
@@ -136,8 +137,13 @@ impl ContextRuntime for DefaultContextRuntime {
         let session = self.sessions.get(&input.session_id);
         let sent = lock(&session).sent.as_ref().map(|sent| (sent.model.clone(), sent.budget));
         let (model, budget) = sent.map_or((String::new(), None), |(model, budget)| (model, Some(budget)));
-        let counter = self.counters.of(&self.parts, &model).calibrated();
-        Ok(recover::recover(&self.parts.recovery, &self.tried, &counter, budget, &input))
+        let counting = self.counters.of(&self.parts, &model);
+        let counter = counting.calibrated();
+        let decision = recover::recover(&self.parts.recovery, &self.tried, &counter, budget, &input);
+        if let RecoveryDecision::AdjustOutputAndRetry { max_output_tokens, lasting: true, .. } = &decision {
+            self.counters.cap_output(&counting.model, *max_output_tokens);
+        }
+        Ok(decision)
     }
 
     fn accept_summary(

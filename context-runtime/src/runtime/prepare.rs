@@ -117,7 +117,7 @@ fn finish(
     let counter = &*counting.counter;
     // Another call of the session may have come in between.
     session.track.update(&history.messages, &counting.model, counter);
-    let (budget, assumed) = count::budget(parts, input, &counting.model);
+    let (budget, assumed) = count::budget(parts, input, counting);
     diagnostics.extend(assumed);
     let request = session.track.newest_request().map(|at| history.messages[at].hash());
     let recalled = call.recalled(session, request);

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use context_runtime::{
-    CancelSource, ContextRuntime, DefaultContextRuntime, ErrorKind, Message, NullContextRuntime, Part,
-    PrepareInput, Role, RuntimeFault, Stage, StageFault, Text, Usage,
+    CancelSource, ContextRuntime, Contract, DefaultContextRuntime, ErrorKind, Message, ModelError,
+    NullContextRuntime, Part, PrepareInput, RecoveryChain, RecoveryInput, Role, RuntimeFault, Stage,
+    StageFault, Text, Usage,
 };
 use proptest::prelude::*;
 
@@ -285,6 +286,43 @@ fn ids(messages: &[Arc<Message>]) -> (Vec<String>, Vec<String>) {
         _ => None,
     });
     (calls.collect(), results.collect())
+}
+
+/// A table believed that a model writes 64,000 tokens. The provider refused the first request of each turn, and the retry was as
+/// good as it had been the time before.
+#[tokio::test]
+async fn what_a_refusal_said_the_model_writes_at_most_holds_from_then_on() {
+    let chain = RecoveryChain::new(Contract::Extended);
+    let runtime = DefaultContextRuntime::builder().window(200_000).reserve(64_000).recovery(chain);
+    let runtime = runtime.counter(Arc::new(Bytes)).build().unwrap();
+    let asked = async |session: &str, model: &str, most: Option<u64>| {
+        let mut input = PrepareInput::new(session, "t", "anthropic", model).messages([Message::from("q")]);
+        input.max_output_tokens = most;
+        let context = runtime.prepare_for_model(input).await.unwrap();
+        assert_eq!(context.request().max_output_tokens, context.budget.map(|budget| budget.reserve));
+        context.budget.unwrap().reserve
+    };
+    let refuse = async |session: &str, words: &str| {
+        let error = ModelError::classify("anthropic", Some(400), words);
+        let input = RecoveryInput::new(session, "t", error, vec![ask("q")]);
+        runtime.recover_from_model_error(input).await.unwrap().name()
+    };
+    assert_eq!(asked("first", "small", None).await, 64_000);
+    let words = "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens";
+    assert_eq!(refuse("first", words).await, "adjust_output_and_retry");
+    assert_eq!(asked("first", "small", None).await, 8_192);
+    assert_eq!(asked("second", "small", None).await, 8_192, "it holds for the model, not for the session");
+    assert_eq!(asked("second", "small", Some(32_000)).await, 8_192, "more would be refused again");
+    assert_eq!(asked("second", "small", Some(2_000)).await, 2_000);
+    assert_eq!(asked("third", "large", None).await, 64_000);
+
+    // What a full window leaves room for says nothing about the next call, nor does a number that no model has.
+    let words = "input length and `max_tokens` exceed context limit: 150000 + 64000 > 200000";
+    assert_eq!(refuse("third", words).await, "adjust_output_and_retry");
+    assert_eq!(asked("third", "large", None).await, 64_000);
+    let words = "max_tokens: 64000 > 7, which is the maximum allowed number of output tokens";
+    assert_eq!(refuse("third", words).await, "adjust_output_and_retry");
+    assert_eq!(asked("third", "large", None).await, 64_000);
 }
 
 fn block<T>(future: impl Future<Output = T>) -> T {
