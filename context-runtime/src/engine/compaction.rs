@@ -69,13 +69,13 @@ impl ContextEngine {
     ///
     /// let turn = chat.resolve().await?;
     /// let messages = turn.request().messages;
-    /// let model = ModelTable::builtin().model("gpt-4o");
-    /// let view = HistoryView::new(&messages, model.counter());
+    /// let counter = ModelTable::builtin().model("gpt-4o").counter();
+    /// let view = HistoryView::new(&messages, &counter);
     /// let plan = Plan::new("by hand", BoundaryKind::Snip, &view, vec![Edit::remove(1..2)], "1 message").unwrap();
     /// let compacted = Compacted::untouched(&messages).apply(&plan).unwrap();
     ///
     /// chat.compact(&turn.messages, &compacted, &[]).await?;
-    /// chat.save().await?;
+    /// let _saved = chat.save().await?;
     /// assert_eq!(chat.resolve().await?.messages.len(), 2);
     /// chat.undo_compaction().await?;
     /// assert_eq!(chat.resolve().await?.messages.len(), 3);
