@@ -10,6 +10,7 @@
 
 mod goal;
 mod kind;
+mod pairs;
 mod plan;
 mod policy;
 pub mod shorten;
@@ -19,6 +20,7 @@ mod view;
 
 pub use goal::{CacheState, Goal, Price};
 pub use kind::BoundaryKind;
+pub use pairs::{clean_cuts, pairs};
 pub use plan::{Compacted, Edit, Plan, PlanError};
 pub use policy::{CompactionPolicy, Proposal, SummaryError, SummaryTask};
 pub use structure::{CHECKPOINT, GAP, Structure};

@@ -74,7 +74,7 @@ pub use chat_state::ChatState;
 pub use codec::{BodyCodec, CodecError, CodecRegistry, Encoded, FragmentBody, FragmentCodec, MisfitError};
 pub use compaction::{
     BoundaryKind, CHECKPOINT, CacheState, Compacted, CompactionPolicy, Edit, GAP, Goal, HistoryView, Plan,
-    PlanError, Price, Proposal, Structure, SummaryError, SummaryTask, ToolNames, shorten,
+    PlanError, Price, Proposal, Structure, SummaryError, SummaryTask, ToolNames, shorten, clean_cuts, pairs,
 };
 pub use diagnostic::{Diagnostic, DiagnosticCode, Severity};
 pub use environment::{Clock, IdGenerator, Timestamp};

@@ -1,9 +1,8 @@
 //! Which groups stay or go together because a call is in one and its result in another.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use context_core::{Message, Part, Role, Structure};
+use context_core::{Message, Structure, pairs};
 
 /// Groups, and for each the first of those it goes with.
 #[derive(Debug)]
@@ -18,21 +17,10 @@ impl Linked {
     /// Of these groups. In most histories nobody speaks between a call and its result, and each group is alone.
     pub(crate) fn of(messages: &[Arc<Message>], structure: &Structure) -> Self {
         let mut parents: Vec<usize> = (0..structure.groups.len()).collect();
-        let mut open: HashMap<&str, VecDeque<usize>> = HashMap::new();
-        for (group, range) in structure.groups.iter().enumerate() {
-            for part in messages[range.clone()].iter().flat_map(|message| calls_and_results(message)) {
-                match part {
-                    Part::ToolCall(call) => open.entry(&call.id).or_default().push_back(group),
-                    Part::ToolResult(result) => {
-                        let call = open.get_mut(result.call_id.as_str()).and_then(VecDeque::pop_front);
-                        if let Some(call) = call {
-                            let (one, other) = (root(&mut parents, call), root(&mut parents, group));
-                            parents[one.max(other)] = one.min(other);
-                        }
-                    }
-                    _ => {}
-                }
-            }
+        for (call, result) in pairs(messages) {
+            let (Some(call), Some(result)) = (structure.group_of(call), structure.group_of(result)) else { continue };
+            let (one, other) = (root(&mut parents, call), root(&mut parents, result));
+            parents[one.max(other)] = one.min(other);
         }
         let first: Vec<usize> = (0..parents.len()).map(|group| root(&mut parents, group)).collect();
         let mut members = vec![Vec::new(); first.len()];
@@ -46,15 +34,6 @@ impl Linked {
     pub(crate) fn with(&self, group: usize) -> &[usize] {
         &self.members[self.first[group]]
     }
-}
-
-fn calls_and_results(message: &Message) -> impl Iterator<Item = &Part> {
-    let by_assistant = message.role == Role::Assistant;
-    message.parts.iter().filter(move |part| match part {
-        Part::ToolCall(_) => by_assistant,
-        Part::ToolResult(_) => true,
-        _ => false,
-    })
 }
 
 fn root(parents: &mut [usize], mut group: usize) -> usize {

@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use context_core::{Goal, HistoryView, Role};
-
-use crate::pairs;
+use context_core::{Goal, HistoryView, Role, clean_cuts};
 
 /// A history in three: what stays in front, what may be covered, the newest steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +52,7 @@ impl Cut {
         }
 
         let fresh = (start..tail).find(|at| !anchors.contains(at))?;
-        let whole = pairs::cuts(messages);
+        let whole = clean_cuts(messages);
         let starts = structure.groups.iter().map(|group| group.start);
         let ends: Vec<usize> = starts.filter(|at| (fresh + 1..=tail).contains(at) && whole[*at]).collect();
         (!ends.is_empty()).then_some(Self { checkpoints, start, ends, anchors })

@@ -77,7 +77,6 @@ mod checkpoint;
 mod cut;
 mod fit;
 mod judge;
-mod pairs;
 mod policy;
 mod prompt;
 mod quote;

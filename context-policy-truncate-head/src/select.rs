@@ -1,9 +1,8 @@
 //! Which messages stay.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use context_core::{HistoryView, Message, Part, Role};
+use context_core::{HistoryView, Message, Role, clean_cuts};
 
 /// The newest of these messages: `keep_ratio` of their number, rounded down, and at least one. The ratio lies between 0.05 and 1; what is no
 /// number counts as 0.05.
@@ -113,34 +112,4 @@ impl<'v, 'm> Selector<'v, 'm> {
         let behind = requests.partition_point(|request| *request <= position);
         behind.checked_sub(1).map(|at| requests[at])
     }
-}
-
-/// For each position, whether a cut before it parts no call from its result. Where ids repeat, a result belongs to the newest open call.
-fn clean_cuts(messages: &[Arc<Message>]) -> Vec<bool> {
-    let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
-    let mut change = vec![0_i64; messages.len() + 2];
-    for (at, message) in messages.iter().enumerate() {
-        for part in &message.parts {
-            match part {
-                Part::ToolCall(call) if message.role == Role::Assistant => {
-                    open.entry(&call.id).or_default().push(at);
-                }
-                Part::ToolResult(result) => {
-                    if let Some(call) = open.get_mut(result.call_id.as_str()).and_then(Vec::pop) {
-                        change[call + 1] += 1;
-                        change[at + 1] -= 1;
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    let mut parted = 0;
-    change[..=messages.len()]
-        .iter()
-        .map(|change| {
-            parted += change;
-            parted == 0
-        })
-        .collect()
 }

@@ -1,10 +1,10 @@
 //! Plans: what gives way to what, and the one function that does it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{BoundaryKind, CacheState, HistoryView, Price, Structure};
+use super::{BoundaryKind, CacheState, HistoryView, Price, Structure, pairs};
 use crate::{Message, Part, Role};
 
 /// What is to be cut from a conversation: data. Show it, price it, store it; only [`apply`](Self::apply) carries it out.
@@ -239,24 +239,13 @@ impl Compacted {
 
 /// How many calls have no result behind them, and how many results no call before them.
 fn orphans(messages: &[Arc<Message>]) -> usize {
-    // How many calls of an id wait for their results.
-    let mut waiting: HashMap<&str, usize> = HashMap::new();
-    let mut orphans = 0;
-    for message in messages {
-        for part in &message.parts {
-            match part {
-                Part::ToolCall(call) if message.role == Role::Assistant => {
-                    *waiting.entry(&call.id).or_default() += 1
-                }
-                Part::ToolResult(result) => match waiting.get_mut(result.call_id.as_str()) {
-                    Some(calls) if *calls > 0 => *calls -= 1,
-                    _ => orphans += 1,
-                },
-                _ => {}
-            }
-        }
-    }
-    orphans + waiting.values().sum::<usize>()
+    let parts = messages.iter().flat_map(|message| message.parts.iter().map(move |part| (message.role, part)));
+    let halves = parts.filter(|(role, part)| match part {
+        Part::ToolCall(_) => *role == Role::Assistant,
+        Part::ToolResult(_) => true,
+        _ => false,
+    });
+    halves.count() - 2 * pairs(messages).len()
 }
 
 #[cfg(test)]
