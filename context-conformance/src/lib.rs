@@ -102,6 +102,8 @@
 //! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case appends a line of JSON |
 //! | `CONTEXT_CONFORMANCE_KILLS` | how many writing processes are killed |
 //! | `PROPTEST_CASES` | how many conversations a codec or a policy is asked about |
+//! | `CONTEXT_TEST_POSTGRES_URL`, `CONTEXT_TEST_REDIS_URL`, `CONTEXT_TEST_REDIS_CLUSTER_URL` | servers to test against, see [`server_url`] |
+//! | `CONTEXT_REQUIRE_SERVICES` | fail instead of skip where one of those is not set |
 //! | `CONTEXT_PYTHON` | a Python with the providers' packages, for [`wire::second_opinion`] |
 //! | `CONTEXT_TEST_DATA` | the folder of test data, for [`recordings`] and [`conversations`] |
 //!
@@ -131,6 +133,7 @@ mod report;
 mod run;
 mod script;
 mod seek;
+mod service;
 mod settings;
 mod shelf;
 pub mod simulator;
@@ -149,5 +152,6 @@ pub use harness::main;
 pub use namespace::file_name;
 pub use report::{CaseResult, Report, SUITE_VERSION};
 pub use run::{assert_conforms, run, run_with};
+pub use service::server_url;
 pub use settings::Settings;
 pub use subject::Subject;

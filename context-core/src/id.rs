@@ -109,6 +109,15 @@ id! {
     CommitKey
 }
 
+id! {
+    /// An answer in flight, unique in its chat.
+    StreamId
+}
+id! {
+    /// Who writes a stream: a name that nobody else uses.
+    StreamWriter
+}
+
 impl From<FragmentId> for MessageId {
     fn from(id: FragmentId) -> Self {
         Self(id.0)

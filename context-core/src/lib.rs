@@ -74,7 +74,7 @@ pub use chat_state::ChatState;
 pub use codec::{BodyCodec, CodecError, CodecRegistry, Encoded, FragmentBody, FragmentCodec, MisfitError};
 pub use compaction::{
     BoundaryKind, CHECKPOINT, CacheState, Compacted, CompactionPolicy, Edit, GAP, Goal, HistoryView, Plan,
-    PlanError, Price, Proposal, Structure, SummaryError, SummaryTask, ToolNames, shorten, clean_cuts, pairs,
+    PlanError, Price, Proposal, Structure, SummaryError, SummaryTask, ToolNames, clean_cuts, pairs, shorten,
 };
 pub use diagnostic::{Diagnostic, DiagnosticCode, Severity};
 pub use environment::{Clock, IdGenerator, Timestamp};
@@ -85,7 +85,10 @@ pub use fragment::{
     Number, OnFailure, Reuse, assistant, fragment, hint, last_assistant_message, lazy, lazy_future,
     lazy_stream, role, user,
 };
-pub use id::{BranchName, ChatId, ChatRef, CheckpointName, CommitKey, FragmentId, MessageId, UserId};
+pub use id::{
+    BranchName, ChatId, ChatRef, CheckpointName, CommitKey, FragmentId, MessageId, StreamId, StreamWriter,
+    UserId,
+};
 pub use json::{Json, JsonMap, JsonPatch, Metadata};
 pub use memory::{CapturedTurn, MemoryProvider, MemoryScope, RecallQuery, Recalled};
 pub use message::{
@@ -106,10 +109,11 @@ pub use runtime::{
     RecoveryInput, ToolResultInput, ToolResultOutput,
 };
 pub use store::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch,
-    ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Committed, Created,
-    Cursor, Durability, Erasure, Finding, ForkName, FragmentStore, HistoryStore, Maintenance, NewBlob,
-    NewChat, Page, Revision, SearchHit, SearchQuery, SearchScope, SearchStore, StateStore, Store, StoreInfo,
-    StoredFragment, Target, Vacuumed, Window, check_chat_graph,
+    AppendPlace, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd, Chat,
+    ChatPatch, ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Committed,
+    Created, Cursor, Durability, Erasure, Finding, ForkName, FragmentStore, HistoryStore, Maintenance,
+    NewBlob, NewChat, Page, Revision, SearchHit, SearchQuery, SearchScope, SearchStore, StateStore, Store,
+    StoreInfo, StoredFragment, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
+    StreamPrune, StreamState, StreamStore, StreamsPruned, Target, Vacuumed, Window, check_chat_graph,
 };
 pub use tokens::{Framing, MediaKind, RequestTokens, Share, TokenCount, TokenCounter};

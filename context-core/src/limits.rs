@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use crate::{ChatRef, Commit, Error, Metadata, NewChat, Node, Result, StoredFragment, Target};
+use crate::{ChatRef, Commit, Error, Metadata, NewChat, Node, Result, StoredFragment, StreamId, Target};
 
 /// The longest id or name, in bytes.
 pub const MAX_ID_BYTES: usize = 512;
@@ -16,6 +16,14 @@ pub const MAX_BODY_BYTES: usize = 16 << 20;
 pub const MAX_METADATA_BYTES: usize = 1 << 20;
 /// The largest blob, in bytes.
 pub const MAX_BLOB_BYTES: usize = 64 << 20;
+/// The largest chunk of a stream, in bytes.
+pub const MAX_CHUNK_BYTES: usize = 1 << 20;
+/// The most chunks of a stream.
+pub const MAX_STREAM_CHUNKS: u64 = 1 << 20;
+/// The most bytes of a stream.
+pub const MAX_STREAM_BYTES: u64 = 64 << 20;
+/// The most bytes of a stream that are read at once; a single chunk is always given.
+pub const MAX_STREAM_PAGE_BYTES: usize = 4 << 20;
 /// The most nodes, amendments, redactions and fragments of one commit together.
 pub const MAX_COMMIT_ITEMS: usize = 10_000;
 /// The longest text of a search, in bytes.
@@ -35,6 +43,12 @@ pub fn check_id(operation: &'static str, what: &'static str, id: &str) -> Result
 pub fn check_chat(operation: &'static str, chat: &ChatRef) -> Result<()> {
     check_id(operation, "user", chat.user.as_str())?;
     check_id(operation, "chat", chat.chat.as_str())
+}
+
+/// Refuses a chat or stream with a bad name.
+pub fn check_stream(operation: &'static str, chat: &ChatRef, stream: &StreamId) -> Result<()> {
+    check_chat(operation, chat)?;
+    check_id(operation, "stream", stream.as_str())
 }
 
 /// Refuses a chat that cannot be created.

@@ -7,6 +7,7 @@ mod history;
 mod maintenance;
 mod search;
 mod state;
+mod stream;
 
 use std::fmt::Debug;
 
@@ -20,6 +21,10 @@ pub use history::{ChainEnd, FragmentStore, HistoryStore, Window};
 pub use maintenance::{CheckReport, Erasure, Finding, Maintenance, Vacuumed, check_chat_graph};
 pub use search::{SearchHit, SearchQuery, SearchScope, SearchStore};
 pub use state::StateStore;
+pub use stream::{
+    AppendPlace, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune,
+    StreamState, StreamStore, StreamsPruned,
+};
 
 /// What survives what, once a write has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +32,9 @@ pub use state::StateStore;
 pub enum Durability {
     /// Gone with the process.
     Process,
-    /// Survives a crash of the process; the newest writes may go with a loss of power.
+    /// Survives this process; the newest writes may go with the server that keeps them, if it crashes.
+    Server,
+    /// Survives a crash of the process, and of the server if there is one; the newest writes may go with a loss of power.
     ProcessCrash,
     /// Survives a loss of power.
     PowerLoss,
@@ -43,12 +50,23 @@ pub struct StoreInfo {
     pub durability: Durability,
     /// Whether several processes may use the same store at once.
     pub shared: bool,
+    /// Whether what people said is encrypted before it reaches the backend. Such a store cannot search.
+    pub encrypted: bool,
+    /// What an operator should know before relying on it, one sentence.
+    pub warning: Option<&'static str>,
 }
 
 impl StoreInfo {
     /// A store of this name.
     pub fn new(name: &'static str, durability: Durability, shared: bool) -> Self {
-        Self { name, durability, shared }
+        Self { name, durability, shared, encrypted: false, warning: None }
+    }
+
+    /// With something an operator should know.
+    #[must_use]
+    pub fn warning(mut self, warning: Option<&'static str>) -> Self {
+        self.warning = warning;
+        self
     }
 }
 
@@ -100,6 +118,11 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// Bytes too large to stand in a message.
     fn blobs(&self) -> Option<&dyn BlobStore> {
+        None
+    }
+
+    /// Answers in flight.
+    fn streams(&self) -> Option<&dyn StreamStore> {
         None
     }
 

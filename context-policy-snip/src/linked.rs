@@ -18,7 +18,9 @@ impl Linked {
     pub(crate) fn of(messages: &[Arc<Message>], structure: &Structure) -> Self {
         let mut parents: Vec<usize> = (0..structure.groups.len()).collect();
         for (call, result) in pairs(messages) {
-            let (Some(call), Some(result)) = (structure.group_of(call), structure.group_of(result)) else { continue };
+            let (Some(call), Some(result)) = (structure.group_of(call), structure.group_of(result)) else {
+                continue;
+            };
             let (one, other) = (root(&mut parents, call), root(&mut parents, result));
             parents[one.max(other)] = one.min(other);
         }

@@ -239,7 +239,8 @@ impl Compacted {
 
 /// How many calls have no result behind them, and how many results no call before them.
 fn orphans(messages: &[Arc<Message>]) -> usize {
-    let parts = messages.iter().flat_map(|message| message.parts.iter().map(move |part| (message.role, part)));
+    let parts =
+        messages.iter().flat_map(|message| message.parts.iter().map(move |part| (message.role, part)));
     let halves = parts.filter(|(role, part)| match part {
         Part::ToolCall(_) => *role == Role::Assistant,
         Part::ToolResult(_) => true,

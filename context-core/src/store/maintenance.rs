@@ -50,6 +50,8 @@ pub struct CheckReport {
     pub messages: u64,
     /// Blobs looked at.
     pub blobs: u64,
+    /// Streams looked at.
+    pub streams: u64,
     /// What is wrong; empty if all is well.
     pub findings: Vec<Finding>,
 }
@@ -65,6 +67,8 @@ pub struct Erasure {
     pub messages: u64,
     /// Blobs that were erased.
     pub blobs: u64,
+    /// Streams that were erased.
+    pub streams: u64,
     /// Records of this user, of every kind and in every index, that a search of the whole store found
     /// afterwards. Anything but 0 was written while the user was being erased: erase again.
     pub remaining: u64,
@@ -73,7 +77,7 @@ pub struct Erasure {
 impl Erasure {
     /// What was erased, and what was found afterwards.
     pub fn new(chats: u64, messages: u64, remaining: u64) -> Self {
-        Self { chats, messages, blobs: 0, remaining }
+        Self { chats, messages, blobs: 0, streams: 0, remaining }
     }
 }
 
@@ -98,7 +102,8 @@ impl Vacuumed {
 #[async_trait]
 pub trait Maintenance: Send + Sync {
     /// Checks every invariant: of the backend's own files, of the layout, of indexes, of every chat's graph
-    /// ([`check_chat_graph`]), and that blobs are what their names say and are referred to as often as they say. Changes nothing. Asks `cancel` between chats.
+    /// ([`check_chat_graph`]), that blobs are what their names say and are referred to
+    /// as often as they say, and that streams have the chunks they say. Changes nothing. Asks `cancel` between chats.
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport>;
 
     /// Erases a user: every chat with all that belongs to it, and every trace in the store's files that it can

@@ -1,0 +1,1 @@
+//! The PostgreSQL store of the context layer.
