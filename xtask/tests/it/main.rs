@@ -2,4 +2,5 @@
 
 mod conformance;
 mod layers;
+mod services;
 mod tidy;
