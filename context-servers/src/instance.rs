@@ -125,12 +125,13 @@ impl Instance {
         if status.success() { Ok(()) } else { Err(self.not_ready(format!("could not be set up ({status})"))) }
     }
 
-    /// Starts the server and waits until it answers. One that does not is ended.
+    /// Starts the server and waits until it answers: this one, of which the process has the given id, and not one that was
+    /// faster to take the port. A server that does not answer is ended.
     pub(crate) fn launch(
         &mut self,
         program: &Path,
         args: &[String],
-        answers: impl Fn() -> Result<(), ServerError>,
+        answers: impl Fn(u32) -> Result<(), ServerError>,
     ) -> Result<(), Failed> {
         let before = fs::metadata(self.log_path()).map_or(0, |log| log.len());
         let mut command = self.command(Path::new("sh"))?;
@@ -153,7 +154,7 @@ impl Instance {
                     Failed::Other(error)
                 });
             }
-            let last = match answers() {
+            let last = match answers(id) {
                 Ok(()) => return Ok(()),
                 Err(last) => last,
             };
@@ -171,7 +172,7 @@ impl Instance {
         &mut self,
         program: &Path,
         args: &[String],
-        answers: impl Fn() -> Result<(), ServerError>,
+        answers: impl Fn(u32) -> Result<(), ServerError>,
     ) -> Result<(), ServerError> {
         let start = Instant::now();
         loop {

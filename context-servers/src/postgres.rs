@@ -1,5 +1,6 @@
 //! A PostgreSQL server.
 
+use std::fs;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
@@ -102,8 +103,8 @@ impl Postgres {
     }
 
     fn launch(&mut self) -> Result<(), Failed> {
-        let (args, address) = (self.args(), self.address());
-        self.instance.launch(&self.programs.join("postgres"), &args, || answers(address))
+        let (args, answers) = (self.args(), answers(self.address(), self.instance.data()));
+        self.instance.launch(&self.programs.join("postgres"), &args, answers)
     }
 
     fn args(&self) -> Vec<String> {
@@ -178,8 +179,8 @@ impl Postgres {
     /// As [`start`](Self::start).
     pub fn restart(&mut self) -> Result<(), ServerError> {
         self.stop()?;
-        let (args, address) = (self.args(), self.address());
-        self.instance.relaunch(&self.programs.join("postgres"), &args, || answers(address))
+        let (args, answers) = (self.args(), answers(self.address(), self.instance.data()));
+        self.instance.relaunch(&self.programs.join("postgres"), &args, answers)
     }
 
     /// The id of the server's first process, while it runs.
@@ -198,8 +199,18 @@ impl Postgres {
     }
 }
 
-fn answers(address: SocketAddrV4) -> Result<(), ServerError> {
-    Session::open(address, USER, "postgres").map(drop)
+/// Asks a server whether it is there. Its file of state says that it has the port; that it talks, only talking says.
+fn answers(address: SocketAddrV4, data: PathBuf) -> impl Fn(u32) -> Result<(), ServerError> {
+    move |id| {
+        let path = data.join("postmaster.pid");
+        let state = fs::read_to_string(&path).map_err(ServerError::io("read the server's state"))?;
+        let line = |n: usize| state.lines().nth(n).unwrap_or_default().trim();
+        if line(0) != id.to_string() || line(7) != "ready" {
+            let message = format!("its state is {:?}", line(7));
+            return Err(ServerError::Refused { server: SERVER, what: "connections".to_owned(), message });
+        }
+        Session::open(address, USER, "postgres").map(drop)
+    }
 }
 
 /// A part of a URL.

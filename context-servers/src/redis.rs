@@ -107,7 +107,7 @@ impl Redis {
 
     fn launch(&mut self) -> Result<(), Failed> {
         let (args, address) = (self.args(), self.address());
-        self.instance.launch(&self.program, &args, || answers(address))
+        self.instance.launch(&self.program, &args, |id| answers(address, id))
     }
 
     fn args(&self) -> Vec<String> {
@@ -179,7 +179,7 @@ impl Redis {
     pub fn restart(&mut self) -> Result<(), ServerError> {
         self.stop()?;
         let (args, address) = (self.args(), self.address());
-        self.instance.relaunch(&self.program, &args, || answers(address))
+        self.instance.relaunch(&self.program, &args, |id| answers(address, id))
     }
 
     /// The id of the server's process, while it runs.
@@ -198,7 +198,15 @@ impl Redis {
     }
 }
 
-/// A server that still reads its file says so instead of answering.
-fn answers(address: SocketAddrV4) -> Result<(), ServerError> {
-    Session::open(address)?.command(&["PING"]).map(drop)
+/// Asks the server of a process whether it is there. One that still reads its file says so instead of answering.
+fn answers(address: SocketAddrV4, id: u32) -> Result<(), ServerError> {
+    let mut session = Session::open(address)?;
+    session.command(&["PING"])?;
+    let info = session.command(&["INFO", "server"])?;
+    let ours = format!("process_id:{id}");
+    if info.lines().any(|line| line == ours) {
+        return Ok(());
+    }
+    let message = format!("it is not process {id}");
+    Err(ServerError::Refused { server: SERVER, what: "connections".to_owned(), message })
 }
