@@ -17,6 +17,9 @@ pub(crate) const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ R
 pub(crate) const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(crate) const COMMIT: &str = "COMMIT";
 pub(crate) const ROLLBACK: &str = "ROLLBACK";
+/// Followed by a table.
+pub(crate) const VACUUM: &str = "VACUUM";
+pub(crate) const VACUUM_FULL: &str = "VACUUM FULL";
 pub(crate) const LOCK_MIGRATIONS: &str = "SELECT pg_advisory_xact_lock($1)";
 // With the schema as the search path, while it is brought up to date.
 pub(crate) const MIGRATED_HERE: &str =
@@ -264,7 +267,10 @@ statements! {
            SELECT b.no, b.no << 32, p.parent, b.parent FROM piece p JOIN #branch b ON b.no = p.parent >> 32)",
         "#words w JOIN piece p ON p.no = w.pos >> 32 AND w.pos <= p.cut JOIN #branch b ON b.no = p.no AND b.chat = $9"
     );
-    WORDS_OF = "SELECT pos, role, length, body, lexemes::text FROM #words WHERE pos BETWEEN $1 AND $2";
+    /// How many of the messages at places $1 are found by other words than $2.
+    OTHER_LEXEMES = "SELECT count(*) FROM unnest($1::bigint[], $2::text[]) i (pos, lexemes)
+        JOIN #words w ON w.pos = i.pos WHERE w.lexemes <> i.lexemes::tsvector";
+    WORDS_OF = "SELECT pos, role, length, body FROM #words WHERE pos BETWEEN $1 AND $2";
 
     // Chains.
     WHOLE = of_branch!(whole);
@@ -302,9 +308,9 @@ statements! {
             WHERE b.no = r.pos >> 32 AND c.user_id <> $1))
         + (SELECT count(*) FROM #words r WHERE NOT EXISTS (SELECT FROM #branch b JOIN #chat c ON c.no = b.chat
             WHERE b.no = r.pos >> 32 AND c.user_id <> $1))";
-    TABLES = "SELECT relname::text FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r'";
+    TABLES = "SELECT relname::text FROM pg_class WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'";
     SIZE = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
-        WHERE relnamespace = $1::regnamespace AND relkind = 'r'";
+        WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'";
     CHAT_AFTER = "SELECT no, user_id, id FROM #chat WHERE no > $1 ORDER BY no LIMIT 1";
     NODES = "SELECT id, pos FROM #node WHERE chat = $1";
     BOUNDARIES = "SELECT pos FROM #boundary WHERE pos BETWEEN $1 AND $2 ORDER BY pos";
