@@ -32,7 +32,7 @@ impl Keys {
     /// Says up to which number a chat of this name must not be created any more: who swept its entry has seen that
     /// it was not there.
     pub(crate) fn swept(&self, chat: &ChatRef) -> String {
-        self.of_chat(chat, "swept")
+        self.of_chat(chat, SWEPT)
     }
 
     /// A key of a chat, in the place where the chat is.
@@ -67,11 +67,17 @@ impl Keys {
 
     /// Whether a key is that of a chat.
     pub(crate) fn is_chat(key: &[u8]) -> bool {
-        key.ends_with(b"}:chat")
+        key.ends_with(format!("}}:{CHAT}").as_bytes())
+    }
+
+    /// Whether a key holds something that was written. A mark of a sweep holds a number, and goes by itself.
+    pub(crate) fn is_record(&self, key: &[u8]) -> bool {
+        key.starts_with(self.prefix.as_bytes()) && !key.ends_with(format!("}}:{SWEPT}").as_bytes())
     }
 }
 
 const CHAT: &str = "chat";
+const SWEPT: &str = "swept";
 
 /// 128 bits: nobody finds two ids of the same one.
 fn hash(id: &str) -> String {
