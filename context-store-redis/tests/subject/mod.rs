@@ -10,7 +10,7 @@ use context_core::{Result, Store};
 use context_store_redis::{RedisConfig, RedisStore};
 
 /// Runs the suite as a test program, and leaves nothing behind.
-pub fn run(name: &'static str, url: &str) -> ExitCode {
+pub(crate) fn run(name: &'static str, url: &str) -> ExitCode {
     let prefix = format!("conformance-{}-", std::process::id());
     let subject = Redis { name, url: url.to_owned(), prefix: prefix.clone(), stores: Mutex::default() };
     let code = context_conformance::main(subject);
