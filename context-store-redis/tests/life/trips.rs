@@ -1,7 +1,7 @@
 //! How often the server is asked, how messages lie there, and writes of every size.
 
 use context_core::limits::{MAX_BODY_BYTES, MAX_COMMIT_ITEMS};
-use context_core::{ChainEnd, Commit, Node, Window};
+use context_core::{BranchDeletion, ChainEnd, ChatQuery, Commit, ErrorKind, Node, Store, Window};
 use redis::cmd;
 
 use crate::lab::{Lab, T, apply, extend, fork, ids, many, says};
@@ -109,7 +109,7 @@ async fn the_largest_commits_go_both_ways() {
     );
     assert_eq!(**chain.last().unwrap(), *large("c"));
     let deleted = lab.history().delete_branch(&chat, &"side".into(), Some(&"e".into()), T).await.unwrap();
-    assert_eq!(deleted, context_core::BranchDeletion::Deleted { messages: 2 });
+    assert_eq!(deleted, BranchDeletion::Deleted { messages: 2 });
     let all = lab.maintenance().check(&context_core::CancelSignal::never()).await.unwrap();
     assert_eq!(
         (all.messages, all.findings.len()),
@@ -117,4 +117,40 @@ async fn the_largest_commits_go_both_ways() {
         "{:?}",
         all.findings
     );
+}
+
+#[tokio::test]
+async fn a_commit_that_no_server_would_read_is_refused() {
+    let Some(lab) = Lab::new().await else { return };
+    let chat = lab.create("ada", "trip").await;
+    let one = large("m");
+    let copies = (0..40).map(|i| std::sync::Arc::new((*one).clone().with_id(format!("m{i}"))));
+    let error = lab.history().commit(extend(&chat, "main", "", copies.collect())).await.unwrap_err();
+    assert_eq!((error.kind(), error.get("limit")), (ErrorKind::Invalid, Some("536870912")), "{error:?}");
+    assert!(lab.whole(&chat, "main").await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn the_newer_protocol_says_the_same() {
+    let Some(lab) = Lab::with(|mut config| {
+        config.nodes.iter_mut().for_each(|node| node.push_str("?protocol=resp3"));
+        config
+    })
+    .await
+    else {
+        return;
+    };
+    let Some(older) = Lab::new().await else { return };
+    assert_eq!(lab.store.info(), older.store.info());
+    let chat = lab.create("ada", "trip").await;
+    lab.extend(&chat, "main", "", many("m", 70)).await;
+    apply(lab.history(), fork(&chat, "side", "m3", many("s", 2))).await;
+    let deleted = lab.history().delete_branch(&chat, &"side".into(), Some(&"s1".into()), T).await.unwrap();
+    assert_eq!(deleted, BranchDeletion::Deleted { messages: 2 });
+    assert_eq!(lab.whole(&chat, "main").await.unwrap().len(), 70);
+    let listed = lab.history().list_chats(&ChatQuery::new("ada")).await.unwrap();
+    assert_eq!((listed.items.len(), listed.items[0].messages), (1, 70));
+    assert!(lab.problems().await.is_empty());
+    assert!(lab.history().delete_chat(&chat, None).await.unwrap());
+    assert!(lab.keys(":chats").is_empty());
 }
