@@ -13,6 +13,7 @@ use context_core::{
 };
 
 use crate::config::PostgresConfig;
+use crate::ends::Ends;
 use crate::error::Fault;
 use crate::pool::{Pool, Work};
 use crate::schema::Facts;
@@ -28,6 +29,7 @@ pub struct PostgresStore(Shared);
 /// Implements the traits apart from [`PostgresStore`], so that `store.fragments()` can only mean one thing.
 struct Shared {
     pool: Pool,
+    ends: Ends,
     schema: String,
     facts: Facts,
 }
@@ -47,7 +49,7 @@ impl PostgresStore {
             session.end(facts).await
         };
         let facts = opened.await.map_err(|fault| fault.during("open").with("schema", &config.schema))?;
-        Ok(Self(Shared { pool, schema: config.schema, facts }))
+        Ok(Self(Shared { pool, ends: Ends::default(), schema: config.schema, facts }))
     }
 
     /// Closes the connections. One that is in use is closed when its operation ends. A pool that was given stays open.
@@ -166,7 +168,7 @@ impl HistoryStore for Shared {
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
         limits::check_commit(&commit)?;
         let full_text = self.facts.full_text;
-        let appended = self.pool.in_time(append::append(&self.pool, full_text, &commit)).await;
+        let appended = self.pool.in_time(append::append(&self.pool, &self.ends, full_text, &commit)).await;
         if let Some(committed) = appended.map_err(|fault| fault.during("commit"))? {
             return Ok(CommitOutcome::Applied(committed));
         }
