@@ -207,6 +207,10 @@ statements! {
     BRANCH = "SELECT no, own, head FROM #branch WHERE chat = $1 AND name = $2";
     BRANCHES = "SELECT no, name, head, base, own, created_at FROM #branch
         WHERE chat = $1 AND name IS NOT NULL ORDER BY no";
+    /// The same, with the chat's active one; no row if there is no chat.
+    BRANCHES_OF = "SELECT b.no, b.name, b.head, b.base, b.own, b.created_at, c.active
+        FROM #chat c JOIN #branch b ON b.chat = c.no AND b.name IS NOT NULL
+        WHERE c.user_id = $1 AND c.id = $2 ORDER BY b.no";
     RENAME_BRANCH = "UPDATE #branch SET name = $2 WHERE no = $1";
     /// The active branch of chat $1 is called $3, if it was called $2.
     RENAME_ACTIVE = "UPDATE #chat SET active = $3 WHERE no = $1 AND active = $2";
@@ -226,7 +230,9 @@ statements! {
     DELETE_BRANCH = "DELETE FROM #branch WHERE no = $1";
     CHECKPOINT = "SELECT n.pos FROM #checkpoint c JOIN #node n ON n.chat = c.chat AND n.id = c.message
         WHERE c.chat = $1 AND c.name = $2";
-    CHECKPOINTS = "SELECT name, message, created_at FROM #checkpoint WHERE chat = $1 ORDER BY name";
+    /// A row without a name if a chat has none, as the next ones.
+    CHECKPOINTS = "SELECT k.name, k.message, k.created_at FROM #chat c LEFT JOIN #checkpoint k ON k.chat = c.no
+        WHERE c.user_id = $1 AND c.id = $2 ORDER BY k.name";
     SET_CHECKPOINT = "INSERT INTO #checkpoint (chat, name, message, created_at) VALUES ($1, $2, $3, $4)
         ON CONFLICT (chat, name) DO UPDATE SET message = excluded.message, created_at = excluded.created_at";
     DELETE_CHECKPOINT = "DELETE FROM #checkpoint WHERE chat = $1 AND name = $2";
@@ -268,7 +274,8 @@ statements! {
     FORGET_WORDS = "DELETE FROM #words WHERE pos BETWEEN $1 AND $2";
     FORGET_NODES = "DELETE FROM #node WHERE chat = $1 AND id = ANY($2::bytea[])";
     FORGET_REVISIONS = "DELETE FROM #revision WHERE chat = $1 AND id = ANY($2::bytea[])";
-    REVISIONS = "SELECT record, replaced_at FROM #revision WHERE chat = $1 AND id = $2 ORDER BY no";
+    REVISIONS = "SELECT r.record, r.replaced_at, r.no FROM #chat c LEFT JOIN #revision r ON r.chat = c.no AND r.id = $3
+        WHERE c.user_id = $1 AND c.id = $2 ORDER BY r.no";
     /// The branches a chain goes through, as places: where each piece begins and ends.
     LINEAGE = "WITH RECURSIVE piece (lo, cut, parent) AS (
         SELECT no << 32, (no << 32) + own, parent FROM #branch WHERE chat = $1 AND name = $2
@@ -312,6 +319,8 @@ statements! {
     REMEMBER = "INSERT INTO #applied (chat, key, digest, branch, head) VALUES ($1, $2, $3, $4, $5)";
 
     // Fragments.
+    FRAGMENTS_OF = "SELECT f.no, f.id, f.kind, f.version, f.metadata, f.body
+        FROM #chat c LEFT JOIN #fragment f ON f.chat = c.no WHERE c.user_id = $1 AND c.id = $2 ORDER BY f.no";
     FRAGMENTS = "SELECT no, id, kind, version, metadata, body FROM #fragment WHERE chat = $1 ORDER BY no";
     ADD_FRAGMENT = "INSERT INTO #fragment (chat, id, kind, version, metadata, body) VALUES ($1, $2, $3, $4, $5, $6)
         RETURNING no";

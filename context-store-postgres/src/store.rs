@@ -17,7 +17,7 @@ use crate::ends::Ends;
 use crate::error::Fault;
 use crate::pool::{Pool, Work};
 use crate::schema::Facts;
-use crate::scope::{chat_no, lock_chat};
+use crate::scope::lock_chat;
 use crate::{
     append, branches, chat_rows, chats, check, checkpoints, commit, erase, fragments, listing, messages,
     read, schema, search, sql,
@@ -178,7 +178,7 @@ impl HistoryStore for Shared {
     }
 
     async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
-        work!(self, "branches", Work::Snapshot, &chat.user, |session| branches::branches(session, chat).await)
+        work!(self, "branches", Work::Read, &chat.user, |session| branches::branches(session, chat).await)
     }
 
     async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
@@ -202,7 +202,7 @@ impl HistoryStore for Shared {
     }
 
     async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
-        work!(self, "checkpoints", Work::Snapshot, &chat.user, |session| {
+        work!(self, "checkpoints", Work::Read, &chat.user, |session| {
             checkpoints::list(session, "checkpoints", chat).await
         })
     }
@@ -235,7 +235,7 @@ impl HistoryStore for Shared {
     }
 
     async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
-        work!(self, "revisions", Work::Snapshot, &chat.user, |session| {
+        work!(self, "revisions", Work::Read, &chat.user, |session| {
             messages::revisions(session, chat, message).await
         })
     }
@@ -244,11 +244,7 @@ impl HistoryStore for Shared {
 #[async_trait]
 impl FragmentStore for Shared {
     async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
-        work!(self, "fragments", Work::Snapshot, &chat.user, |session| {
-            let no = chat_no(session, "fragments", chat).await?;
-            let fragments = fragments::list(session, no).await?;
-            Ok(fragments.into_iter().map(|(_, fragment)| fragment).collect())
-        })
+        work!(self, "fragments", Work::Read, &chat.user, |session| fragments::of(session, chat).await)
     }
 
     async fn put_fragments(&self, chat: &ChatRef, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
