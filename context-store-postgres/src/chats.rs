@@ -3,8 +3,9 @@
 use context_core::{Chat, ChatPatch, ChatRef, ChatSize, Created, Error, NewChat, Timestamp};
 use sqlx::Row;
 
+use crate::branches::create_branch;
 use crate::chat_rows::{metadata_bytes, read, touch, write};
-use crate::error::Result;
+use crate::error::{Fault, Result};
 use crate::place::count;
 use crate::pool::Session;
 use crate::scope::lock_chat;
@@ -30,7 +31,8 @@ pub(crate) async fn create(session: &mut Session<'_>, new: NewChat) -> Result<Cr
             .bind(metadata_bytes(&chat.metadata)?)
             .bind(chat.active.as_str().as_bytes())
             .bind(chat.created_at.as_micros());
-        if session.first(insert).await?.is_some() {
+        if let Some(row) = session.first(insert).await? {
+            create_branch(session, row.try_get(0)?, &chat.active, None, 0, None, chat.created_at).await?;
             return Ok(Created::New(chat));
         }
         // There is one, unless it has just been deleted.
@@ -63,10 +65,10 @@ pub(crate) async fn delete(
     chat: &ChatRef,
     idle_since: Option<Timestamp>,
 ) -> Result<bool> {
-    match lock_chat(session, "delete_chat", chat).await.map(|_| ()) {
-        Err(crate::error::Fault::Ours(error)) if error.is_not_found() => return Ok(false),
-        other => other?,
-    }
+    match lock_chat(session, "delete_chat", chat).await {
+        Err(Fault::Ours(error)) if error.is_not_found() => return Ok(false),
+        locked => locked?,
+    };
     let Some((no, found)) = read(session, chat).await? else { return Ok(false) };
     if idle_since.is_some_and(|since| found.updated_at > since) {
         return Ok(false);

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use context_core::{Durability, Error, ErrorKind};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, Connection, Row, SqlSafeStr};
+use sqlx::{AssertSqlSafe, Connection, Postgres, Row, SqlSafeStr, Transaction};
 
 use crate::config::PostgresConfig;
 use crate::error::Result;
@@ -25,6 +25,9 @@ const MIGRATIONS: [(i64, &str, &str); 2] = [
     (1, "init", include_str!("../migrations/0001_init.sql")),
     (2, "search", include_str!("../migrations/0002_search.sql")),
 ];
+
+/// What row-level security adds, if it is wanted.
+const ROW_SECURITY: &str = include_str!("../migrations/row_security.sql");
 
 /// The newest version this program knows.
 const KNOWN: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
@@ -63,6 +66,7 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
         }
         _ => migrate(session.connection(), config).await?,
     }
+    row_security(session, config).await?;
     let query = session.query(sql::STORE);
     let full_text = session.only(query).await?.try_get(0)?;
     if config.full_text.is_some_and(|wanted| wanted != full_text) {
@@ -74,6 +78,29 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
         return Err(Error::invalid("open", message).into());
     }
     Ok(Facts { full_text, durability, warning })
+}
+
+/// Sees to it that the policies are there if they are wanted, and that they are known of if they hold.
+async fn row_security(session: &mut Session<'_>, config: &PostgresConfig) -> Result<()> {
+    let query = session.query(sql::ROW_SECURITY).bind(format!("{}chat", session.prefix()));
+    let row = session.only(query).await?;
+    let (on, active): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
+    if !on && config.row_security {
+        if !config.create {
+            let message = "row-level security is wanted, and may not be switched on";
+            return Err(Error::new(ErrorKind::Unsupported, "open", message)
+                .with("schema", &config.schema)
+                .into());
+        }
+        let mut transaction = locked(session.connection(), config).await?;
+        sqlx::raw_sql(ROW_SECURITY).execute(&mut *transaction).await?;
+        transaction.commit().await?;
+    }
+    if active && !config.row_security {
+        let message = "the role is under row-level security, which the store has to know of";
+        return Err(Error::invalid("open", message).with("schema", &config.schema).into());
+    }
+    Ok(())
 }
 
 /// Looks at the settings that promises depend on.
@@ -106,19 +133,7 @@ async fn server(session: &mut Session<'_>) -> Result<(Durability, Option<&'stati
 
 /// Runs what is due. Under one lock for each schema, so of several processes one does it and the others find it done.
 async fn migrate(connection: &mut PgConnection, config: &PostgresConfig) -> Result<()> {
-    let mut transaction = connection.begin_with(sql::BEGIN_WRITE).await?;
-    let hash = blake3::hash(config.schema.as_bytes());
-    let key = i64::from_le_bytes(std::array::from_fn(|i| hash.as_bytes()[i]));
-    sqlx::query(sql::LOCK_MIGRATIONS).bind(key).execute(&mut *transaction).await?;
-    let schema = quoted(&config.schema);
-    // An identifier in quotes is all that is put into them.
-    for statement in [
-        format!("CREATE SCHEMA IF NOT EXISTS {schema}"),
-        format!("SET LOCAL search_path TO {schema}"),
-        "SET LOCAL client_min_messages TO warning".to_owned(),
-    ] {
-        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut *transaction).await?;
-    }
+    let mut transaction = locked(connection, config).await?;
     let newest: Option<i64> =
         match sqlx::query(sql::MIGRATED_HERE).fetch_one(&mut *transaction).await?.try_get(0)? {
             false => None,
@@ -138,6 +153,27 @@ async fn migrate(connection: &mut PgConnection, config: &PostgresConfig) -> Resu
     sqlx::query(sql::DECIDE_STORE).bind(full_text).execute(&mut *transaction).await?;
     transaction.commit().await?;
     Ok(())
+}
+
+/// A transaction that nobody else has for the same schema, with the schema as its search path.
+async fn locked<'a>(
+    connection: &'a mut PgConnection,
+    config: &PostgresConfig,
+) -> Result<Transaction<'a, Postgres>> {
+    let mut transaction = connection.begin_with(sql::BEGIN_WRITE).await?;
+    let hash = blake3::hash(config.schema.as_bytes());
+    let key = i64::from_le_bytes(std::array::from_fn(|i| hash.as_bytes()[i]));
+    sqlx::query(sql::LOCK_MIGRATIONS).bind(key).execute(&mut *transaction).await?;
+    let schema = quoted(&config.schema);
+    // An identifier in quotes is all that is put into them.
+    for statement in [
+        format!("CREATE SCHEMA IF NOT EXISTS {schema}"),
+        format!("SET LOCAL search_path TO {schema}"),
+        "SET LOCAL client_min_messages TO warning".to_owned(),
+    ] {
+        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut *transaction).await?;
+    }
+    Ok(transaction)
 }
 
 /// The version of the schema; nothing if there is no store in it.

@@ -32,7 +32,7 @@ macro_rules! statements {
         $($(#[$doc])* pub(crate) const $name: &str = $text;)*
 
         #[cfg(test)]
-        pub(crate) const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
+        const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
     };
 }
 
@@ -139,6 +139,8 @@ statements! {
     MIGRATED = "SELECT to_regclass($1) IS NOT NULL";
     VERSION = "SELECT max(version) FROM #context_migrations";
     STORE = "SELECT full_text FROM #store";
+    /// Whether the tables have policies, and whether they hold for this role.
+    ROW_SECURITY = "SELECT relrowsecurity, row_security_active(oid) FROM pg_class WHERE oid = to_regclass($1)";
     SERVER = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
         current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes')";
     /// Whose rows the transaction is about: what the policies of row-level security look at.
@@ -149,11 +151,9 @@ statements! {
     /// The same for whoever is going to write. Everything that is read afterwards stays as it is until the end.
     LOCK_CHAT = "SELECT no FROM #chat WHERE user_id = $1 AND id = $2 FOR NO KEY UPDATE";
     CHAT = "SELECT no, id, title, metadata, active, created_at, updated_at FROM #chat WHERE user_id = $1 AND id = $2";
-    /// A chat with its first branch; no row if there is one of that name.
-    CREATE_CHAT = "WITH c AS (
-          INSERT INTO #chat (user_id, id, title, metadata, active, created_at, updated_at, minute)
-          VALUES ($1, $2, $3, $4, $5, $6, $6, $6 / 60000000) ON CONFLICT (user_id, id) DO NOTHING RETURNING no)
-        INSERT INTO #branch (chat, name, base, own, created_at) SELECT no, $5, 0, 0, $6 FROM c RETURNING no";
+    /// The number of the new chat; no row if there is one of that name.
+    CREATE_CHAT = "INSERT INTO #chat (user_id, id, title, metadata, active, created_at, updated_at, minute)
+        VALUES ($1, $2, $3, $4, $5, $6, $6, $6 / 60000000) ON CONFLICT (user_id, id) DO NOTHING RETURNING no";
     LIST = concat!(summary!(), " FROM (
           SELECT * FROM #chat WHERE user_id = $1 AND minute <= $2::bigint / 60000000 AND (updated_at, no) < ($2, $3)
           ORDER BY minute DESC, updated_at DESC, no DESC LIMIT $4) c
@@ -325,4 +325,34 @@ statements! {
     /// Revisions of a chat, and whether there is a message they are of.
     ALL_REVISIONS = "SELECT r.id, r.record, n.pos FROM #revision r LEFT JOIN #node n ON n.chat = r.chat AND n.id = r.id
         WHERE r.chat = $1";
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, Executor, SqlSafeStr};
+
+    use super::*;
+    use crate::PostgresConfig;
+    use crate::pool::{Pool, Work};
+    use crate::schema;
+
+    #[tokio::test]
+    async fn every_statement_fits_the_schema() {
+        let Some(url) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else { return };
+        let name = format!("statements \"{}\"", std::process::id());
+        let config = PostgresConfig::from_url(&url).unwrap().schema(name).connections(1);
+        let pool = Pool::new(&config);
+        let mut session = pool.begin(Work::Upkeep, None).await.unwrap();
+        schema::open(&mut session, &config).await.unwrap_or_else(|fault| panic!("{fault:?}"));
+        let mut wrong = Vec::new();
+        for (name, text) in ALL {
+            let statement = AssertSqlSafe(text.replace('#', session.prefix()));
+            if let Err(error) = session.connection().prepare(statement.into_sql_str()).await {
+                wrong.push(format!("{name}: {error}"));
+            }
+        }
+        let drop = format!("DROP SCHEMA {} CASCADE", session.prefix().trim_end_matches('.'));
+        sqlx::raw_sql(AssertSqlSafe(drop)).execute(session.connection()).await.unwrap();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
 }

@@ -106,7 +106,7 @@ impl HistoryStore for Shared {
     async fn create_chat(&self, new: NewChat) -> Result<Created> {
         limits::check_new_chat(&new)?;
         let user = new.chat.user.clone();
-        work!(self, "create_chat", Work::Append, &user, |session| chats::create(session, new).await)
+        work!(self, "create_chat", Work::Write, &user, |session| chats::create(session, new).await)
     }
 
     async fn chat(&self, chat: &ChatRef) -> Result<Option<Chat>> {
