@@ -1,10 +1,13 @@
 //! The PostgreSQL store of the context layer.
 
 mod append;
+mod blob_calls;
+mod blobs;
 mod branches;
 mod chat_rows;
 mod chats;
 mod check;
+mod check_beside;
 mod check_words;
 mod checkpoints;
 mod commit;
@@ -24,6 +27,8 @@ mod scope;
 mod search;
 mod sql;
 mod store;
+mod stream_calls;
+mod streams;
 mod words;
 
 pub use config::PostgresConfig;
