@@ -42,22 +42,22 @@ async fn the_check_finds_what_is_wrong_beside_messages() {
     let store = lab.open().await;
     let mut connection = lab.connection().await;
     for (statement, expected) in [
-        ("UPDATE SCHEMA.blob_piece SET data = 'other' WHERE n = 2", "a blob is not what its name says"),
+        ("UPDATE @store.blob_piece SET data = 'other' WHERE n = 2", "a blob is not what its name says"),
         (
-            "UPDATE SCHEMA.blob_piece SET data = overlay(data PLACING 'xx'::bytea FROM 9) WHERE n = 1",
+            "UPDATE @store.blob_piece SET data = overlay(data PLACING 'xx'::bytea FROM 9) WHERE n = 1",
             "its bytes are not what its name says",
         ),
-        ("DELETE FROM SCHEMA.blob_piece WHERE n = 1", "a blob is not what its name says"),
-        ("INSERT INTO SCHEMA.blob_piece SELECT no, 3, 'x' FROM SCHEMA.blob", "has more bytes than it says"),
-        ("INSERT INTO SCHEMA.blob_piece VALUES (-7, 0, 'x')", "belongs to no blob"),
-        ("DELETE FROM SCHEMA.blob_ref", "belongs to no chat"),
-        ("UPDATE SCHEMA.blob SET user_id = 'eve'", "the chat refers to another one by this name"),
-        ("DELETE FROM SCHEMA.stream_chunk WHERE n = 3", "says 4 chunks of 12 bytes, has 3 of 8"),
-        ("DELETE FROM SCHEMA.stream_chunk WHERE n = 1", "there is a gap between its chunks"),
-        ("INSERT INTO SCHEMA.stream_chunk VALUES (-7, 0, 'x')", "belongs to no stream"),
-        ("UPDATE SCHEMA.stream SET state = 'failed'", "is failed, but does not say when it ended"),
-        ("UPDATE SCHEMA.stream SET state = 'lost'", "a stream is in no state"),
-        ("UPDATE SCHEMA.stream SET run = -1", "a stream is of no run"),
+        ("DELETE FROM @store.blob_piece WHERE n = 1", "a blob is not what its name says"),
+        ("INSERT INTO @store.blob_piece SELECT no, 3, 'x' FROM @store.blob", "has more bytes than it says"),
+        ("INSERT INTO @store.blob_piece VALUES (-7, 0, 'x')", "belongs to no blob"),
+        ("DELETE FROM @store.blob_ref", "belongs to no chat"),
+        ("UPDATE @store.blob SET user_id = 'eve'", "the chat refers to another one by this name"),
+        ("DELETE FROM @store.stream_chunk WHERE n = 3", "says 4 chunks of 12 bytes, has 3 of 8"),
+        ("DELETE FROM @store.stream_chunk WHERE n = 1", "there is a gap between its chunks"),
+        ("INSERT INTO @store.stream_chunk VALUES (-7, 0, 'x')", "belongs to no stream"),
+        ("UPDATE @store.stream SET state = 'failed'", "is failed, but does not say when it ended"),
+        ("UPDATE @store.stream SET state = 'lost'", "a stream is in no state"),
+        ("UPDATE @store.stream SET run = -1", "a stream is of no run"),
     ] {
         let chat = chat(&store, "ada").await;
         fill(&store, &chat).await;
@@ -66,7 +66,7 @@ async fn the_check_finds_what_is_wrong_beside_messages() {
         let found = problems(&store).await;
         assert!(found.iter().any(|problem| problem.contains(expected)), "{statement}: {found:?}");
         let clear =
-            "TRUNCATE SCHEMA.blob_ref, SCHEMA.blob_piece, SCHEMA.stream_chunk, SCHEMA.stream, SCHEMA.blob";
+            "TRUNCATE @store.blob_ref, @store.blob_piece, @store.stream_chunk, @store.stream, @store.blob";
         lab.run(&mut connection, clear).await;
     }
     lab.drop().await;
@@ -108,8 +108,8 @@ async fn another_role_sees_blobs_and_streams_of_the_user_it_names() {
     let role = format!("{}_app", lab.schema);
     let mut connection = lab.connection().await;
     let grant = format!(
-        "CREATE ROLE {role} LOGIN PASSWORD 'hunter2'; GRANT USAGE ON SCHEMA SCHEMA TO {role};
-         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA SCHEMA TO {role}"
+        "CREATE ROLE {role} LOGIN PASSWORD 'hunter2'; GRANT USAGE ON SCHEMA @store TO {role};
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA @store TO {role}"
     );
     lab.run(&mut connection, &grant).await;
     let options = lab.url.parse::<PgConnectOptions>().unwrap().username(&role).password("hunter2");

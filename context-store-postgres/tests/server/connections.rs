@@ -66,7 +66,7 @@ async fn nobody_waits_forever() {
     let chat = chat(&store, "ada").await;
     append(&store, &chat, "", &["a"]).await;
     let mut other = lab.connection().await;
-    lab.run(&mut other, "BEGIN; SELECT no FROM SCHEMA.chat FOR UPDATE").await;
+    lab.run(&mut other, "BEGIN; SELECT no FROM @store.chat FOR UPDATE").await;
     let error = store.history().commit(extend(&chat, "a", vec![says("b", "late")])).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Timeout, Retry::Safe), "{error:?}");
     lab.run(&mut other, "ROLLBACK").await;

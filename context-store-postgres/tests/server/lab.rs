@@ -45,16 +45,16 @@ impl Lab {
         PgConnection::connect(&self.url).await.unwrap()
     }
 
-    /// Runs a statement in which `SCHEMA` stands for the schema.
+    /// Runs a statement in which `@store` stands for the schema.
     pub(crate) async fn run(&self, connection: &mut PgConnection, sql: &str) {
         let schema = format!("\"{}\"", self.schema.replace('"', "\"\""));
-        let sql = sql.replace("SCHEMA", &schema);
+        let sql = sql.replace("@store", &schema);
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(connection).await.unwrap();
     }
 
     pub(crate) async fn drop(self) {
         let mut connection = self.connection().await;
-        self.run(&mut connection, "SET client_min_messages TO warning; DROP SCHEMA IF EXISTS SCHEMA CASCADE")
+        self.run(&mut connection, "SET client_min_messages TO warning; DROP SCHEMA IF EXISTS @store CASCADE")
             .await;
     }
 }

@@ -22,8 +22,8 @@ async fn another_role_sees_what_its_transaction_names() {
     let role = format!("{}_app", lab.schema);
     let mut connection = lab.connection().await;
     let grant = format!(
-        "CREATE ROLE {role} LOGIN PASSWORD 'hunter2'; GRANT USAGE ON SCHEMA SCHEMA TO {role};
-         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA SCHEMA TO {role}"
+        "CREATE ROLE {role} LOGIN PASSWORD 'hunter2'; GRANT USAGE ON SCHEMA @store TO {role};
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA @store TO {role}"
     );
     lab.run(&mut connection, &grant).await;
 

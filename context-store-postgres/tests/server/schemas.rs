@@ -53,7 +53,7 @@ async fn several_processes_may_make_it_at_once() {
     }
     let store = lab.open().await;
     let mut connection = lab.connection().await;
-    lab.run(&mut connection, "DO $$ BEGIN ASSERT (SELECT count(*) FROM SCHEMA.chat) = 3; END $$").await;
+    lab.run(&mut connection, "DO $$ BEGIN ASSERT (SELECT count(*) FROM @store.chat) = 3; END $$").await;
     nothing_is_wrong(&store).await;
     lab.drop().await;
 }
@@ -64,7 +64,7 @@ async fn a_newer_schema_is_refused_and_not_touched() {
     lab.open().await.close().await.unwrap();
     let mut connection = lab.connection().await;
     let newer =
-        "INSERT INTO SCHEMA.context_migrations (version, description, success, checksum, execution_time)
+        "INSERT INTO @store.context_migrations (version, description, success, checksum, execution_time)
         VALUES (999, 'of a later release', true, '', 0)";
     lab.run(&mut connection, newer).await;
     let error = PostgresStore::open(lab.config()).await.unwrap_err();
