@@ -26,6 +26,10 @@
 //!   take something.
 //! * **A read is one state of the database.** A chain, whole or a window of it, is read by one statement, whose cost
 //!   grows with the rows of up to 64 messages each, not with messages.
+//! * **Blobs** ([`Store::blobs`](context_core::Store::blobs)) are kept once for each user, in pieces of 256 KiB, and go with the
+//!   last chat that refers to them, in the same transaction.
+//! * **Streams** ([`Store::streams`](context_core::Store::streams)): an append at its place is a single statement, and so is
+//!   reading on. A writer locks its stream and not the chat, so answers in flight and commits do not wait for each other.
 //! * **Full-text search** ([`Store::search`](context_core::Store::search)) finds what was written as soon as it is
 //!   written: the index is part of every commit. A schema can be made without ([`full_text`](PostgresConfig::full_text)).
 //!   A search costs what the user has written with these words, not what others have.
@@ -86,10 +90,13 @@
 //! nothing travels. A fork notes the place it begins behind and copies nothing. The files in `migrations` say more.
 
 mod append;
+mod blob_calls;
+mod blobs;
 mod branches;
 mod chat_rows;
 mod chats;
 mod check;
+mod check_beside;
 mod check_words;
 mod checkpoints;
 mod commit;
@@ -110,6 +117,8 @@ mod scope;
 mod search;
 mod sql;
 mod store;
+mod stream_calls;
+mod streams;
 mod words;
 
 pub use config::PostgresConfig;

@@ -32,9 +32,12 @@ macro_rules! statements {
         $($(#[$doc])* pub(crate) const $name: &str = $text;)*
 
         #[cfg(test)]
-        const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
+        pub(super) const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
     };
 }
+
+pub(crate) mod blobs;
+pub(crate) mod streams;
 
 /// The longest run that a merge makes, in bytes.
 macro_rules! merged_bytes {
@@ -377,7 +380,7 @@ mod tests {
         let mut session = pool.begin(Work::Upkeep, None).await.unwrap();
         schema::open(&mut session, &config).await.unwrap_or_else(|fault| panic!("{fault:?}"));
         let mut wrong = Vec::new();
-        for (name, text) in ALL {
+        for (name, text) in ALL.iter().chain(blobs::ALL).chain(streams::ALL) {
             let statement = AssertSqlSafe(text.replace('#', session.prefix()));
             if let Err(error) = session.connection().prepare(statement.into_sql_str()).await {
                 wrong.push(format!("{name}: {error}"));

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::{
-    Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
-    ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor,
-    Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat,
-    Page, Placed, Result, Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment,
-    Timestamp, UserId, Vacuumed, Window, limits,
+    BlobStore, Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery,
+    ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created,
+    Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId,
+    NewChat, Page, Placed, Result, Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo,
+    StoredFragment, StreamStore, Timestamp, UserId, Vacuumed, Window, limits,
 };
 
 use crate::config::PostgresConfig;
@@ -27,8 +27,8 @@ use crate::{
 pub struct PostgresStore(Shared);
 
 /// Implements the traits apart from [`PostgresStore`], so that `store.fragments()` can only mean one thing.
-struct Shared {
-    pool: Pool,
+pub(crate) struct Shared {
+    pub(crate) pool: Pool,
     ends: Ends,
     schema: String,
     facts: Facts,
@@ -86,6 +86,14 @@ impl Store for PostgresStore {
         self.0.facts.full_text.then_some(&self.0 as &dyn SearchStore)
     }
 
+    fn blobs(&self) -> Option<&dyn BlobStore> {
+        Some(&self.0)
+    }
+
+    fn streams(&self) -> Option<&dyn StreamStore> {
+        Some(&self.0)
+    }
+
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         Some(&self.0)
     }
@@ -103,6 +111,7 @@ macro_rules! work {
         $shared.pool.in_time(work).await.map_err(|fault| fault.during($operation))
     }};
 }
+pub(crate) use work;
 
 #[async_trait]
 impl HistoryStore for Shared {
