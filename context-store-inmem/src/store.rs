@@ -182,6 +182,10 @@ impl Maintenance for Shared {
         Ok(report)
     }
 
+    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        self.users_of_states(limit, after).await
+    }
+
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         let before = self.chats("erase_user")?.blobs.count(user);
         let mut erased = self.erase_states(user, cancel).await?;

@@ -22,6 +22,11 @@ fn over(inner: SqliteStore) -> Arc<dyn Store> {
 }
 
 impl Encrypted {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self { folder, files: Mutex::default() }
+    }
+
     /// The file of a namespace, or one of its own for a namespace that is opened anew.
     fn file(&self, namespace: &str, anew: bool) -> PathBuf {
         let mut files = self.files.lock().expect("no holder panics");
@@ -65,7 +70,4 @@ impl Subject for Encrypted {
     }
 }
 
-fn main() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    context_conformance::main(Encrypted { folder, files: Mutex::default() });
-}
+context_conformance::conformance_main!(Encrypted::new());
