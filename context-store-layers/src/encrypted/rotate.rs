@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::{
-    CancelSignal, Chat, ChatPatch, ChatQuery, ChatRef, Commit, Error, Node, Result, Target, UserId, limits,
+    CancelSignal, Chat, ChatQuery, ChatRef, Commit, Error, Node, Result, Target, UserId, limits,
 };
 use serde::Serialize;
 
