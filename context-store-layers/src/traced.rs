@@ -175,4 +175,4 @@ forward! {
         prune_streams;
     {}
 }
-forward! { Maintenance for Shared: check erase_user vacuum backup; {} }
+forward! { Maintenance for Shared: check users erase_user vacuum backup; {} }

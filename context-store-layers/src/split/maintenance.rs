@@ -4,7 +4,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, CheckReport, Erasure, Error, ErrorKind, Maintenance, Result, UserId, Vacuumed,
+    CancelSignal, CheckReport, Cursor, Erasure, Error, ErrorKind, Maintenance, Page, Result, UserId, Vacuumed,
 };
 
 use super::{Shared, shadow};
@@ -24,6 +24,10 @@ impl Maintenance for Shared {
             shadow::find_orphans(&*self.main, &**other, cancel, &mut report).await?;
         }
         Ok(report)
+    }
+
+    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        self.main.upkeep()?.users(limit, after).await
     }
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
