@@ -73,6 +73,10 @@
 //! [`CuttingProxy`] stands between a client and its server and cuts connections as a [`CutPlan`] says; it also counts round
 //! trips.
 //!
+//! # The same everywhere
+//!
+//! [`assert_same`] plays random sequences of all calls to several stores, and compares what is seen after each step.
+//!
 //! # Skips are honest
 //!
 //! A case is only skipped if the store does not claim the ability ([`Requires`]); it is shown as ignored, with
@@ -135,11 +139,13 @@ mod random;
 pub mod recordings;
 mod report;
 mod run;
+mod same;
 mod script;
 mod seek;
 mod service;
 mod settings;
 mod shelf;
+mod shrink;
 pub mod simulator;
 mod step;
 mod subject;
@@ -157,6 +163,7 @@ pub use namespace::file_name;
 pub use proxy::{Cut, CutHow, CutPlan, CuttingProxy, Traffic, Way};
 pub use report::{CaseResult, Report, SUITE_VERSION};
 pub use run::{assert_conforms, run, run_with};
+pub use same::{Difference, assert_same, find_difference};
 pub use service::server_url;
 pub use settings::Settings;
 pub use subject::Subject;
