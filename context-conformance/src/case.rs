@@ -39,6 +39,8 @@ pub enum Requires {
     Search,
     /// [`BlobStore`](context_core::BlobStore).
     Blobs,
+    /// [`StreamStore`](context_core::StreamStore).
+    Streams,
     /// To be opened by another process after one that used it was killed.
     Kill,
     /// To be used by several processes at once.

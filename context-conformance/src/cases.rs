@@ -27,6 +27,10 @@ mod redact;
 mod removal;
 mod search;
 mod search_hits;
+mod stream_races;
+mod stream_reads;
+mod stream_removal;
+mod streams;
 mod windows;
 
 use crate::case::Case;
@@ -48,6 +52,10 @@ const GROUPS: &[&[Case]] = &[
     fragments::CASES,
     blobs::CASES,
     blob_references::CASES,
+    streams::CASES,
+    stream_reads::CASES,
+    stream_races::CASES,
+    stream_removal::CASES,
     fidelity::CASES,
     isolation::CASES,
     limits::CASES,

@@ -2,6 +2,7 @@
 
 mod plan;
 mod store;
+mod streams;
 
 pub use plan::{Fault, FaultPlan, Operation, PlannedFault};
 pub use store::FaultStore;

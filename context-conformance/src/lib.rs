@@ -53,6 +53,8 @@
 //! | `read`, `windows` | chains and parts of them, messages by id |
 //! | `fragments`, `fidelity`, `isolation` | what is kept beside messages, byte for byte, apart from others |
 //! | `blobs`, `blob_references` | bytes beside messages, who refers to them, when they go |
+//! | `streams`, `stream_reads` | answers in flight: their writer, their end, what readers see |
+//! | `stream_races`, `stream_removal` | many writers and readers of one, and when it goes |
 //! | `search`, `search_hits` | what is found, in which order, and that it follows what is written |
 //! | `concurrency`, `cancel`, `fault` | races, dropped futures, lost replies |
 //! | `durability`, `processes`, `kill` | opening again, several processes, a process that is killed |
@@ -127,6 +129,7 @@ mod desk;
 mod expect;
 mod faults;
 mod fixed;
+mod flow;
 mod harness;
 pub mod histories;
 mod lab;

@@ -15,5 +15,6 @@
 
 mod blobs;
 mod store;
+mod streams;
 
 pub use store::InMemoryStore;

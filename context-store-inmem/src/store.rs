@@ -10,10 +10,12 @@ use bytes::Bytes;
 use context_core::{
     Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, CancelSignal, ChatRef, ChatState, CheckReport, Cursor,
     Durability, Erasure, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, NewBlob, Page, Result,
-    SearchStore, StateStore, Store, StoreInfo, Timestamp, UserId,
+    SearchStore, StateStore, Store, StoreInfo, StoredStream, StreamAppend, StreamClaim, StreamId,
+    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, UserId, limits,
 };
 
 use crate::blobs::Blobs;
+use crate::streams::Streams;
 
 /// A store in memory. Clones are handles to the same chats.
 ///
@@ -31,6 +33,7 @@ struct Chats {
     /// How many chats were ever created.
     created: u64,
     blobs: Blobs,
+    streams: Streams,
 }
 
 impl Chats {
@@ -59,6 +62,10 @@ impl Store for InMemoryStore {
     }
 
     fn blobs(&self) -> Option<&dyn BlobStore> {
+        Some(&self.0)
+    }
+
+    fn streams(&self) -> Option<&dyn StreamStore> {
         Some(&self.0)
     }
 
@@ -105,14 +112,17 @@ impl StateStore for Shared {
         F: FnOnce(&mut Option<ChatState>, &mut u64) -> Result<T> + Send + 'static,
     {
         let mut chats = self.chats_mut("write")?;
-        let Chats { by_ref, created, blobs } = &mut *chats;
+        let Chats { by_ref, created, blobs, streams } = &mut *chats;
         // Taken out, not copied, unless somebody reads it just now. What a `ChatState` refuses it has not changed,
         // so it goes back in either case.
         let mut state = by_ref.remove(chat).map(Arc::unwrap_or_clone);
         let done = change(&mut state, created);
         match state {
             Some(state) => drop(by_ref.insert(chat.clone(), Arc::new(state))),
-            None => blobs.forget_chat(chat),
+            None => {
+                blobs.forget_chat(chat);
+                streams.forget_chat(chat);
+            }
         }
         done
     }
@@ -173,21 +183,125 @@ impl BlobStore for Shared {
 }
 
 #[async_trait]
+impl StreamStore for Shared {
+    async fn create_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome> {
+        limits::check_stream("create_stream", chat, id)?;
+        let mut chats = self.chats_mut("create_stream")?;
+        chats.check("create_stream", chat)?;
+        Ok(chats.streams.create(chat, id, at))
+    }
+
+    async fn claim_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        claim: &StreamClaim,
+    ) -> Result<StreamOutcome> {
+        claim.check(chat, id)?;
+        let mut chats = self.chats_mut("claim_stream")?;
+        chats.check("claim_stream", chat)?;
+        chats.streams.claim(chat, id, claim)
+    }
+
+    async fn append_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        append: StreamAppend,
+    ) -> Result<StreamOutcome> {
+        append.check(chat, id)?;
+        let mut chats = self.chats_mut("append_stream")?;
+        chats.check("append_stream", chat)?;
+        chats.streams.append(chat, id, append)
+    }
+
+    async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+        let mut chats = self.chats_mut("cancel_stream")?;
+        chats.check("cancel_stream", chat)?;
+        chats.streams.cancel(chat, id, at)
+    }
+
+    async fn reopen_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        run: u32,
+        at: Timestamp,
+    ) -> Result<StreamOutcome> {
+        let mut chats = self.chats_mut("reopen_stream")?;
+        chats.check("reopen_stream", chat)?;
+        chats.streams.reopen(chat, id, run, at)
+    }
+
+    async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>> {
+        let chats = self.chats("stream")?;
+        chats.check("stream", chat)?;
+        Ok(chats.streams.get(chat, id))
+    }
+
+    async fn read_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        offset: u64,
+        limit: usize,
+    ) -> Result<Option<StreamPart>> {
+        limits::check_page("read_stream", limit)?;
+        let chats = self.chats("read_stream")?;
+        chats.check("read_stream", chat)?;
+        Ok(chats.streams.read(chat, id, offset, limit))
+    }
+
+    async fn streams(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<StoredStream>> {
+        limits::check_page("streams", limit)?;
+        let chats = self.chats("streams")?;
+        chats.check("streams", chat)?;
+        Ok(chats.streams.list(chat, limit, after))
+    }
+
+    async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
+        let mut chats = self.chats_mut("remove_stream")?;
+        chats.check("remove_stream", chat)?;
+        Ok(chats.streams.remove(chat, id))
+    }
+
+    async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned> {
+        prune.check()?;
+        let mut chats = self.chats_mut("prune_streams")?;
+        if let Some(chat) = &prune.chat {
+            chats.check("prune_streams", &ChatRef::new(prune.user.clone(), chat.clone()))?;
+        }
+        Ok(chats.streams.prune(prune))
+    }
+}
+
+#[async_trait]
 impl Maintenance for Shared {
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
         let mut report = self.check_states(cancel).await?;
-        let (blobs, findings) = self.chats("check")?.blobs.check();
+        let chats = self.chats("check")?;
+        let (blobs, findings) = chats.blobs.check();
         report.blobs = blobs;
+        report.findings.extend(findings);
+        let (streams, findings) = chats.streams.check();
+        report.streams = streams;
         report.findings.extend(findings);
         Ok(report)
     }
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
-        let before = self.chats("erase_user")?.blobs.count(user);
+        let count = |chats: &Chats| (chats.blobs.count(user), chats.streams.count(user));
+        let before = count(&*self.chats("erase_user")?);
         let mut erased = self.erase_states(user, cancel).await?;
-        let after = self.chats("erase_user")?.blobs.count(user);
-        erased.blobs = before.saturating_sub(after);
-        erased.remaining += after;
+        let after = count(&*self.chats("erase_user")?);
+        erased.blobs = before.0.saturating_sub(after.0);
+        erased.streams = before.1.saturating_sub(after.1);
+        erased.remaining += after.0 + after.1;
         Ok(erased)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, Cmd, FromRedisValue, ScriptInvocation, cmd};
+use redis::{Client, Cmd, FromRedisValue, ScriptInvocation, ServerErrorKind, cmd};
 
 use crate::config::RedisConfig;
 use crate::error::Result;
@@ -60,13 +60,23 @@ impl Connection {
         })
     }
 
-    /// Runs a script by its hash; sends its text only to a server that does not have it.
+    /// Runs a script by its hash; sends its text only to a server that does not have it. A server that forgets it in
+    /// between has run nothing.
     pub(crate) async fn call<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T> {
-        Ok(match self.clone() {
-            Self::Single(mut connection) => script.invoke_async(&mut connection).await?,
-            #[cfg(feature = "cluster")]
-            Self::Cluster(mut connection) => script.invoke_async(&mut connection).await?,
-        })
+        let mut tries = 0;
+        loop {
+            let answer = match self.clone() {
+                Self::Single(mut connection) => script.invoke_async(&mut connection).await,
+                #[cfg(feature = "cluster")]
+                Self::Cluster(mut connection) => script.invoke_async(&mut connection).await,
+            };
+            match answer {
+                Err(error) if error.kind() == ServerErrorKind::NoScript.into() && tries < FORGOTTEN => {
+                    tries += 1
+                }
+                answer => return Ok(answer?),
+            }
+        }
     }
 
     /// The same fields of many hashes, in their order. Each hash is read at a moment of its own.
@@ -135,6 +145,9 @@ pub(crate) type Values = Vec<Option<Vec<u8>>>;
 /// A server, by a slot that it holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node(u16);
+
+/// How often a script is sent again to a server that has forgotten it.
+const FORGOTTEN: u32 = 4;
 
 /// How many keys are asked for at once.
 const BATCH: usize = 500;

@@ -1,5 +1,7 @@
 //! What the server does with what it is told: how it saves, and whether it throws away.
 
+use std::collections::HashMap;
+
 use context_core::Durability;
 use redis::cmd;
 
@@ -63,8 +65,8 @@ pub(crate) async fn ask(connection: &Connection) -> Result<Server> {
 /// A server that may not be asked is asked no further.
 async fn settings(connection: &Connection, node: Node) -> Settings {
     let configured = async |name: &str| {
-        let pair: Vec<String> = connection.run_on(node, cmd("CONFIG").arg("GET").arg(name)).await.ok()?;
-        pair.into_iter().nth(1)
+        let found = connection.run_on(node, cmd("CONFIG").arg("GET").arg(name)).await;
+        found.ok().and_then(|mut found: HashMap<String, String>| found.remove(name))
     };
     let log = match configured("appendonly").await {
         Some(value) => Some(value == "yes"),

@@ -3,13 +3,12 @@
 use context_core::{CancelSignal, Erasure, Error, ErrorKind, Retry, UserId, Vacuumed};
 use sqlx::{Connection, Row};
 
-use crate::blobs::kept;
 use crate::connections::{Connections, Writer};
 use crate::error::Result;
 use crate::place::count;
 use crate::routes::Routes;
-use crate::sql;
 use crate::words::Tag;
+use crate::{blobs, sql, streams};
 
 /// How many messages are deleted in one transaction, unless one chat has more.
 const BATCH: i64 = 50_000;
@@ -22,19 +21,20 @@ pub(crate) async fn erase_user(
 ) -> Result<Erasure> {
     const OPERATION: &str = "erase_user";
     cancel.check(OPERATION)?;
-    let (mut chats, mut messages, mut blobs) = (0, 0, 0);
+    let mut all = Batch::default();
     loop {
         // Others may write between two batches.
         let mut writer = connections.writer().await;
         sqlx::query(sql::SHRED).execute(&mut writer.connection).await?;
         let batch = erase_batch(&mut writer, user, cancel).await;
         sqlx::query(sql::SHRED_NO_MORE).execute(&mut writer.connection).await?;
-        let (more_chats, more_messages, more_blobs) = batch?;
-        chats += more_chats;
-        messages += more_messages;
-        blobs += more_blobs;
+        let batch = batch?;
+        all.chats += batch.chats;
+        all.messages += batch.messages;
+        all.blobs += batch.blobs;
+        all.streams += batch.streams;
         cancel.check(OPERATION)?;
-        if more_chats == 0 {
+        if batch.chats == 0 {
             break;
         }
     }
@@ -52,30 +52,43 @@ pub(crate) async fn erase_user(
         return Err(Error::new(ErrorKind::Unavailable, OPERATION, message).with_retry(Retry::Safe).into());
     }
     let remaining = remaining(&mut writer, user).await?;
-    let mut erased = Erasure::new(count(chats)?, count(messages)?, count(remaining)?);
-    erased.blobs = count(blobs)?;
+    let mut erased = Erasure::new(count(all.chats)?, count(all.messages)?, count(remaining)?);
+    (erased.blobs, erased.streams) = (count(all.blobs)?, count(all.streams)?);
     Ok(erased)
 }
 
-/// Deletes a few chats in one transaction, and says how many chats, messages and blobs went; ends early if it is cancelled, and what was deleted until then is gone.
-async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) -> Result<(i64, i64, i64)> {
+/// What went in one transaction.
+#[derive(Default)]
+struct Batch {
+    chats: i64,
+    messages: i64,
+    blobs: i64,
+    streams: i64,
+}
+
+/// Deletes a few chats in one transaction, and says what went; ends early if it is cancelled, and what was deleted until then
+/// is gone.
+async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) -> Result<Batch> {
     let mut transaction = writer.begin().await?;
     let rows = sqlx::query(sql::CHATS_OF).bind(user.as_str()).fetch_all(&mut *transaction).await?;
-    let (blobs, _) = kept(&mut transaction, user).await?;
-    let (mut chats, mut messages) = (0, 0);
+    let (blobs, _) = blobs::kept(&mut transaction, user).await?;
+    let streams = streams::kept(&mut transaction, user).await?;
+    let mut batch = Batch::default();
     for row in rows {
         let (no, own): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
-        if cancel.is_cancelled() || (chats > 0 && messages + own > BATCH) {
+        if cancel.is_cancelled() || (batch.chats > 0 && batch.messages + own > BATCH) {
             break;
         }
         sqlx::query(sql::DELETE_CHAT).bind(no).execute(&mut *transaction).await?;
-        chats += 1;
-        messages += own;
+        batch.chats += 1;
+        batch.messages += own;
     }
-    let (left, _) = kept(&mut transaction, user).await?;
+    let (left, _) = blobs::kept(&mut transaction, user).await?;
+    batch.blobs = blobs - left;
+    batch.streams = streams - streams::kept(&mut transaction, user).await?;
     transaction.commit().await?;
     writer.routes = Routes::default();
-    Ok((chats, messages, blobs - left))
+    Ok(batch)
 }
 
 /// Rows of this user, and rows that belong to no chat any more.

@@ -86,6 +86,8 @@
 //!
 //! Blobs are kept in pieces of 256 KiB, once for each user; a table says which chat refers to which.
 //!
+//! A stream has a row for each chunk, numbered as messages are; an append is one transaction.
+//!
 //! The full-text index is a table of FTS5 that keeps no texts, only which words are at which place. Each word
 //! begins with a tag of the user: `migrations/full_text.sql`.
 
@@ -93,10 +95,12 @@ mod append;
 mod backup;
 mod blobs;
 mod branches;
+mod calls;
 mod chat_rows;
 mod chats;
 mod check;
 mod check_blobs;
+mod check_streams;
 mod checkpoints;
 mod commit;
 mod config;
@@ -117,6 +121,7 @@ mod scope;
 mod search;
 mod sql;
 mod store;
+mod streams;
 mod words;
 
 pub use config::SqliteConfig;

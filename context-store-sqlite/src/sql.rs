@@ -84,6 +84,22 @@ macro_rules! blob {
     };
 }
 
+/// What is known of a stream.
+macro_rules! stream {
+    () => {
+        "s.no, s.id, s.state, s.run, s.writer, s.chunks, s.bytes, s.error, s.created_at, s.started_at,
+           s.cancel_requested_at, s.finished_at, s.updated_at"
+    };
+}
+
+/// Streams of user ?1, and of chat ?2 if there is one, that ended at ?3 or before, or were last written to at ?4 or before.
+macro_rules! pruned_streams {
+    () => {
+        " FROM stream WHERE chat IN (SELECT no FROM chat WHERE user = ?1 AND (?2 IS NULL OR no = ?2))
+           AND CASE WHEN finished_at IS NULL THEN updated_at <= ?4 ELSE finished_at <= ?3 END"
+    };
+}
+
 statements! {
     BEGIN = "BEGIN IMMEDIATE";
     USE_WAL = "PRAGMA journal_mode = WAL";
@@ -284,6 +300,33 @@ statements! {
         AND chat IN (SELECT no FROM chat WHERE user = ?1 AND (?2 IS NULL OR no = ?2))";
     BLOBS_KEPT = "SELECT count(*), coalesce(sum(size), 0) FROM blob WHERE user = ?1";
 
+    // Streams.
+    /// Nothing if there is no such chat; a row of nothing if it has no such stream.
+    STREAM = concat!("SELECT ", stream!(), " FROM chat c LEFT JOIN stream s ON s.chat = c.no AND s.id = ?3
+        WHERE c.user = ?1 AND c.id = ?2");
+    /// The next streams behind an id, which is empty before the first.
+    STREAMS = concat!("SELECT ", stream!(), " FROM stream s WHERE s.chat = ?1 AND s.id > ?2 ORDER BY s.id LIMIT ?3");
+    CREATE_STREAM = "INSERT INTO stream (chat, id, state, run, chunks, bytes, created_at, updated_at)
+        VALUES ((SELECT no FROM chat WHERE user = ?1 AND id = ?2), ?3, ?4, 0, 0, 0, ?5, ?5)";
+    WRITE_STREAM = "UPDATE stream SET state = ?2, run = ?3, writer = ?4, chunks = ?5, bytes = ?6, error = ?7,
+        started_at = ?8, cancel_requested_at = ?9, finished_at = ?10, updated_at = ?11 WHERE no = ?1";
+    /// Pieces of ?2 from place ?1 on: ?3 is a list of where each begins, from 1, and how long it is. A piece of no bytes is
+    /// nothing to substr.
+    ADD_STREAM_CHUNKS = "INSERT INTO stream_chunk (pos, data)
+        SELECT ?1 + key, coalesce(substr(?2, value ->> 0, value ->> 1), x'') FROM json_each(?3)";
+    STORED_STREAM_CHUNKS = "SELECT data FROM stream_chunk WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
+    /// At most ?3 chunks from place ?1 up to ?2, of at most ?4 bytes together, but at least one. Only lengths are looked at
+    /// before it is known which.
+    STREAM_CHUNKS = "SELECT pos, data FROM stream_chunk WHERE pos >= ?1 AND pos <= (
+        SELECT max(pos) FROM (
+          SELECT pos, sum(size) OVER (ORDER BY pos) AS total FROM (
+            SELECT pos, length(data) AS size FROM stream_chunk WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos LIMIT ?3))
+        WHERE pos = ?1 OR total <= ?4) ORDER BY pos";
+    REMOVE_STREAM = "DELETE FROM stream WHERE chat = ?1 AND id = ?2";
+    PRUNED_STREAMS = concat!("SELECT count(*), coalesce(sum(chunks), 0), coalesce(sum(bytes), 0)", pruned_streams!());
+    PRUNE_STREAMS = concat!("DELETE", pruned_streams!());
+    STREAMS_KEPT = "SELECT count(*) FROM stream s JOIN chat c ON c.no = s.chat WHERE c.user = ?1";
+
     // Maintenance.
     SHRED = "PRAGMA secure_delete = ON";
     SHRED_NO_MORE = "PRAGMA secure_delete = OFF";
@@ -302,6 +345,7 @@ statements! {
         + (SELECT count(*) FROM fragment f JOIN chat c ON c.no = f.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM blob WHERE user = ?1)
         + (SELECT count(*) FROM blob_ref r JOIN chat c ON c.no = r.chat WHERE c.user = ?1)
+        + (SELECT count(*) FROM stream s JOIN chat c ON c.no = s.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM run r JOIN branch b ON b.no = r.pos >> 32 JOIN chat c ON c.no = b.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM boundary r JOIN branch b ON b.no = r.pos >> 32 JOIN chat c ON c.no = b.chat
             WHERE c.user = ?1)
@@ -314,6 +358,8 @@ statements! {
         + (SELECT count(*) FROM blob_ref WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM blob WHERE no NOT IN (SELECT blob FROM blob_ref))
         + (SELECT count(*) FROM blob_piece WHERE pos >> 16 NOT IN (SELECT no FROM blob))
+        + (SELECT count(*) FROM stream WHERE chat NOT IN (SELECT no FROM chat))
+        + (SELECT count(*) FROM stream_chunk WHERE pos >> 24 NOT IN (SELECT no FROM stream))
         + (SELECT count(*) FROM run WHERE pos >> 32 NOT IN (SELECT no FROM branch))
         + (SELECT count(*) FROM boundary WHERE pos >> 32 NOT IN (SELECT no FROM branch))";
     INTEGRITY = "PRAGMA integrity_check";
@@ -343,6 +389,14 @@ statements! {
     /// References to a blob of another user, or of another name.
     WRONG_BLOB_REFS = "SELECT c.user, c.id, r.hash FROM blob_ref r JOIN chat c ON c.no = r.chat
         JOIN blob b ON b.no = r.blob WHERE b.user <> c.user OR b.hash <> r.hash";
+    /// The next stream, and the chat it belongs to.
+    STREAM_AFTER = concat!("SELECT ", stream!(), ", c.user, c.id FROM stream s LEFT JOIN chat c ON c.no = s.chat
+        WHERE s.no > ?1 ORDER BY s.no LIMIT 1");
+    /// How many chunks a stream has, of how many bytes, and how many there are up to the last one.
+    STREAM_COUNTS = "SELECT count(*), coalesce(sum(length(data)), 0), coalesce((max(pos) & 0xffffff) + 1, 0)
+        FROM stream_chunk WHERE pos BETWEEN ?1 << 24 AND (?1 << 24) + 0xffffff";
+    STRAY_STREAM_CHUNKS = "SELECT pos >> 24 FROM stream_chunk k WHERE NOT EXISTS (
+        SELECT 1 FROM stream s WHERE s.no = k.pos >> 24) GROUP BY pos >> 24";
     STRAY_NODES = "SELECT pos FROM node n WHERE NOT EXISTS (SELECT 1 FROM chat c WHERE c.no = n.chat)";
 }
 

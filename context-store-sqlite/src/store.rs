@@ -11,16 +11,19 @@ use context_core::{
     ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint,
     CheckpointName, Commit, CommitOutcome, Created, Cursor, Durability, Erasure, FragmentId, FragmentStore,
     HistoryStore, Maintenance, MessageId, NewBlob, NewChat, Page, Placed, Result, Revision, SearchHit,
-    SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, Timestamp, UserId, Vacuumed, Window, limits,
+    SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, StoredStream, StreamAppend, StreamClaim,
+    StreamId, StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, UserId,
+    Vacuumed, Window, limits,
 };
 
+use crate::calls::{reading, writing};
 use crate::config::SqliteConfig;
 use crate::connections::Connections;
 use crate::error::Fault;
 use crate::scope::chat_no;
 use crate::{
     backup, blobs, branches, chat_rows, chats, check, checkpoints, erase, fragments, group, listing,
-    messages, read, search, sql,
+    messages, read, search, sql, streams,
 };
 
 /// A store in one SQLite file. Keep it behind an `Arc`; every task may use it.
@@ -85,35 +88,13 @@ impl Store for SqliteStore {
         Some(&self.0)
     }
 
+    fn streams(&self) -> Option<&dyn StreamStore> {
+        Some(&self.0)
+    }
+
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         Some(&self.0)
     }
-}
-
-/// Runs the body with a connection to read with and names the operation in what goes wrong.
-macro_rules! reading {
-    ($shared:ident, $operation:literal, |$connection:ident| $body:expr) => {{
-        let result: Result<_, Fault> = async {
-            let mut reader = $shared.connections.reader().await?;
-            let $connection = &mut *reader;
-            $body
-        }
-        .await;
-        result.map_err(|fault| fault.during($operation))
-    }};
-}
-
-/// The same with the writer.
-macro_rules! writing {
-    ($shared:ident, $operation:literal, |$writer:ident| $body:expr) => {{
-        let result: Result<_, Fault> = async {
-            let mut guard = $shared.connections.writer().await;
-            let $writer = &mut *guard;
-            $body
-        }
-        .await;
-        result.map_err(|fault| fault.during($operation))
-    }};
 }
 
 #[async_trait]
@@ -304,6 +285,83 @@ impl BlobStore for Shared {
     async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned> {
         prune.check()?;
         writing!(self, "prune_blobs", |writer| blobs::prune(writer, prune).await)
+    }
+}
+
+#[async_trait]
+impl StreamStore for Shared {
+    async fn create_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome> {
+        limits::check_stream("create_stream", chat, id)?;
+        writing!(self, "create_stream", |writer| streams::create(writer, chat, id, at).await)
+    }
+
+    async fn claim_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        claim: &StreamClaim,
+    ) -> Result<StreamOutcome> {
+        claim.check(chat, id)?;
+        writing!(self, "claim_stream", |writer| streams::claim(writer, chat, id, claim).await)
+    }
+
+    async fn append_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        append: StreamAppend,
+    ) -> Result<StreamOutcome> {
+        append.check(chat, id)?;
+        writing!(self, "append_stream", |writer| streams::append(writer, chat, id, &append).await)
+    }
+
+    async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+        writing!(self, "cancel_stream", |writer| streams::cancel(writer, chat, id, at).await)
+    }
+
+    async fn reopen_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        run: u32,
+        at: Timestamp,
+    ) -> Result<StreamOutcome> {
+        writing!(self, "reopen_stream", |writer| streams::reopen(writer, chat, id, run, at).await)
+    }
+
+    async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>> {
+        reading!(self, "stream", |reader| {
+            Ok(streams::find(reader, "stream", chat, id).await?.map(|(_, stream)| stream))
+        })
+    }
+
+    async fn read_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        offset: u64,
+        limit: usize,
+    ) -> Result<Option<StreamPart>> {
+        limits::check_page("read_stream", limit)?;
+        reading!(self, "read_stream", |reader| streams::read(reader, chat, id, offset, limit).await)
+    }
+
+    async fn streams(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<StoredStream>> {
+        reading!(self, "streams", |reader| streams::list(reader, chat, limit, after).await)
+    }
+
+    async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
+        writing!(self, "remove_stream", |writer| streams::remove(writer, chat, id).await)
+    }
+
+    async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned> {
+        prune.check()?;
+        writing!(self, "prune_streams", |writer| streams::prune(writer, prune).await)
     }
 }
 

@@ -40,6 +40,16 @@ pub enum Operation {
     Blobs,
     RemoveBlob,
     PruneBlobs,
+    CreateStream,
+    ClaimStream,
+    AppendStream,
+    CancelStream,
+    ReopenStream,
+    Stream,
+    ReadStream,
+    Streams,
+    RemoveStream,
+    PruneStreams,
     Check,
     EraseUser,
     Vacuum,
@@ -80,6 +90,20 @@ impl Operation {
     pub const BLOBS: &[Self] =
         &[Self::PutBlob, Self::Blob, Self::ReadBlob, Self::Blobs, Self::RemoveBlob, Self::PruneBlobs];
 
+    /// The calls about streams.
+    pub const STREAMS: &[Self] = &[
+        Self::CreateStream,
+        Self::ClaimStream,
+        Self::AppendStream,
+        Self::CancelStream,
+        Self::ReopenStream,
+        Self::Stream,
+        Self::ReadStream,
+        Self::Streams,
+        Self::RemoveStream,
+        Self::PruneStreams,
+    ];
+
     /// The name of the call, as errors have it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -111,6 +135,16 @@ impl Operation {
             Self::Blobs => "blobs",
             Self::RemoveBlob => "remove_blob",
             Self::PruneBlobs => "prune_blobs",
+            Self::CreateStream => "create_stream",
+            Self::ClaimStream => "claim_stream",
+            Self::AppendStream => "append_stream",
+            Self::CancelStream => "cancel_stream",
+            Self::ReopenStream => "reopen_stream",
+            Self::Stream => "stream",
+            Self::ReadStream => "read_stream",
+            Self::Streams => "streams",
+            Self::RemoveStream => "remove_stream",
+            Self::PruneStreams => "prune_streams",
             Self::Check => "check",
             Self::EraseUser => "erase_user",
             Self::Vacuum => "vacuum",
@@ -219,7 +253,8 @@ mod tests {
 
     #[test]
     fn operations_are_called_as_errors_call_them() {
-        for operation in Operation::WRITES.iter().chain(Operation::READS).chain(Operation::BLOBS) {
+        let all = [Operation::WRITES, Operation::READS, Operation::BLOBS, Operation::STREAMS];
+        for operation in all.into_iter().flatten() {
             let json = serde_json::to_value(operation).unwrap();
             assert_eq!(json, operation.as_str());
         }

@@ -13,8 +13,8 @@ use context_core::{
     ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint,
     CheckpointName, Commit, CommitOutcome, Created, Cursor, Erasure, Error, ErrorKind, FragmentId,
     FragmentStore, HistoryStore, Maintenance, MessageId, NewBlob, NewChat, Page, Placed, Result, Revision,
-    SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, Timestamp, UserId, Vacuumed,
-    Window,
+    SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, StreamStore, Timestamp, UserId,
+    Vacuumed, Window,
 };
 
 use super::plan::{Fault, FaultPlan, Operation};
@@ -47,8 +47,8 @@ use super::plan::{Fault, FaultPlan, Operation};
 pub struct FaultStore(Arc<Faulty>);
 
 /// Implements the traits apart from [`FaultStore`], so that `store.fragments()` can only mean one thing.
-struct Faulty {
-    inner: Arc<dyn Store>,
+pub(super) struct Faulty {
+    pub(super) inner: Arc<dyn Store>,
     plan: FaultPlan,
     calls: Mutex<HashMap<Operation, u32>>,
 }
@@ -93,6 +93,10 @@ impl Store for FaultStore {
         self.0.inner.blobs().map(|_| &*self.0 as &dyn BlobStore)
     }
 
+    fn streams(&self) -> Option<&dyn StreamStore> {
+        self.0.inner.streams().map(|_| &*self.0 as &dyn StreamStore)
+    }
+
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         self.0.inner.maintenance().map(|_| &*self.0 as &dyn Maintenance)
     }
@@ -100,7 +104,11 @@ impl Store for FaultStore {
 
 impl Faulty {
     /// Makes a call, or what the plan makes of it.
-    async fn call<T>(&self, operation: Operation, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
+    pub(super) async fn call<T>(
+        &self,
+        operation: Operation,
+        work: impl Future<Output = Result<T>> + Send,
+    ) -> Result<T> {
         let failed = |message| {
             Err(Error::new(ErrorKind::Unavailable, operation.as_str(), message).with("fault", "planned"))
         };
@@ -148,7 +156,7 @@ impl Faulty {
 }
 
 /// Only reached by a store that has lost an ability it had.
-fn lacks(operation: &'static str) -> Error {
+pub(super) fn lacks(operation: &'static str) -> Error {
     Error::new(ErrorKind::Unsupported, operation, "the store inside has no such ability")
 }
 

@@ -73,6 +73,22 @@ pub(crate) enum Fault {
     SearchSkipsBetweenPages,
     /// Fragments come back with a chat of the same name.
     ErasingLeavesFragments,
+    /// Whoever claims a stream is told to have won.
+    HasTwoWriters,
+    TakesChunksBehindGaps,
+    WritesReplaysTwice,
+    /// Chunks where there are some already are taken for a repetition, whatever they are.
+    ReplaysOtherChunks,
+    /// A stream that was taken over is still written to by the writer before.
+    LetsOldWritersGoOn,
+    /// Says how a stream ended, and then writes what stands before the end.
+    EndsBeforeTheLastChunks,
+    CancellingEndsWhatRuns,
+    /// Takes no notice of the run that the caller has seen.
+    BeginsAnyRunAnew,
+    CreatingBeginsAnew,
+    LosesEmptyChunks,
+    PrunesWhatRuns,
     /// `Debug` prints a title.
     ShowsContent,
     Panics,

@@ -7,6 +7,7 @@ mod commit;
 mod fault;
 mod mutant;
 mod search;
+mod streams;
 
 use std::sync::Arc;
 
@@ -73,6 +74,20 @@ caught! {
     SearchesAsSyntax => "search::anything_can_be_typed", "search::what_is_cut_must_be_together";
     SearchSkipsBetweenPages => "search_hits::pages_give_each_hit_once";
     ErasingLeavesFragments => "maintenance::erasing_is_for_good";
+    HasTwoWriters => "streams::claimed_by_one_writer", "stream_races::one_of_many_claims_wins",
+        "stream_races::one_of_many_takes_over";
+    TakesChunksBehindGaps => "streams::chunks_follow_each_other_without_a_gap";
+    WritesReplaysTwice => "streams::a_repeated_append_is_known", "stream_races::the_same_append_at_once_is_written_once",
+        "stream_races::a_lost_reply_is_found_out_by_the_same_call";
+    ReplaysOtherChunks => "streams::a_repeated_append_is_known",
+        "stream_races::one_of_many_appends_at_an_offset_is_written";
+    LetsOldWritersGoOn => "streams::an_idle_writer_is_taken_over_and_fenced";
+    EndsBeforeTheLastChunks => "stream_races::readers_see_neither_gaps_nor_an_early_end";
+    CancellingEndsWhatRuns => "streams::cancelled_while_it_waits_runs_and_after_it_ended";
+    BeginsAnyRunAnew => "streams::begun_anew_once";
+    CreatingBeginsAnew => "streams::created_once";
+    LosesEmptyChunks => "stream_reads::chunks_come_back_byte_for_byte";
+    PrunesWhatRuns => "stream_removal::pruned_by_when_they_ended";
     ShowsContent => "hygiene::debug_shows_no_content";
     Panics => "read::messages_keep_order_holes_and_duplicates";
 }
@@ -88,6 +103,7 @@ async fn sound_store_passes_every_case() {
             "maintenance::vacuum_loses_nothing",
             "maintenance::a_backup_is_a_store",
             "blob_references::a_backup_has_them",
+            "stream_removal::a_backup_has_them",
         ];
         let processes = ["kill", "processes"].contains(&skip.case.group);
         assert!(processes || elsewhere.contains(&skip.case.to_string().as_str()), "{report}");

@@ -10,7 +10,8 @@ use context_core::{
     BlobStore, Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatId, ChatPatch, ChatQuery,
     ChatRef, ChatSize, ChatSummary, Checkpoint, CheckpointName, Commit, CommitKey, CommitOutcome, Committed,
     Created, Cursor, Durability, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat,
-    Page, Placed, Result, Revision, SearchStore, Store, StoreInfo, StoredFragment, Timestamp, UserId, Window,
+    Page, Placed, Result, Revision, SearchStore, Store, StoreInfo, StoredFragment, StreamEnd, StreamId,
+    StreamStore, Timestamp, UserId, Window,
 };
 use context_store_inmem::InMemoryStore;
 
@@ -38,6 +39,8 @@ pub(crate) struct Broken {
     renamed: Mutex<HashSet<(ChatRef, BranchName)>>,
     /// Fragments of chats that were erased.
     pub(crate) kept: Mutex<HashMap<ChatRef, Vec<StoredFragment>>>,
+    /// Ends of streams that are shown, and whether somebody has seen it.
+    pub(crate) ending: Mutex<HashMap<(ChatRef, StreamId), (Option<StreamEnd>, bool)>>,
     title: Mutex<Option<String>>,
     counter: AtomicUsize,
 }
@@ -54,6 +57,7 @@ impl Broken {
             gone: Mutex::default(),
             renamed: Mutex::default(),
             kept: Mutex::default(),
+            ending: Mutex::default(),
             title: Mutex::default(),
             counter: AtomicUsize::new(0),
         }
@@ -95,6 +99,10 @@ impl Store for Mutant {
 
     fn blobs(&self) -> Option<&dyn BlobStore> {
         self.0.inner.blobs()
+    }
+
+    fn streams(&self) -> Option<&dyn StreamStore> {
+        Some(&*self.0)
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

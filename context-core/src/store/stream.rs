@@ -45,6 +45,12 @@ impl StreamState {
             Self::Cancelled => "cancelled",
         }
     }
+
+    /// The state of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::Queued, Self::Running, Self::Completed, Self::Failed, Self::Cancelled];
+        all.into_iter().find(|state| state.as_str() == name)
+    }
 }
 
 /// A stream as it is stored, without its chunks.

@@ -1,4 +1,10 @@
 //! Servers start, are killed, come back with what was committed, and leave nothing behind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test may fail, and says what it skips"
+)]
 
 mod cluster;
 mod owner;

@@ -10,5 +10,6 @@ mod listing;
 mod pieces;
 mod random;
 mod scale;
+mod streams;
 mod traces;
 mod upgrade;

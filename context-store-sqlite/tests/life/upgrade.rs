@@ -7,15 +7,20 @@
 use std::path::{Path, PathBuf};
 
 use context_core::{
-    BranchName, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Commit, Encoded, Metadata, NewBlob,
-    NewChat, Node, NodeKind, Placed, Store, StoredFragment, Timestamp, Window,
+    BlobId, BranchName, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Commit, Encoded, Metadata,
+    NewBlob, NewChat, Node, NodeKind, Placed, Store, StoredFragment, StreamAppend, StreamClaim,
+    StreamOutcome, Timestamp, Window,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use serde_json::{Value, json};
 
 use crate::lab::{apply, extend, fork, many, says, stay};
 
-const OLD: [&str; 2] = ["v1.db", "v3.db"];
+const OLD: [&str; 3] = ["v1.db", "v3.db", "v4.db"];
+/// The first with blobs.
+const WITH_BLOBS: &str = "v4.db";
+/// A blob of two pieces.
+const REPORT: &[u8] = &[b'r'; 300_000];
 
 fn old() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/old")
@@ -81,6 +86,8 @@ async fn fill(store: &SqliteStore) {
     let _ = history.create_chat(NewChat::new(gone.clone(), at(400))).await.unwrap();
     apply(history, extend(&gone, "main", "", many("m", 5))).await;
     assert!(history.delete_chat(&gone, None).await.unwrap());
+    let report = NewBlob::new(REPORT, at(420)).media_type("text/plain");
+    store.blobs().unwrap().put_blob(&chat, report).await.unwrap();
 }
 
 fn keyed(chat: &ChatRef) -> Commit {
@@ -180,6 +187,21 @@ async fn life_goes_on_in_an_old_file() {
         let id = blobs.put_blob(&chat, NewBlob::new("a long report", at(450))).await.unwrap().id;
         let read = blobs.read_blob(&chat, &id, 2..6, None).await.unwrap();
         assert_eq!(read.as_deref(), Some(&b"long"[..]), "{name}");
+        let report = blobs.read_blob(&chat, &BlobId::of(REPORT), 0..u64::MAX, None).await.unwrap();
+        assert_eq!(report.as_deref(), (name == WITH_BLOBS).then_some(REPORT), "{name}");
+        let (streams, answer) = (store.streams().unwrap(), "answer".into());
+        for outcome in [
+            streams.create_stream(&chat, &answer, at(460)).await.unwrap(),
+            streams.claim_stream(&chat, &answer, &StreamClaim::new("w", at(461))).await.unwrap(),
+            streams
+                .append_stream(&chat, &answer, StreamAppend::new("w", 0, ["a", "b"], at(462)))
+                .await
+                .unwrap(),
+        ] {
+            assert!(matches!(outcome, StreamOutcome::Applied(_)), "{name}: {outcome:?}");
+        }
+        let part = streams.read_stream(&chat, &answer, 1, 10).await.unwrap().unwrap();
+        assert_eq!(part.chunks, ["b"], "{name}");
         // A chat of the same name is another edition.
         let gone = ChatRef::new("bob", "gone");
         let mut editions = Vec::new();

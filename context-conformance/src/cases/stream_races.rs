@@ -1,0 +1,356 @@
+//! Streams among many tasks and handles: one writer wins, nothing is written twice, no reader sees a gap; also when the reply
+//! is lost.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use context_core::{
+    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamState, Timestamp,
+};
+
+use super::cancel::polled;
+use super::concurrency::race;
+use crate::case::cases;
+use crate::checked::Checked;
+use crate::desk::Desk;
+use crate::expect::{ensure, fail, same};
+use crate::faults::{Fault, FaultPlan, FaultStore, Operation};
+use crate::flow::{said, written};
+use crate::lab::Lab;
+
+cases!("stream_races":
+    one_of_many_claims_wins if Streams,
+    one_of_many_claims_wins_through_two_handles if SecondHandle,
+    one_of_many_takes_over if Streams,
+    created_and_begun_anew_once if Streams,
+    one_of_many_appends_at_an_offset_is_written if Streams,
+    the_same_append_at_once_is_written_once if Streams,
+    appends_through_two_handles_leave_no_gap if SecondHandle,
+    readers_see_neither_gaps_nor_an_early_end if Streams,
+    readers_of_another_handle_see_neither if SecondHandle,
+    cancelled_while_it_ends if Streams,
+    a_lost_reply_is_found_out_by_the_same_call if Streams,
+    dropped_calls_are_whole_or_absent if Streams,
+);
+
+const RACERS: usize = 16;
+/// A store that needs more polls than this for one call is not followed further.
+const MOST_POLLS: usize = 60;
+
+fn at(micros: i64) -> Timestamp {
+    Timestamp::from_micros(micros)
+}
+
+fn counted(outcomes: &[StreamOutcome]) -> (usize, usize, usize) {
+    let count = |what: &str| outcomes.iter().filter(|outcome| said(outcome) == what).count();
+    (count("applied"), count("replayed"), count("refused"))
+}
+
+async fn two_handles(lab: &Lab) -> Checked<[Desk; 2]> {
+    let desk = lab.desk_in("two").await?;
+    desk.streams()?;
+    let second = desk.through(lab.second_handle("two").await?);
+    Ok([desk, second])
+}
+
+async fn race_for_claims(desks: &[Desk]) -> Checked {
+    for round in 0..6 {
+        let id = format!("s{round}");
+        desks[0].queue(&id).await?;
+        let outcomes = race(RACERS, |i| {
+            let (desk, id) = (desks[i % desks.len()].clone(), id.clone());
+            async move { desk.claim(&id, &format!("w{i}")).await }
+        })
+        .await?;
+        same("16 claims at once: applied, replayed, refused", &counted(&outcomes), &(1, 0, RACERS - 1))?;
+        let known = desks[0].known(&id).await?;
+        for outcome in &outcomes {
+            same("what each was told", outcome.stream(), &known)?;
+        }
+        let winner = known.writer.map(|writer| writer.to_string()).unwrap_or_default();
+        desks[0].add(&id, &winner, 0, &["won"]).await?;
+    }
+    Ok(())
+}
+
+async fn one_of_many_claims_wins(lab: &Lab) -> Checked {
+    race_for_claims(&[lab.desk().await?]).await
+}
+
+async fn one_of_many_claims_wins_through_two_handles(lab: &Lab) -> Checked {
+    race_for_claims(&two_handles(lab).await?).await
+}
+
+async fn one_of_many_takes_over(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let heard = desk.begin("s", "old").await?.updated_at;
+    let outcomes = race(RACERS, |i| {
+        let desk = desk.clone();
+        async move {
+            let claim = StreamClaim::new(format!("w{i}"), at(heard.as_micros() + 1)).take_over(heard);
+            Ok(desk.streams()?.claim_stream(&desk.chat, &"s".into(), &claim).await?)
+        }
+    })
+    .await?;
+    same("16 taking over at once: applied, replayed, refused", &counted(&outcomes), &(1, 0, RACERS - 1))
+}
+
+async fn created_and_begun_anew_once(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let created = race(RACERS, |i| {
+        let desk = desk.clone();
+        async move { Ok(desk.streams()?.create_stream(&desk.chat, &"s".into(), at(i as i64)).await?) }
+    })
+    .await?;
+    same("16 creating it at once: applied, replayed, refused", &counted(&created), &(1, RACERS - 1, 0))?;
+    let known = desk.known("s").await?;
+    for outcome in &created {
+        same("what each was told", outcome.stream(), &known)?;
+    }
+    for run in 0..3 {
+        written("claiming it", desk.claim("s", "w").await?)?;
+        desk.add("s", "w", 0, &["a", "b"]).await?;
+        desk.finish("s", "w", 2, StreamEnd::Completed).await?;
+        let anew = race(RACERS, |_| {
+            let desk = desk.clone();
+            async move { Ok(desk.streams()?.reopen_stream(&desk.chat, &"s".into(), run, desk.at()).await?) }
+        })
+        .await?;
+        same("16 beginning it anew: applied, replayed, refused", &counted(&anew), &(1, RACERS - 1, 0))?;
+        same("the run", &desk.known("s").await?.run, &(run + 1))?;
+        desk.expect_stream("it was begun anew", "s", &[]).await?;
+    }
+    Ok(())
+}
+
+async fn one_of_many_appends_at_an_offset_is_written(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    desk.begin("s", "w").await?;
+    for round in 0..6u64 {
+        let outcomes = race(RACERS, |i| {
+            let desk = desk.clone();
+            async move {
+                let append = StreamAppend::new("w", round, [format!("{round}-{i}")], desk.at());
+                desk.append("s", append).await
+            }
+        })
+        .await?;
+        same(
+            "16 other appends at once: applied, replayed, refused",
+            &counted(&outcomes),
+            &(1, 0, RACERS - 1),
+        )?;
+        same("how many chunks there are", &desk.known("s").await?.chunks, &(round + 1))?;
+    }
+    same("how many are read", &desk.read_on("s", 0, 100).await?.len(), &6)
+}
+
+async fn the_same_append_at_once_is_written_once(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    desk.begin("s", "w").await?;
+    let append = desk.chunks("w", 0, &["a", "", "bc"]).end(StreamEnd::Failed("boom".into()));
+    let outcomes = race(RACERS, |_| {
+        let (desk, append) = (desk.clone(), append.clone());
+        async move { desk.append("s", append).await }
+    })
+    .await?;
+    same("16 times the same: applied, replayed, refused", &counted(&outcomes), &(1, RACERS - 1, 0))?;
+    desk.expect_stream("16 times the same append", "s", &["a", "", "bc"]).await
+}
+
+/// One writer, whose calls go through several handles, and who goes on wherever the stream is.
+async fn appends_through_two_handles_leave_no_gap(lab: &Lab) -> Checked {
+    let desks = two_handles(lab).await?;
+    desks[0].begin("s", "w").await?;
+    race(4, |task| {
+        let desk = desks[task % 2].clone();
+        async move {
+            let (mut offset, mut left) = (0, 20);
+            while left > 0 {
+                let append = StreamAppend::new("w", offset, [format!("{task}-{left}")], desk.at());
+                let outcome = desk.append("s", append).await?;
+                left -= u32::from(said(&outcome) == "applied");
+                offset = outcome.stream().chunks;
+            }
+            Ok(())
+        }
+    })
+    .await?;
+    let mut seen = desks[1].read_on("s", 0, 7).await?;
+    let mut expected: Vec<_> =
+        (0..4).flat_map(|task| (1..=20).map(move |left| Bytes::from(format!("{task}-{left}")))).collect();
+    seen.sort();
+    expected.sort();
+    same("the chunks of four tasks", &seen, &expected)
+}
+
+/// Three chunks at a time, the end with the last ones: a reader must see numbers that follow each other, threes, and no end
+/// before it has seen all.
+async fn read_beside_a_writer(writer: &Desk, reader: &Desk) -> Checked {
+    const APPENDS: u64 = 40;
+    for round in 0..3 {
+        let id = format!("s{round}");
+        writer.begin(&id, "w").await?;
+        race(4, |task| {
+            let (writer, reader, id) = (writer.clone(), reader.clone(), id.clone());
+            async move {
+                if task == 0 { write_threes(&writer, &id, APPENDS).await } else { follow(&reader, &id).await }
+            }
+        })
+        .await?;
+        let known = reader.known(&id).await?;
+        same("how it ended", &(known.state, known.chunks), &(StreamState::Completed, APPENDS * 3))?;
+    }
+    Ok(())
+}
+
+async fn write_threes(desk: &Desk, id: &str, appends: u64) -> Checked {
+    for n in 0..appends {
+        let chunks = (n * 3..n * 3 + 3).map(|i| i.to_string());
+        let mut append = StreamAppend::new("w", n * 3, chunks, desk.at());
+        if n + 1 == appends {
+            append = append.end(StreamEnd::Completed);
+        }
+        written("the writer's append", desk.append(id, append).await?)?;
+    }
+    Ok(())
+}
+
+async fn follow(desk: &Desk, id: &str) -> Checked {
+    let mut next = 0;
+    loop {
+        let part = desk.part(id, next, 1000).await?;
+        for (i, chunk) in (next..).zip(&part.chunks) {
+            same("the next chunk", chunk, &Bytes::from(i.to_string()))?;
+        }
+        let StoredStream { chunks, state, .. } = part.stream;
+        same("chunks beside a writer of three at a time, modulo three", &(chunks % 3), &0)?;
+        same("how many a whole part reaches", &part.next(), &chunks)?;
+        next = part.next();
+        if state.is_final() {
+            return same("chunks when it had ended", &next, &120);
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn readers_see_neither_gaps_nor_an_early_end(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    read_beside_a_writer(&desk, &desk).await
+}
+
+async fn readers_of_another_handle_see_neither(lab: &Lab) -> Checked {
+    let [writer, reader] = two_handles(lab).await?;
+    read_beside_a_writer(&writer, &reader).await
+}
+
+async fn cancelled_while_it_ends(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    for round in 0..10 {
+        let id = format!("s{round}");
+        desk.begin(&id, "w").await?;
+        race(4, |task| {
+            let (desk, id) = (desk.clone(), id.clone());
+            async move {
+                if task == 0 {
+                    desk.finish(&id, "w", 0, StreamEnd::Completed).await
+                } else {
+                    desk.streams()?.cancel_stream(&desk.chat, &id.as_str().into(), desk.at()).await?;
+                    Ok(())
+                }
+            }
+        })
+        .await?;
+        let known = desk.known(&id).await?;
+        same("how it ended", &known.state, &StreamState::Completed)?;
+    }
+    Ok(())
+}
+
+/// The call does its work and its reply is lost; then it is made again as it was.
+async fn a_lost_reply_is_found_out_by_the_same_call(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let mut plan = FaultPlan::default();
+    for operation in
+        [Operation::CreateStream, Operation::ClaimStream, Operation::AppendStream, Operation::ReopenStream]
+    {
+        plan = plan.with(operation, 0, Fault::AfterApply);
+    }
+    let desk = desk.through(Arc::new(FaultStore::new(Arc::clone(&desk.store), plan)));
+    let (streams, id, chat) = (desk.streams()?, "s".into(), &desk.chat);
+    let append = desk.chunks("w", 0, &["a", "b"]).end(StreamEnd::Completed);
+    let claim = StreamClaim::new("w", desk.at());
+    for (what, lost, again) in [
+        (
+            "create_stream",
+            streams.create_stream(chat, &id, at(1)).await,
+            streams.create_stream(chat, &id, at(1)).await,
+        ),
+        (
+            "claim_stream",
+            streams.claim_stream(chat, &id, &claim).await,
+            streams.claim_stream(chat, &id, &claim).await,
+        ),
+        (
+            "append_stream",
+            streams.append_stream(chat, &id, append.clone()).await,
+            streams.append_stream(chat, &id, append).await,
+        ),
+        (
+            "reopen_stream",
+            streams.reopen_stream(chat, &id, 0, desk.at()).await,
+            streams.reopen_stream(chat, &id, 0, desk.at()).await,
+        ),
+    ] {
+        ensure(lost.is_err(), || format!("{what}: the reply was not lost"))?;
+        same(format!("{what} again"), &said(&again?), &"replayed")?;
+    }
+    same("the run", &desk.known("s").await?.run, &1)
+}
+
+/// A claim, an append and a new beginning, dropped after every number of polls and then made again.
+async fn dropped_calls_are_whole_or_absent(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    for polls in 0..MOST_POLLS {
+        let id = format!("s{polls}");
+        let name = id.as_str().into();
+        let (streams, chat) = (desk.streams()?, &desk.chat);
+        let mut ended = Vec::new();
+
+        let create = || streams.create_stream(chat, &name, at(1));
+        ended.push(polled(create(), polls).await.transpose()?.is_some());
+        done("creating", create().await?)?;
+
+        let claim = StreamClaim::new("w", at(2));
+        let claims = || streams.claim_stream(chat, &name, &claim);
+        ended.push(polled(claims(), polls).await.transpose()?.is_some());
+        done("claiming", claims().await?)?;
+
+        let append = desk.chunks("w", 0, &["a", "b", "c"]).end(StreamEnd::Completed);
+        let appends = || streams.append_stream(chat, &name, append.clone());
+        ended.push(polled(appends(), polls).await.transpose()?.is_some());
+        let part = desk.part(&id, 0, 10).await?;
+        let seen = (part.chunks.len(), part.stream.chunks, part.stream.state);
+        let whole = [(0, 0, StreamState::Running), (3, 3, StreamState::Completed)].contains(&seen);
+        ensure(whole, || format!("an append dropped after {polls} polls: saw {seen:?}"))?;
+        done("adding", appends().await?)?;
+        desk.expect_stream("a dropped append was repeated", &id, &["a", "b", "c"]).await?;
+
+        let reopens = || streams.reopen_stream(chat, &name, 0, at(5));
+        ended.push(polled(reopens(), polls).await.transpose()?.is_some());
+        done("beginning anew", reopens().await?)?;
+        desk.expect_stream("it was begun anew", &id, &[]).await?;
+
+        ended.push(polled(streams.remove_stream(chat, &name), polls).await.transpose()?.is_some());
+        streams.remove_stream(chat, &name).await?;
+        same("a stream that was removed", &streams.stream(chat, &name).await?, &None)?;
+        if ended.into_iter().all(|ended| ended) {
+            break;
+        }
+    }
+    desk.expect_streams("removing all", &[]).await
+}
+
+fn done(did: &str, outcome: StreamOutcome) -> Checked {
+    if outcome.is_done() { Ok(()) } else { fail(format!("{did} after a dropped call: saw {outcome:?}")) }
+}

@@ -1,0 +1,280 @@
+//! When streams go: removed, pruned, with their chat, with their user; and what stays.
+
+use std::path::Path;
+
+use context_core::{CancelSignal, ErrorKind, NewChat, StreamEnd, StreamPrune, StreamsPruned, Timestamp};
+
+use super::concurrency::race;
+use crate::case::cases;
+use crate::checked::{Checked, Stop};
+use crate::desk::Desk;
+use crate::expect::{refused, same};
+use crate::lab::Lab;
+
+cases!("stream_removal":
+    removed_with_its_chunks if Streams,
+    pruned_by_when_they_ended if Streams,
+    pruned_when_they_were_abandoned if Streams,
+    pruned_of_one_chat if Streams,
+    a_deleted_chat_takes_them if Streams,
+    an_erased_user_leaves_none if Streams,
+    the_check_looks_at_them if Streams,
+    a_backup_has_them if Streams,
+    removed_while_it_is_written if Streams,
+    there_after_opening_again if Durable,
+    seen_through_another_handle if SecondHandle,
+);
+
+fn at(micros: i64) -> Timestamp {
+    Timestamp::from_micros(micros)
+}
+
+fn counts(pruned: StreamsPruned) -> (u64, u64, u64) {
+    (pruned.streams, pruned.chunks, pruned.bytes)
+}
+
+async fn another(desk: &Desk, user: &str, chat: &str) -> Checked<Desk> {
+    let other = desk.other(user, chat);
+    other.create().await?;
+    Ok(other)
+}
+
+/// What a check finds; nothing where there is none.
+async fn problems(desk: &Desk) -> Checked<Vec<context_core::Finding>> {
+    match desk.store.maintenance() {
+        Some(maintenance) => Ok(maintenance.check(&CancelSignal::never()).await?.findings),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// A stream of two chunks and three bytes, last written to at a time; ended then, if it has an end.
+async fn old(desk: &Desk, id: &str, micros: i64, end: Option<StreamEnd>) -> Checked {
+    let (streams, name) = (desk.streams()?, id.into());
+    let _ = streams.create_stream(&desk.chat, &name, at(micros)).await?;
+    let claim = context_core::StreamClaim::new("w", at(micros));
+    let _ = streams.claim_stream(&desk.chat, &name, &claim).await?;
+    let mut append = desk.chunks("w", 0, &["a", "bc"]);
+    (append.at, append.end) = (at(micros), end);
+    crate::flow::written(format!("writing {id}"), desk.append(id, append).await?).map(drop)
+}
+
+async fn removed_with_its_chunks(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    old(&desk, "other", 1, None).await?;
+    for end in [None, Some(StreamEnd::Completed)] {
+        old(&desk, "s", 1, end).await?;
+        same("removing it", &desk.streams()?.remove_stream(&desk.chat, &"s".into()).await?, &true)?;
+        same("removing it again", &desk.streams()?.remove_stream(&desk.chat, &"s".into()).await?, &false)?;
+        same("what is known", &desk.streams()?.stream(&desk.chat, &"s".into()).await?, &None)?;
+        let late = desk.streams()?.append_stream(&desk.chat, &"s".into(), desk.chunks("w", 2, &["d"])).await;
+        refused("adding to what was removed", late, ErrorKind::NotFound)?;
+        desk.expect_streams("removing one", &["other"]).await?;
+    }
+    same("its run when it is created anew", &desk.queue("s").await?.run, &0)?;
+    desk.expect_stream("it was removed and created", "s", &[]).await?;
+    desk.expect_stream("another was removed", "other", &["a", "bc"]).await?;
+    same("what check() found", &problems(&desk).await?, &Vec::new())
+}
+
+async fn pruned_by_when_they_ended(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let (other, bob) = (another(&desk, "ada", "other").await?, another(&desk, "bob", "chat").await?);
+    for (desk, id, micros, end) in [
+        (&desk, "completed", 100, Some(StreamEnd::Completed)),
+        (&desk, "failed", 150, Some(StreamEnd::Failed("boom".into()))),
+        (&desk, "just then", 200, Some(StreamEnd::Cancelled)),
+        (&desk, "later", 201, Some(StreamEnd::Completed)),
+        (&desk, "running", 100, None),
+        (&other, "completed", 100, Some(StreamEnd::Completed)),
+        (&other, "running", 100, None),
+        (&bob, "completed", 100, Some(StreamEnd::Completed)),
+    ] {
+        old(desk, id, micros, end).await?;
+    }
+    let prune = StreamPrune::new("ada", at(200));
+    let pruned = desk.streams()?.prune_streams(&prune).await?;
+    same("streams, chunks and bytes pruned", &counts(pruned), &(4, 8, 12))?;
+    desk.expect_streams("pruning", &["later", "running"]).await?;
+    other.expect_streams("pruning", &["running"]).await?;
+    bob.expect_stream("pruning another user's", "completed", &["a", "bc"]).await?;
+    same("pruning again", &counts(desk.streams()?.prune_streams(&prune).await?), &(0, 0, 0))?;
+    let nobody = StreamPrune::new("nobody", at(500));
+    same("pruning a user without chats", &counts(desk.streams()?.prune_streams(&nobody).await?), &(0, 0, 0))?;
+    for prune in [StreamPrune::new("", at(1)), StreamPrune::new("ada", at(1)).of_chat("")] {
+        refused(format!("{prune:?}"), desk.streams()?.prune_streams(&prune).await, ErrorKind::Invalid)?;
+    }
+    same("what check() found", &problems(&desk).await?, &Vec::new())
+}
+
+async fn pruned_when_they_were_abandoned(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    for (id, micros, end) in [
+        ("ended", 100, Some(StreamEnd::Completed)),
+        ("left", 100, None),
+        ("left just then", 200, None),
+        ("written to later", 201, None),
+    ] {
+        old(&desk, id, micros, end).await?;
+    }
+    for (id, micros) in [("waiting", 200), ("waiting later", 201)] {
+        let _ = desk.streams()?.create_stream(&desk.chat, &id.into(), at(micros)).await?;
+    }
+    let prune = StreamPrune::new("ada", at(50)).abandoned(at(200));
+    let pruned = desk.streams()?.prune_streams(&prune).await?;
+    same("streams, chunks and bytes pruned", &counts(pruned), &(3, 4, 6))?;
+    desk.expect_streams("pruning", &["ended", "waiting later", "written to later"]).await
+}
+
+async fn pruned_of_one_chat(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let other = another(&desk, "ada", "other").await?;
+    for desk in [&desk, &other] {
+        old(desk, "s", 100, Some(StreamEnd::Completed)).await?;
+        old(desk, "t", 100, None).await?;
+    }
+    let prune = StreamPrune::new("ada", at(500)).of_chat("chat");
+    same("pruning one chat", &counts(desk.streams()?.prune_streams(&prune).await?), &(1, 2, 3))?;
+    desk.expect_streams("pruning it", &["t"]).await?;
+    other.expect_streams("pruning the other one", &["s", "t"]).await?;
+    let absent = StreamPrune::new("ada", at(500)).of_chat("absent");
+    refused("pruning an absent chat", desk.streams()?.prune_streams(&absent).await, ErrorKind::NotFound)?;
+    let theirs = StreamPrune::new("mallory", at(500)).of_chat("chat");
+    refused("pruning another user's chat", desk.streams()?.prune_streams(&theirs).await, ErrorKind::NotFound)
+        .map(drop)
+}
+
+async fn a_deleted_chat_takes_them(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let other = another(&desk, "ada", "other").await?;
+    for desk in [&desk, &other] {
+        old(desk, "s", 100, None).await?;
+    }
+    same("deleting", &desk.history().delete_chat(&desk.chat, None).await?, &true)?;
+    let listed = desk.streams()?.streams(&desk.chat, 10, None).await;
+    refused("streams of a deleted chat", listed, ErrorKind::NotFound)?;
+    let late = desk.streams()?.append_stream(&desk.chat, &"s".into(), desk.chunks("w", 2, &["d"])).await;
+    refused("adding to one of a deleted chat", late, ErrorKind::NotFound)?;
+    same("what check() found", &problems(&desk).await?, &Vec::new())?;
+    let _ = desk.history().create_chat(NewChat::new(desk.chat.clone(), desk.at())).await?;
+    desk.expect_streams("a chat of the same name was created", &[]).await?;
+    desk.queue("s").await?;
+    desk.expect_stream("it was created anew", "s", &[]).await?;
+    other.expect_stream("another chat was deleted", "s", &["a", "bc"]).await
+}
+
+async fn an_erased_user_leaves_none(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let Some(maintenance) = desk.store.maintenance() else { return Err(Stop::Skip("no maintenance".into())) };
+    let (second, bob) = (another(&desk, "ada", "second").await?, another(&desk, "bob", "chat").await?);
+    for desk in [&desk, &second, &bob] {
+        old(desk, "running", 100, None).await?;
+        old(desk, "ended", 100, Some(StreamEnd::Completed)).await?;
+    }
+    let erased = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await?;
+    let seen = (erased.chats, erased.streams, erased.remaining);
+    same("chats and streams erased, records remaining", &seen, &(2, 4, 0))?;
+    bob.expect_streams("erasing another user", &["ended", "running"]).await?;
+    bob.expect_stream("erasing another user", "running", &["a", "bc"]).await?;
+    desk.create().await?;
+    desk.expect_streams("the user came again", &[]).await?;
+    same("what check() found", &problems(&desk).await?, &Vec::new())
+}
+
+async fn the_check_looks_at_them(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let Some(maintenance) = desk.store.maintenance() else { return Err(Stop::Skip("no maintenance".into())) };
+    desk.queue("waiting").await?;
+    old(&desk, "running", 100, None).await?;
+    old(&another(&desk, "bob", "chat").await?, "ended", 100, Some(StreamEnd::Failed("boom".into()))).await?;
+    let report = maintenance.check(&CancelSignal::never()).await?;
+    same("what check() found", &report.findings, &Vec::new())?;
+    same("how many streams it looked at", &report.streams, &3)
+}
+
+async fn a_backup_has_them(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let Some(maintenance) = desk.store.maintenance() else { return Err(Stop::Skip("no maintenance".into())) };
+    old(&desk, "s", 100, None).await?;
+    // A store in one process is nowhere, and has no backups.
+    let location = lab.location("backup")?;
+    match maintenance.backup(Path::new(&location)).await {
+        Err(error) if error.kind() == ErrorKind::Unsupported => return Err(Stop::Skip(error.to_string())),
+        result => result?,
+    }
+    desk.add("s", "w", 2, &["later"]).await?;
+    let copy = desk.through(crate::child::open(lab.subject(), &location).await?);
+    copy.expect_stream("a backup", "s", &["a", "bc"]).await?;
+    same("what check() found in it", &problems(&copy).await?, &Vec::new())
+}
+
+/// Whoever writes to a stream that is gone is told so, and whoever reads sees whole parts or nothing.
+async fn removed_while_it_is_written(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    race(4, |task| {
+        let desk = desk.clone();
+        async move {
+            let (streams, chat, id) = (desk.streams()?, &desk.chat, &"s".into());
+            for _ in 0..25 {
+                let result = match task {
+                    0 => streams.remove_stream(chat, id).await.map(drop),
+                    1 => streams.create_stream(chat, id, desk.at()).await.map(drop),
+                    2 => {
+                        let claim = context_core::StreamClaim::new("w", desk.at());
+                        let claimed = streams.claim_stream(chat, id, &claim).await;
+                        claimed
+                            .map(drop)
+                            .and(streams.append_stream(chat, id, desk.chunks("w", 0, &["a", "b"])).await)
+                            .map(drop)
+                    }
+                    _ => {
+                        let part = streams.read_stream(chat, id, 0, 10).await?;
+                        let seen = part.map_or(0, |part| part.chunks.len());
+                        same("whether a part is whole", &[0, 2].contains(&seen), &true)?;
+                        Ok(())
+                    }
+                };
+                match result {
+                    Err(error) if !error.is_not_found() => return Err(error.into()),
+                    _ => {}
+                }
+            }
+            Ok(())
+        }
+    })
+    .await?;
+    same("what check() found", &problems(&desk).await?, &Vec::new())
+}
+
+async fn there_after_opening_again(lab: &Lab) -> Checked {
+    let desk = lab.desk_in("durable").await?;
+    desk.streams()?;
+    desk.queue("waiting").await?;
+    old(&desk, "running", 100, None).await?;
+    old(&desk, "ended", 100, Some(StreamEnd::Failed("boom".into()))).await?;
+    desk.streams()?.cancel_stream(&desk.chat, &"running".into(), desk.at()).await?;
+    let before = desk.all_streams(10).await?;
+    let (chat, user) = (desk.chat.chat.clone(), desk.chat.user.clone());
+    drop(desk);
+    let desk = Desk::new(lab.reopen("durable").await?, user.as_str(), chat.as_str());
+    same("the streams after opening again", &desk.all_streams(10).await?, &before)?;
+    desk.expect_stream("opening again", "ended", &["a", "bc"]).await?;
+    desk.add("running", "w", 2, &["d"]).await?;
+    desk.expect_stream("going on after that", "running", &["a", "bc", "d"]).await
+}
+
+async fn seen_through_another_handle(lab: &Lab) -> Checked {
+    let one = lab.desk_in("two").await?;
+    one.streams()?;
+    let two = one.through(lab.second_handle("two").await?);
+    one.begin("s", "w").await?;
+    for i in 0..20u64 {
+        let (writer, reader) = if i % 2 == 0 { (&one, &two) } else { (&two, &one) };
+        writer.add("s", "w", i, &["x"]).await?;
+        same("the other handle's view", &reader.part("s", i, 10).await?.chunks.len(), &1)?;
+    }
+    two.streams()?.cancel_stream(&two.chat, &"s".into(), two.at()).await?;
+    let told = one.add("s", "w", 20, &["y"]).await?;
+    same("what the writer is told", &told.cancel_requested_at.is_some(), &true)?;
+    same("removing it", &two.streams()?.remove_stream(&two.chat, &"s".into()).await?, &true)?;
+    same("and after that", &one.streams()?.stream(&one.chat, &"s".into()).await?, &None)
+}

@@ -1,0 +1,86 @@
+//! Streams of a store that fails as it is told.
+
+use async_trait::async_trait;
+use context_core::{
+    ChatRef, Cursor, Page, Result, StoredStream, StreamAppend, StreamClaim, StreamId, StreamOutcome,
+    StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp,
+};
+
+use super::plan::Operation;
+use super::store::{Faulty, lacks};
+
+impl Faulty {
+    fn flow(&self) -> Result<&dyn StreamStore> {
+        self.inner.streams().ok_or_else(|| lacks("streams"))
+    }
+}
+
+#[async_trait]
+impl StreamStore for Faulty {
+    async fn create_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome> {
+        self.call(Operation::CreateStream, self.flow()?.create_stream(chat, id, at)).await
+    }
+
+    async fn claim_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        claim: &StreamClaim,
+    ) -> Result<StreamOutcome> {
+        self.call(Operation::ClaimStream, self.flow()?.claim_stream(chat, id, claim)).await
+    }
+
+    async fn append_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        append: StreamAppend,
+    ) -> Result<StreamOutcome> {
+        self.call(Operation::AppendStream, self.flow()?.append_stream(chat, id, append)).await
+    }
+
+    async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+        self.call(Operation::CancelStream, self.flow()?.cancel_stream(chat, id, at)).await
+    }
+
+    async fn reopen_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        run: u32,
+        at: Timestamp,
+    ) -> Result<StreamOutcome> {
+        self.call(Operation::ReopenStream, self.flow()?.reopen_stream(chat, id, run, at)).await
+    }
+
+    async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>> {
+        self.call(Operation::Stream, self.flow()?.stream(chat, id)).await
+    }
+
+    async fn read_stream(
+        &self,
+        chat: &ChatRef,
+        id: &StreamId,
+        offset: u64,
+        limit: usize,
+    ) -> Result<Option<StreamPart>> {
+        self.call(Operation::ReadStream, self.flow()?.read_stream(chat, id, offset, limit)).await
+    }
+
+    async fn streams(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<StoredStream>> {
+        self.call(Operation::Streams, self.flow()?.streams(chat, limit, after)).await
+    }
+
+    async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
+        self.call(Operation::RemoveStream, self.flow()?.remove_stream(chat, id)).await
+    }
+
+    async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned> {
+        self.call(Operation::PruneStreams, self.flow()?.prune_streams(prune)).await
+    }
+}

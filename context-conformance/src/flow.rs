@@ -1,0 +1,155 @@
+//! Terse ways to write and read streams, so that a case is a few readable lines.
+
+use bytes::Bytes;
+use context_core::{
+    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId, StreamOutcome, StreamPart, StreamStore,
+};
+
+use crate::checked::{Checked, Stop};
+use crate::desk::Desk;
+use crate::expect::{fail, same};
+
+/// More pages than this do not end.
+const MOST_PAGES: usize = 10_000;
+
+impl Desk {
+    pub(crate) fn streams(&self) -> Checked<&dyn StreamStore> {
+        self.store.streams().ok_or_else(|| Stop::Skip("no streams".to_owned()))
+    }
+
+    /// A stream that waits for its writer.
+    pub(crate) async fn queue(&self, id: &str) -> Checked<StoredStream> {
+        let created = self.streams()?.create_stream(&self.chat, &id.into(), self.at()).await?;
+        written(format!("creating {id}"), created)
+    }
+
+    /// A stream that this writer has claimed.
+    pub(crate) async fn begin(&self, id: &str, writer: &str) -> Checked<StoredStream> {
+        self.queue(id).await?;
+        written(format!("claiming {id} for {writer}"), self.claim(id, writer).await?)
+    }
+
+    pub(crate) async fn claim(&self, id: &str, writer: &str) -> Checked<StreamOutcome> {
+        let claim = StreamClaim::new(writer, self.at());
+        Ok(self.streams()?.claim_stream(&self.chat, &id.into(), &claim).await?)
+    }
+
+    /// What a writer adds now.
+    pub(crate) fn chunks(&self, writer: &str, offset: u64, chunks: &[&'static str]) -> StreamAppend {
+        StreamAppend::new(writer, offset, chunks.iter().map(|chunk| chunk.as_bytes()), self.at())
+    }
+
+    pub(crate) async fn append(&self, id: &str, append: StreamAppend) -> Checked<StreamOutcome> {
+        Ok(self.streams()?.append_stream(&self.chat, &id.into(), append).await?)
+    }
+
+    /// Adds chunks, and they must be written.
+    pub(crate) async fn add(
+        &self,
+        id: &str,
+        writer: &str,
+        offset: u64,
+        chunks: &[&'static str],
+    ) -> Checked<StoredStream> {
+        let outcome = self.append(id, self.chunks(writer, offset, chunks)).await?;
+        written(format!("adding {chunks:?} at {offset} to {id}"), outcome)
+    }
+
+    /// Ends a stream behind so many chunks, and it must be done.
+    pub(crate) async fn finish(&self, id: &str, writer: &str, offset: u64, end: StreamEnd) -> Checked {
+        let outcome = self.append(id, self.chunks(writer, offset, &[]).end(end)).await?;
+        written(format!("ending {id} at {offset}"), outcome).map(drop)
+    }
+
+    /// What is known of a stream that must be there.
+    pub(crate) async fn known(&self, id: &str) -> Checked<StoredStream> {
+        let known = self.streams()?.stream(&self.chat, &id.into()).await?;
+        known.ok_or_else(|| Stop::Fail(format!("stream {id}: expected it to be there, saw none")))
+    }
+
+    pub(crate) async fn part(&self, id: &str, offset: u64, limit: usize) -> Checked<StreamPart> {
+        let part = self.streams()?.read_stream(&self.chat, &id.into(), offset, limit).await?;
+        let part = part.ok_or_else(|| Stop::Fail(format!("reading {id}: expected a part, saw none")))?;
+        same(format!("the offset of a part of {id}"), &part.offset, &offset)?;
+        Ok(part)
+    }
+
+    /// All chunks from an offset on, page by page.
+    pub(crate) async fn read_on(&self, id: &str, offset: u64, limit: usize) -> Checked<Vec<Bytes>> {
+        let (mut all, mut next) = (Vec::new(), offset);
+        for _ in 0..MOST_PAGES {
+            let part = self.part(id, next, limit).await?;
+            let few = part.chunks.len() <= limit && (!part.chunks.is_empty() || next >= part.stream.chunks);
+            same(format!("whether a page of {limit} at {next} has some, and not too many"), &few, &true)?;
+            next = part.next();
+            all.extend(part.chunks);
+            if next >= part.stream.chunks {
+                return Ok(all);
+            }
+        }
+        fail(format!("reading {id}: more than {MOST_PAGES} pages"))
+    }
+
+    /// The stream must have exactly these chunks.
+    pub(crate) async fn expect_stream(&self, did: &str, id: &str, expected: &[&'static str]) -> Checked {
+        let seen = self.read_on(id, 0, 1000).await?;
+        let expected: Vec<_> = expected.iter().map(|chunk| Bytes::from_static(chunk.as_bytes())).collect();
+        same(format!("the chunks of {id} after {did}"), &seen, &expected)?;
+        let known = self.known(id).await?;
+        let bytes = expected.iter().map(|chunk| chunk.len() as u64).sum();
+        let counts = (known.chunks, known.bytes);
+        same(format!("how many {id} says it has, after {did}"), &counts, &(expected.len() as u64, bytes))
+    }
+
+    /// All streams of the chat, page by page, which must be in order.
+    pub(crate) async fn all_streams(&self, limit: usize) -> Checked<Vec<StoredStream>> {
+        let mut all: Vec<StoredStream> = Vec::new();
+        let mut after = None;
+        for _ in 0..MOST_PAGES {
+            let page = self.streams()?.streams(&self.chat, limit, after.as_ref()).await?;
+            let full = page.items.len() == limit || page.next.is_none();
+            same(format!("whether a page of {limit} that is not the last is full"), &full, &true)?;
+            all.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                let ordered = all.is_sorted_by(|a, b| a.id < b.id);
+                same(format!("whether the streams come in order, {limit} a page"), &ordered, &true)?;
+                return Ok(all);
+            }
+        }
+        fail(format!("listing streams: more than {MOST_PAGES} pages"))
+    }
+
+    /// The chat must have exactly these streams.
+    pub(crate) async fn expect_streams(&self, did: &str, expected: &[&str]) -> Checked {
+        let seen: Vec<_> = self.all_streams(1000).await?.into_iter().map(|stream| stream.id).collect();
+        let expected: Vec<StreamId> = expected.iter().map(|id| (*id).into()).collect();
+        same(format!("the streams after {did}"), &seen, &expected)
+    }
+}
+
+/// What became of a change, in a word.
+pub(crate) fn said(outcome: &StreamOutcome) -> &'static str {
+    match outcome {
+        StreamOutcome::Applied(_) => "applied",
+        StreamOutcome::Replayed(_) => "replayed",
+        StreamOutcome::Refused(_) => "refused",
+        _ => "something else",
+    }
+}
+
+/// It must have been written now.
+pub(crate) fn written(did: impl std::fmt::Display, outcome: StreamOutcome) -> Checked<StoredStream> {
+    same(&did, &said(&outcome), &"applied")?;
+    Ok(outcome.stream().clone())
+}
+
+/// It must have been written before, and the stream be as it was.
+pub(crate) fn replayed(did: &str, outcome: &StreamOutcome, stream: &StoredStream) -> Checked {
+    same(did, &(said(outcome), outcome.stream()), &("replayed", stream))
+}
+
+/// It must not have been written, and the stream be as it was.
+pub(crate) fn turned_down(did: &str, outcome: &StreamOutcome, stream: &StoredStream) -> Checked {
+    same(did, &(said(outcome), outcome.stream()), &("refused", stream))
+}

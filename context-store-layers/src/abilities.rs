@@ -1,0 +1,34 @@
+//! The optional abilities of the store inside.
+
+use context_core::{BlobStore, Error, ErrorKind, Maintenance, Result, SearchStore, Store, StreamStore};
+
+/// The optional abilities of the store inside, as results.
+pub(crate) trait Abilities {
+    fn searcher(&self) -> Result<&dyn SearchStore>;
+    fn shelf(&self) -> Result<&dyn BlobStore>;
+    fn channel(&self) -> Result<&dyn StreamStore>;
+    fn upkeep(&self) -> Result<&dyn Maintenance>;
+}
+
+impl Abilities for dyn Store {
+    fn searcher(&self) -> Result<&dyn SearchStore> {
+        self.search().ok_or_else(|| lacks("search"))
+    }
+
+    fn shelf(&self) -> Result<&dyn BlobStore> {
+        self.blobs().ok_or_else(|| lacks("blobs"))
+    }
+
+    fn channel(&self) -> Result<&dyn StreamStore> {
+        self.streams().ok_or_else(|| lacks("streams"))
+    }
+
+    fn upkeep(&self) -> Result<&dyn Maintenance> {
+        self.maintenance().ok_or_else(|| lacks("maintenance"))
+    }
+}
+
+/// Only reached by a store that has lost an ability it had.
+fn lacks(operation: &'static str) -> Error {
+    Error::new(ErrorKind::Unsupported, operation, "the store inside has no such ability")
+}

@@ -1,0 +1,191 @@
+//! What is kept: chains by where they end, bounded by bytes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use context_core::{BranchName, Chain, ChainEnd, ChatRef, MessageId, NodeKind, UserId, Window};
+use moka::sync::Cache;
+
+use super::CacheStats;
+
+/// Whose chain it is and where it ends.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    chat: ChatRef,
+    end: End,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum End {
+    Branch(BranchName),
+    Message(MessageId),
+}
+
+impl Key {
+    pub(super) fn new(chat: &ChatRef, end: &ChainEnd) -> Self {
+        let end = match end {
+            ChainEnd::Branch(branch) => End::Branch(branch.clone()),
+            ChainEnd::Message(message) => End::Message(message.clone()),
+        };
+        Self { chat: chat.clone(), end }
+    }
+
+    pub(super) fn branch(chat: &ChatRef, branch: &BranchName) -> Self {
+        Self { chat: chat.clone(), end: End::Branch(branch.clone()) }
+    }
+
+    fn bytes(&self) -> usize {
+        let end = match &self.end {
+            End::Branch(branch) => branch.as_str(),
+            End::Message(message) => message.as_str(),
+        };
+        self.chat.user.as_str().len() + self.chat.chat.as_str().len() + end.len()
+    }
+}
+
+/// Chains, none of them empty. Each was the state of its chat in one edition; whether it still is, only the store knows.
+pub(super) struct Kept {
+    chains: Cache<Key, Chain>,
+    capacity: u64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl Kept {
+    pub(super) fn new(bytes: u64) -> Self {
+        let chains = Cache::builder().max_capacity(bytes).weigher(weight).build();
+        Self { chains, capacity: bytes, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+    }
+
+    /// What is kept of a chain, if it is enough for this window.
+    pub(super) fn get(&self, key: &Key, window: &Window) -> Option<Chain> {
+        self.chains.get(key).filter(|chain| reaches(chain, window))
+    }
+
+    /// What is kept of a chain that ends with this message.
+    pub(super) fn ending_with(&self, key: &Key, head: &MessageId) -> Option<Chain> {
+        self.chains.get(key).filter(|chain| chain.head() == Some(head))
+    }
+
+    /// Keeps a chain, unless more of the same edition is kept, or there could never be room for it.
+    pub(super) fn put(&self, key: &Key, chain: &Chain) {
+        if u64::from(weight(key, chain)) > self.capacity {
+            return self.forget(key);
+        }
+        let has_more = |kept: &Chain| kept.edition() == chain.edition() && kept.skipped() < chain.skipped();
+        if !chain.is_empty() && !self.chains.get(key).is_some_and(|kept| has_more(&kept)) {
+            self.chains.insert(key.clone(), chain.clone());
+        }
+    }
+
+    pub(super) fn forget(&self, key: &Key) {
+        self.chains.invalidate(key);
+    }
+
+    /// Forgets all chains of a chat.
+    pub(super) fn forget_chat(&self, chat: &ChatRef) {
+        self.forget_where(|key| key.chat == *chat);
+    }
+
+    /// Forgets all chains of a user.
+    pub(super) fn forget_user(&self, user: &UserId) {
+        self.forget_where(|key| key.chat.user == *user);
+    }
+
+    /// Removals are rare, so all keys are looked at rather than an index kept of them.
+    fn forget_where(&self, gone: impl Fn(&Key) -> bool) {
+        let keys: Vec<_> = self.chains.iter().map(|(key, _)| key).filter(|key| gone(key)).collect();
+        keys.iter().for_each(|key| self.chains.invalidate(&**key));
+        // An entry that was invalidated still holds its chain until the cache tidies up.
+        self.chains.run_pending_tasks();
+    }
+
+    pub(super) fn clear(&self) {
+        self.chains.invalidate_all();
+        self.chains.run_pending_tasks();
+    }
+
+    pub(super) fn hit(&self) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn miss(&self) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn stats(&self) -> CacheStats {
+        self.chains.run_pending_tasks();
+        CacheStats {
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            chains: self.chains.entry_count(),
+            bytes: self.chains.weighted_size(),
+        }
+    }
+}
+
+/// How many bytes an entry takes, about.
+fn weight(key: &Key, chain: &Chain) -> u32 {
+    u32::try_from(chain.memory() + key.bytes() + size_of::<Key>()).unwrap_or(u32::MAX)
+}
+
+/// Whether the window of the whole chain is within this part of it, also when more follows.
+pub(super) fn reaches(part: &Chain, window: &Window) -> bool {
+    if part.is_whole() {
+        return true;
+    }
+    match window {
+        Window::Last(n) => *n <= part.len(),
+        Window::Boundary => part.iter().rev().any(|node| node.kind == NodeKind::Boundary),
+        // The node in front of those that fit must be known not to fit.
+        Window::Tokens(_) => window.of(part).len() < part.len(),
+        Window::After { message, edition } => *edition == part.edition() && part.position(message).is_some(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use context_core::{Encoded, Message, Node, Role, Timestamp};
+
+    fn chain(boundary: usize) -> Chain {
+        let nodes = (0..9).map(|i| {
+            let (id, at) = (format!("m{i}"), Timestamp::default());
+            Arc::new(if i == boundary {
+                Node::from_encoded(id.into(), NodeKind::Boundary, at, Encoded::new("cut", 1, ""))
+                    .with_tokens(10)
+            } else {
+                Node::new(id, Message::text(Role::User, "x"), at).with_tokens(10)
+            })
+        });
+        Chain::from_nodes(0, nodes).with_edition(7)
+    }
+
+    /// Wherever the kept part begins: what it is said to be enough for, it answers as the whole chain would.
+    #[test]
+    fn a_part_answers_as_the_whole_or_not_at_all() {
+        let after = |message: &str, edition| Window::After { message: message.into(), edition };
+        let windows = [
+            (Window::Whole, 0),
+            (Window::Last(3), 6),
+            (Window::Boundary, 4),
+            (Window::Tokens(30), 5),
+            (Window::Tokens(0), 7),
+            (after("m5", 7), 5),
+            (after("m5", 6), 0),
+            (after("ghost", 7), 0),
+        ];
+        let whole = chain(4);
+        for (window, last_start) in windows {
+            for start in 0..whole.len() {
+                let part = whole.suffix(start);
+                assert_eq!(reaches(&part, &window), start <= last_start, "{window:?} from {start}");
+                if reaches(&part, &window) {
+                    assert_eq!(window.of(&part), window.of(&whole), "{window:?} from {start}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The calls of the seam. Those that write are the store's own, and what they make of kept chains is noted: what was
+//! added is kept, what was taken out of the history is not held any longer.
+
+use std::sync::Arc;
+
+use context_core::{BranchName, Chain, ChatRef, Commit, MessageId, Node, Result, Store, Target};
+
+use super::Shared;
+use super::kept::Key;
+use crate::call::Call;
+use crate::forward::forward;
+
+impl Shared {
+    fn below(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    /// A call that is the store's own.
+    async fn around<T, W>(&self, _: Call<'_>, work: impl Fn() -> W) -> Result<T>
+    where
+        W: Future<Output = Result<T>>,
+    {
+        work().await
+    }
+
+    /// Notes what was added behind a kept chain.
+    ///
+    /// Whatever was written in between by others, this stays what it says it is: if the edition is another one by now, the next
+    /// read finds out, and if it is not, these messages are behind that one in it.
+    fn note(&self, added: &Added) {
+        let Some(kept) = self.kept.ending_with(&Key::branch(&added.chat, &added.branch), &added.behind)
+        else {
+            return;
+        };
+        let mut chain: Chain = kept;
+        added.nodes.iter().for_each(|node| chain.push(Arc::clone(node)));
+        self.kept.put(&Key::branch(&added.chat, &added.branch), &chain);
+    }
+}
+
+/// Messages of a commit that does nothing but add them to a branch.
+struct Added {
+    chat: ChatRef,
+    branch: BranchName,
+    behind: MessageId,
+    nodes: Vec<Arc<Node>>,
+}
+
+impl Added {
+    fn of(commit: &Commit) -> Option<Self> {
+        let Target::Extend { branch, expected: Some(behind) } = &commit.target else { return None };
+        // A store may count revisions itself: messages that come with one are read back.
+        let plain = commit.amendments.is_empty()
+            && commit.redactions.is_empty()
+            && !commit.nodes.is_empty()
+            && commit.nodes.iter().all(|node| node.revision == 0);
+        plain.then(|| Self {
+            chat: commit.chat.clone(),
+            branch: branch.clone(),
+            behind: behind.clone(),
+            nodes: commit.nodes.clone(),
+        })
+    }
+}
+
+forward! {
+    HistoryStore for Shared:
+        create_chat chat list_chats update_chat chat_size branches activate_branch rename_branch set_checkpoint checkpoints
+        messages all_messages revisions;
+    {
+        async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
+            let deleted = self.inner.history().delete_chat(chat, idle_since).await;
+            self.kept.forget_chat(chat);
+            deleted
+        }
+
+        async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
+            let added = Added::of(&commit);
+            let redacts = (!commit.redactions.is_empty()).then(|| commit.chat.clone());
+            let outcome = self.inner.history().commit(commit).await;
+            if let Some(chat) = &redacts {
+                self.kept.forget_chat(chat);
+            }
+            if let (Ok(CommitOutcome::Applied(_)), Some(added)) = (&outcome, &added) {
+                self.note(added);
+            }
+            outcome
+        }
+
+        async fn delete_branch(
+            &self,
+            chat: &ChatRef,
+            branch: &BranchName,
+            expected: Option<&MessageId>,
+            at: Timestamp,
+        ) -> Result<BranchDeletion> {
+            let deleted = self.inner.history().delete_branch(chat, branch, expected, at).await;
+            self.kept.forget_chat(chat);
+            deleted
+        }
+
+        async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+            let deleted = self.inner.history().delete_checkpoint(chat, name).await;
+            self.kept.forget_chat(chat);
+            deleted
+        }
+
+        async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+            self.read(chat, end, window).await
+        }
+    }
+}
+
+forward! {
+    Maintenance for Shared: check vacuum backup;
+    {
+        async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
+            let erased = self.inner.upkeep()?.erase_user(user, cancel).await;
+            self.kept.forget_user(user);
+            erased
+        }
+    }
+}

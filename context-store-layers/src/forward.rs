@@ -1,0 +1,452 @@
+//! The table of all calls of the seam, so that a layer writes down only those that it makes otherwise.
+
+/// Implements a trait of the seam for a layer: the methods that are named are those of the store inside, the others
+/// stand in braces as they are.
+///
+/// The layer has a method `below`, which gives the store inside, and a method `around`, which is given what is known
+/// of the call and a closure that makes it, as often as that is called.
+macro_rules! forward {
+    ($seam:ident for $layer:ident: $($call:ident)*; { $($own:tt)* }) => {
+        $crate::forward::forward!(@ $seam $layer [$($own)*] $($call)*);
+    };
+    (@ $seam:ident $layer:ident [$($done:tt)*]) => {
+        const _: () = {
+            #[allow(clippy::wildcard_imports, reason = "the table names most of it")]
+            use context_core::*;
+            #[allow(unused_imports, reason = "a layer may make all calls itself")]
+            use $crate::{call::{Call, Operation, Sent}, abilities::Abilities as _};
+
+            #[async_trait::async_trait]
+            #[deny(clippy::missing_trait_methods)]
+            impl $seam for $layer {
+                $($done)*
+            }
+        };
+    };
+
+    // HistoryStore
+    (@ $s:ident $l:ident [$($d:tt)*] create_chat $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn create_chat(&self, new: NewChat) -> Result<Created> {
+                let call = Call::of(Operation::CreateChat, &new.chat).sends(Sent::Chat(&new));
+                self.around(call, || self.below().history().create_chat(new.clone())).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] chat $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn chat(&self, chat: &ChatRef) -> Result<Option<Chat>> {
+                self.around(Call::of(Operation::Chat, chat), || self.below().history().chat(chat)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] list_chats $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn list_chats(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
+                let call = Call::about(Operation::ListChats, &query.user);
+                self.around(call, || self.below().history().list_chats(query)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] update_chat $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat> {
+                let call = Call::of(Operation::UpdateChat, chat).sends(Sent::Patch(patch));
+                self.around(call, || self.below().history().update_chat(chat, patch, at)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] delete_chat $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
+                let call = Call::of(Operation::DeleteChat, chat);
+                self.around(call, || self.below().history().delete_chat(chat, idle_since)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] chat_size $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn chat_size(&self, chat: &ChatRef) -> Result<ChatSize> {
+                self.around(Call::of(Operation::ChatSize, chat), || self.below().history().chat_size(chat)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] commit $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
+                let call = Call::of(Operation::Commit, &commit.chat).sends(Sent::Commit(&commit));
+                self.around(call, || self.below().history().commit(commit.clone())).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] branches $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
+                self.around(Call::of(Operation::Branches, chat), || self.below().history().branches(chat)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] activate_branch $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
+                let call = Call::of(Operation::ActivateBranch, chat);
+                self.around(call, || self.below().history().activate_branch(chat, branch, at)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] rename_branch $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn rename_branch(
+                &self,
+                chat: &ChatRef,
+                branch: &BranchName,
+                to: &BranchName,
+                at: Timestamp,
+            ) -> Result<()> {
+                let call = Call::of(Operation::RenameBranch, chat);
+                self.around(call, || self.below().history().rename_branch(chat, branch, to, at)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] delete_branch $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn delete_branch(
+                &self,
+                chat: &ChatRef,
+                branch: &BranchName,
+                expected: Option<&MessageId>,
+                at: Timestamp,
+            ) -> Result<BranchDeletion> {
+                let call = Call::of(Operation::DeleteBranch, chat);
+                self.around(call, || self.below().history().delete_branch(chat, branch, expected, at)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] set_checkpoint $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn set_checkpoint(
+                &self,
+                chat: &ChatRef,
+                name: &CheckpointName,
+                message: &MessageId,
+                at: Timestamp,
+            ) -> Result<Checkpoint> {
+                let call = Call::of(Operation::SetCheckpoint, chat);
+                self.around(call, || self.below().history().set_checkpoint(chat, name, message, at)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] checkpoints $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
+                let call = Call::of(Operation::Checkpoints, chat);
+                self.around(call, || self.below().history().checkpoints(chat)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] delete_checkpoint $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+                let call = Call::of(Operation::DeleteCheckpoint, chat);
+                self.around(call, || self.below().history().delete_checkpoint(chat, name)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] chain $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+                let call = Call::of(Operation::Chain, chat);
+                self.around(call, || self.below().history().chain(chat, end, window)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] messages $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+                let call = Call::of(Operation::Messages, chat).sends(Sent::Ids(ids.len()));
+                self.around(call, || self.below().history().messages(chat, ids)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] all_messages $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn all_messages(
+                &self,
+                chat: &ChatRef,
+                limit: usize,
+                after: Option<&Cursor>,
+            ) -> Result<Page<Placed>> {
+                let call = Call::of(Operation::AllMessages, chat);
+                self.around(call, || self.below().history().all_messages(chat, limit, after)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] revisions $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
+                let call = Call::of(Operation::Revisions, chat);
+                self.around(call, || self.below().history().revisions(chat, message)).await
+            }
+        ] $($r)*);
+    };
+
+    // FragmentStore
+    (@ $s:ident $l:ident [$($d:tt)*] fragments $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
+                let call = Call::of(Operation::Fragments, chat);
+                self.around(call, || self.below().fragments().fragments(chat)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] put_fragments $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn put_fragments(
+                &self,
+                chat: &ChatRef,
+                fragments: &[StoredFragment],
+                at: Timestamp,
+            ) -> Result<()> {
+                let call = Call::of(Operation::PutFragments, chat).sends(Sent::Fragments(fragments));
+                self.around(call, || self.below().fragments().put_fragments(chat, fragments, at)).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] remove_fragment $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
+                let call = Call::of(Operation::RemoveFragment, chat);
+                self.around(call, || self.below().fragments().remove_fragment(chat, id)).await
+            }
+        ] $($r)*);
+    };
+
+    // SearchStore
+    (@ $s:ident $l:ident [$($d:tt)*] search $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>> {
+                let chat = match &query.scope {
+                    SearchScope::Chat(chat) | SearchScope::Branch(chat, _) => Some(chat),
+                    _ => None,
+                };
+                let call = Call::about(Operation::Search, &query.user).within(chat);
+                let call = call.sends(Sent::Text(&query.text));
+                self.around(call, || async move { self.below().searcher()?.search(query).await }).await
+            }
+        ] $($r)*);
+    };
+
+    // BlobStore
+    (@ $s:ident $l:ident [$($d:tt)*] put_blob $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob> {
+                let call = Call::of(Operation::PutBlob, chat).sends(Sent::Blob(&blob));
+                let put = || {
+                    let blob = blob.clone();
+                    async move { self.below().shelf()?.put_blob(chat, blob).await }
+                };
+                self.around(call, put).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] blob $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>> {
+                let call = Call::of(Operation::Blob, chat);
+                self.around(call, || async move { self.below().shelf()?.blob(chat, id).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] read_blob $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn read_blob(
+                &self,
+                chat: &ChatRef,
+                id: &BlobId,
+                range: std::ops::Range<u64>,
+                at: Option<Timestamp>,
+            ) -> Result<Option<bytes::Bytes>> {
+                let read = || {
+                    let range = range.clone();
+                    async move { self.below().shelf()?.read_blob(chat, id, range, at).await }
+                };
+                self.around(Call::of(Operation::ReadBlob, chat), read).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] blobs $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+                let call = Call::of(Operation::Blobs, chat);
+                self.around(call, || async move { self.below().shelf()?.blobs(chat, limit, after).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] remove_blob $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
+                let call = Call::of(Operation::RemoveBlob, chat);
+                self.around(call, || async move { self.below().shelf()?.remove_blob(chat, id).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] prune_blobs $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned> {
+                let call = Call::about(Operation::PruneBlobs, &prune.user).within(prune.chat.as_ref());
+                self.around(call, || async move { self.below().shelf()?.prune_blobs(prune).await }).await
+            }
+        ] $($r)*);
+    };
+
+    // StreamStore
+    (@ $s:ident $l:ident [$($d:tt)*] create_stream $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn create_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StreamOutcome> {
+                let call = Call::of(Operation::CreateStream, chat);
+                self.around(call, || async move { self.below().channel()?.create_stream(chat, id, at).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] claim_stream $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn claim_stream(
+                &self,
+                chat: &ChatRef,
+                id: &StreamId,
+                claim: &StreamClaim,
+            ) -> Result<StreamOutcome> {
+                let call = Call::of(Operation::ClaimStream, chat);
+                self.around(call, || async move { self.below().channel()?.claim_stream(chat, id, claim).await })
+                    .await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] append_stream $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn append_stream(
+                &self,
+                chat: &ChatRef,
+                id: &StreamId,
+                append: StreamAppend,
+            ) -> Result<StreamOutcome> {
+                let call = Call::of(Operation::AppendStream, chat).sends(Sent::Chunks(&append));
+                let write = || {
+                    let append = append.clone();
+                    async move { self.below().channel()?.append_stream(chat, id, append).await }
+                };
+                self.around(call, write).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] cancel_stream $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId, at: Timestamp) -> Result<StoredStream> {
+                let call = Call::of(Operation::CancelStream, chat);
+                self.around(call, || async move { self.below().channel()?.cancel_stream(chat, id, at).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] reopen_stream $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn reopen_stream(
+                &self,
+                chat: &ChatRef,
+                id: &StreamId,
+                run: u32,
+                at: Timestamp,
+            ) -> Result<StreamOutcome> {
+                let call = Call::of(Operation::ReopenStream, chat);
+                self.around(call, || async move { self.below().channel()?.reopen_stream(chat, id, run, at).await })
+                    .await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] stream $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>> {
+                let call = Call::of(Operation::Stream, chat);
+                self.around(call, || async move { self.below().channel()?.stream(chat, id).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] read_stream $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn read_stream(
+                &self,
+                chat: &ChatRef,
+                id: &StreamId,
+                offset: u64,
+                limit: usize,
+            ) -> Result<Option<StreamPart>> {
+                let call = Call::of(Operation::ReadStream, chat);
+                self.around(call, || async move { self.below().channel()?.read_stream(chat, id, offset, limit).await })
+                    .await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] streams $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn streams(
+                &self,
+                chat: &ChatRef,
+                limit: usize,
+                after: Option<&Cursor>,
+            ) -> Result<Page<StoredStream>> {
+                let call = Call::of(Operation::Streams, chat);
+                self.around(call, || async move { self.below().channel()?.streams(chat, limit, after).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] remove_stream $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
+                let call = Call::of(Operation::RemoveStream, chat);
+                self.around(call, || async move { self.below().channel()?.remove_stream(chat, id).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] prune_streams $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned> {
+                let call = Call::about(Operation::PruneStreams, &prune.user).within(prune.chat.as_ref());
+                self.around(call, || async move { self.below().channel()?.prune_streams(prune).await }).await
+            }
+        ] $($r)*);
+    };
+
+    // Maintenance
+    (@ $s:ident $l:ident [$($d:tt)*] check $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
+                let call = Call::new(Operation::Check);
+                self.around(call, || async move { self.below().upkeep()?.check(cancel).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] erase_user $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
+                let call = Call::about(Operation::EraseUser, user);
+                self.around(call, || async move { self.below().upkeep()?.erase_user(user, cancel).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] vacuum $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn vacuum(&self) -> Result<Vacuumed> {
+                let call = Call::new(Operation::Vacuum);
+                self.around(call, || async move { self.below().upkeep()?.vacuum().await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] backup $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn backup(&self, to: &std::path::Path) -> Result<()> {
+                let call = Call::new(Operation::Backup);
+                self.around(call, || async move { self.below().upkeep()?.backup(to).await }).await
+            }
+        ] $($r)*);
+    };
+}
+pub(crate) use forward;

@@ -1,0 +1,40 @@
+//! A layer that offers what the store inside offers.
+
+/// Implements [`Store`] for a layer that offers what the store inside offers, and makes every call itself.
+///
+/// The layer is a tuple of a value with a method `below`, which gives the store inside, and all traits of the seam.
+macro_rules! forward_store {
+    ($layer:ident) => {
+        #[deny(clippy::missing_trait_methods)]
+        impl context_core::Store for $layer {
+            fn info(&self) -> context_core::StoreInfo {
+                self.0.below().info()
+            }
+
+            fn history(&self) -> &dyn context_core::HistoryStore {
+                &self.0
+            }
+
+            fn fragments(&self) -> &dyn context_core::FragmentStore {
+                &self.0
+            }
+
+            fn search(&self) -> Option<&dyn context_core::SearchStore> {
+                self.0.below().search().map(|_| &self.0 as &dyn context_core::SearchStore)
+            }
+
+            fn blobs(&self) -> Option<&dyn context_core::BlobStore> {
+                self.0.below().blobs().map(|_| &self.0 as &dyn context_core::BlobStore)
+            }
+
+            fn streams(&self) -> Option<&dyn context_core::StreamStore> {
+                self.0.below().streams().map(|_| &self.0 as &dyn context_core::StreamStore)
+            }
+
+            fn maintenance(&self) -> Option<&dyn context_core::Maintenance> {
+                self.0.below().maintenance().map(|_| &self.0 as &dyn context_core::Maintenance)
+            }
+        }
+    };
+}
+pub(crate) use forward_store;

@@ -1,0 +1,46 @@
+//! The tries of one call.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use context_core::{Error, IdGenerator, Result, Retry};
+
+use super::policy::RetryPolicy;
+use super::sleeper::Sleeper;
+
+/// How often a call was made, and since when.
+pub(super) struct Tries<'a> {
+    policy: &'a RetryPolicy,
+    sleeper: &'a dyn Sleeper,
+    ids: &'a dyn IdGenerator,
+    began: Duration,
+    failed: u32,
+}
+
+impl<'a> Tries<'a> {
+    pub(super) fn new(policy: &'a RetryPolicy, sleeper: &'a dyn Sleeper, ids: &'a dyn IdGenerator) -> Self {
+        Self { policy, sleeper, ids, began: sleeper.elapsed(), failed: 0 }
+    }
+
+    /// Whether a try failed, and so may have been carried out.
+    pub(super) fn lost(&self) -> bool {
+        self.failed > 0
+    }
+
+    /// Waits before the next try. Gives the error back if there is to be none.
+    pub(super) async fn failed(&mut self, error: Error) -> Result<()> {
+        if error.retry() != Retry::Safe {
+            return Err(error);
+        }
+        self.failed += 1;
+        let mut spread = DefaultHasher::new();
+        self.ids.next_id().hash(&mut spread);
+        let wait = self.policy.wait(self.failed, spread.finish());
+        let spent = self.sleeper.elapsed().saturating_sub(self.began);
+        if self.failed >= self.policy.tries || spent.saturating_add(wait) > self.policy.total {
+            return Err(error.with("tries", self.failed));
+        }
+        self.sleeper.sleep(wait).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! Looking after all the stores at once.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use context_core::{
+    CancelSignal, CheckReport, Erasure, Error, ErrorKind, Maintenance, Result, UserId, Vacuumed,
+};
+
+use super::{Shared, shadow};
+use crate::abilities::Abilities as _;
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl Maintenance for Shared {
+    async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
+        let mut report = self.main.upkeep()?.check(cancel).await?;
+        for other in self.others() {
+            // Chats of the other store are shadows: nobody's conversations.
+            let of_other = other.upkeep()?.check(cancel).await?;
+            report.blobs += of_other.blobs;
+            report.streams += of_other.streams;
+            report.findings.extend(of_other.findings);
+            shadow::find_orphans(&*self.main, &**other, cancel, &mut report).await?;
+        }
+        Ok(report)
+    }
+
+    async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
+        let mut erased = self.main.upkeep()?.erase_user(user, cancel).await?;
+        for other in self.others() {
+            let of_other = other.upkeep()?.erase_user(user, cancel).await?;
+            erased.blobs += of_other.blobs;
+            erased.streams += of_other.streams;
+            erased.remaining += of_other.remaining;
+            shadow::forget(&**other, user).await?;
+            erased.remaining += u64::from(shadow::is_noted(&**other, user).await?);
+        }
+        Ok(erased)
+    }
+
+    async fn vacuum(&self) -> Result<Vacuumed> {
+        let mut all: Option<Vacuumed> = None;
+        for store in std::iter::once(&self.main).chain(self.others()) {
+            match store.upkeep()?.vacuum().await {
+                Ok(one) => {
+                    let sum = all.get_or_insert_default();
+                    sum.before += one.before;
+                    sum.after += one.after;
+                }
+                // A store that has nothing to give back does not keep the others from it.
+                Err(error) if error.kind() == ErrorKind::Unsupported => {}
+                Err(error) => return Err(error),
+            }
+        }
+        all.ok_or_else(|| Error::new(ErrorKind::Unsupported, "vacuum", "these stores have nothing to vacuum"))
+    }
+
+    /// One file cannot hold several stores.
+    async fn backup(&self, to: &Path) -> Result<()> {
+        if self.others().is_empty() {
+            return self.main.upkeep()?.backup(to).await;
+        }
+        Err(Error::new(ErrorKind::Unsupported, "backup", "a split store is backed up store by store"))
+    }
+}

@@ -1,0 +1,135 @@
+//! Shadows: the chats of another store that stand for those of the history.
+
+use context_core::{
+    Chat, ChatId, ChatQuery, ChatRef, CheckReport, Error, ErrorKind, Finding, Metadata, NewChat, Result,
+    Store, Timestamp, UserId, limits,
+};
+
+/// Whose chats name the users who have shadows.
+const REGISTER: &str = "context.split";
+/// Under which key of its metadata a shadow says whose it is.
+const SHADOWED: &str = "chat";
+
+/// The shadow of a chat as it exists now.
+pub(super) fn of(chat: &Chat) -> ChatRef {
+    let (id, born) = (chat.chat.chat.as_str(), chat.created_at.as_micros());
+    let plain = format!("{id}@{born}");
+    // No id that stands for itself begins like one that stands for a hash.
+    let name = if plain.len() <= limits::MAX_ID_BYTES && !id.starts_with('#') {
+        plain
+    } else {
+        format!("#{}@{born}", context_core::BlobId::of(id.as_bytes()))
+    };
+    ChatRef::new(chat.chat.user.clone(), name)
+}
+
+fn entry(user: &UserId) -> ChatRef {
+    ChatRef::new(REGISTER, user.as_str())
+}
+
+/// Makes the shadow of a chat, and before that notes that the user has some.
+pub(super) async fn make(other: &dyn Store, chat: &Chat, at: Timestamp) -> Result<()> {
+    let _noted = other.history().create_chat(NewChat::new(entry(&chat.chat.user), at)).await?;
+    let mut new = NewChat::new(of(chat), at);
+    new.metadata = Metadata::default().with(SHADOWED, chat.chat.chat.as_str());
+    let _made = other.history().create_chat(new).await?;
+    Ok(())
+}
+
+/// Deletes the shadows of a chat, but that of the chat as it exists now.
+pub(super) async fn sweep(other: &dyn Store, chat: &ChatRef, now: Option<&Chat>) -> Result<()> {
+    let keep = now.map(of);
+    let mut query = ChatQuery::new(chat.user.clone());
+    query.metadata = vec![(SHADOWED.to_owned(), chat.chat.as_str().into())];
+    loop {
+        let page = other.history().list_chats(&query).await?;
+        for shadow in page.items {
+            if Some(&shadow.chat.chat) != keep.as_ref() {
+                other.history().delete_chat(&shadow.chat.chat, None).await?;
+            }
+        }
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Forgets that a user had shadows. True if that was noted.
+pub(super) async fn forget(other: &dyn Store, user: &UserId) -> Result<bool> {
+    other.history().delete_chat(&entry(user), None).await
+}
+
+/// Whether it is noted that a user has shadows.
+pub(super) async fn is_noted(other: &dyn Store, user: &UserId) -> Result<bool> {
+    Ok(other.history().chat(&entry(user)).await?.is_some())
+}
+
+/// Finds shadows of chats that are no more.
+pub(super) async fn find_orphans(
+    main: &dyn Store,
+    other: &dyn Store,
+    cancel: &context_core::CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
+    let mut users = ChatQuery::new(REGISTER);
+    loop {
+        let page = other.history().list_chats(&users).await?;
+        for user in &page.items {
+            let user = UserId::from(user.chat.chat.chat.as_str());
+            find_orphans_of(main, other, &user, cancel, report).await?;
+        }
+        match page.next {
+            Some(next) => users.after = Some(next),
+            None => return Ok(()),
+        }
+    }
+}
+
+async fn find_orphans_of(
+    main: &dyn Store,
+    other: &dyn Store,
+    user: &UserId,
+    cancel: &context_core::CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
+    let mut query = ChatQuery::new(user.clone());
+    loop {
+        let page = other.history().list_chats(&query).await?;
+        for shadow in &page.items {
+            cancel.check("check")?;
+            let said = shadow.chat.metadata.get(SHADOWED).and_then(|id| id.parse::<String>().ok());
+            // Other chats of that store are no matter of this one.
+            let Some(id) = said else { continue };
+            let chat = ChatRef::new(user.clone(), ChatId::from(id));
+            let there = main.history().chat(&chat).await?;
+            if there.as_ref().map(of).as_ref() != Some(&shadow.chat.chat) {
+                let about = format!("shadow {}", shadow.chat.chat.chat);
+                report.findings.push(Finding::new(
+                    Some(&chat),
+                    about,
+                    "its chat is no more: delete it again",
+                ));
+            }
+        }
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// The chat, which must exist in the history.
+pub(super) async fn chat(main: &dyn Store, operation: &'static str, chat: &ChatRef) -> Result<Chat> {
+    limits::check_chat(operation, chat)?;
+    let found = main.history().chat(chat).await?;
+    found.ok_or_else(|| Error::not_found(operation, "chat", &chat.chat))
+}
+
+/// What a chat without a shadow has: nothing.
+pub(super) fn or_none<T: Default>(result: Result<T>) -> Result<T> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(T::default()),
+        result => result,
+    }
+}

@@ -1,0 +1,178 @@
+//! A span of `tracing` for every call.
+
+mod answer;
+mod span;
+mod words;
+
+use std::fmt;
+use std::sync::Arc;
+
+use context_core::{Result, Store};
+use tracing::Instrument;
+
+use self::answer::Answer;
+use crate::call::Call;
+use crate::forward::forward;
+use crate::offer::forward_store;
+
+/// A store that opens a span for every call, at the level `INFO` and with the target `context.store`.
+///
+/// Names of spans and fields are stable: dashboards may rely on them. What people said is in no field unless
+/// [`content`](Self::content) is asked for, who they are in none unless [`scope`](Self::scope) is. How long a call
+/// took, a subscriber tells by the span. To trace each try of a [`RetryStore`](crate::RetryStore), put this layer under
+/// it; over it, a span is all tries together.
+///
+/// # Fields
+///
+/// Each span has `operation` (the name without `context.store.`), `store` ([`StoreInfo::name`](context_core::StoreInfo)) and
+/// `outcome`; a call whose future is dropped has no outcome. A call that fails has the outcome `error`, `error.kind`
+/// ([`ErrorKind::as_str`](context_core::ErrorKind::as_str)) and `error.retry` (`never`, `safe`, `after_refresh`), and nothing of what came back.
+///
+/// | field | type | what |
+/// |---|---|---|
+/// | `operation`, `store`, `outcome` | text | always |
+/// | `error.kind`, `error.retry` | text | of a call that failed |
+/// | `user`, `chat` | text | with [`scope`](Self::scope), as far as the call names them |
+/// | `sent.items`, `sent.bytes` | number | how many things the call brings, and bytes of their bodies |
+/// | `found.items`, `found.bytes` | number | how many things came back, and bytes of their bodies |
+/// | `content` | text | with [`content`](Self::content): what was sent if it has words, else what came back |
+///
+/// | span | fields | outcomes |
+/// |---|---|---|
+/// | `context.store.create_chat` | | `new`, `existing` |
+/// | `context.store.chat` | `found.items` | `found`, `none` |
+/// | `context.store.list_chats` | `found.items` | `ok` |
+/// | `context.store.update_chat` | | `ok` |
+/// | `context.store.delete_chat` | | `done`, `none` |
+/// | `context.store.chat_size` | `found.items`, `found.bytes` | `ok` |
+/// | `context.store.commit` | `sent.items`, `sent.bytes` | `applied`, `replayed`, `conflict`, `exists` |
+/// | `context.store.branches` | `found.items` | `ok` |
+/// | `context.store.activate_branch` | | `ok` |
+/// | `context.store.rename_branch` | | `ok` |
+/// | `context.store.delete_branch` | `found.items` | `deleted`, `conflict` |
+/// | `context.store.set_checkpoint` | | `ok` |
+/// | `context.store.checkpoints` | `found.items` | `ok` |
+/// | `context.store.delete_checkpoint` | | `done`, `none` |
+/// | `context.store.chain` | `found.items` | `ok` |
+/// | `context.store.messages` | `sent.items`, `found.items`, `found.bytes` | `ok` |
+/// | `context.store.all_messages` | `found.items`, `found.bytes` | `ok` |
+/// | `context.store.revisions` | `found.items`, `found.bytes` | `ok` |
+/// | `context.store.fragments` | `found.items`, `found.bytes` | `ok` |
+/// | `context.store.put_fragments` | `sent.items`, `sent.bytes` | `ok` |
+/// | `context.store.remove_fragment` | | `done`, `none` |
+/// | `context.store.search` | `found.items` | `ok` |
+/// | `context.store.put_blob` | `sent.items`, `sent.bytes` | `ok` |
+/// | `context.store.blob` | `found.items` | `found`, `none` |
+/// | `context.store.read_blob` | `found.items`, `found.bytes` | `found`, `none` |
+/// | `context.store.blobs` | `found.items` | `ok` |
+/// | `context.store.remove_blob` | `found.items`, `found.bytes` | `ok` |
+/// | `context.store.prune_blobs` | `found.items`, `found.bytes` | `ok` |
+/// | `context.store.create_stream` | | `applied`, `replayed`, `refused` |
+/// | `context.store.claim_stream` | | `applied`, `replayed`, `refused` |
+/// | `context.store.append_stream` | `sent.items`, `sent.bytes` | `applied`, `replayed`, `refused` |
+/// | `context.store.cancel_stream` | | `ok` |
+/// | `context.store.reopen_stream` | | `applied`, `replayed`, `refused` |
+/// | `context.store.stream` | `found.items` | `found`, `none` |
+/// | `context.store.read_stream` | `found.items`, `found.bytes` | `found`, `none` |
+/// | `context.store.streams` | `found.items` | `ok` |
+/// | `context.store.remove_stream` | | `done`, `none` |
+/// | `context.store.prune_streams` | `found.items`, `found.bytes` | `ok` |
+/// | `context.store.check` | `found.items` | `clean`, `broken` |
+/// | `context.store.erase_user` | `found.items` | `erased`, `remains` |
+/// | `context.store.vacuum` | | `ok` |
+/// | `context.store.backup` | | `ok` |
+///
+/// What is `found` by a removal is what was removed, by a check what is wrong, by erasing the chats that were erased.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::Store;
+/// use context_store_inmem::InMemoryStore;
+/// use context_store_layers::TracedStore;
+///
+/// let store = TracedStore::new(Arc::new(InMemoryStore::default())).scope(true);
+/// assert_eq!(store.info().name, "inmem");
+/// ```
+pub struct TracedStore(Shared);
+
+/// Implements the seam apart from [`TracedStore`], so that `store.fragments()` can only mean one thing.
+struct Shared {
+    inner: Arc<dyn Store>,
+    /// The name of the store, which does not change.
+    name: &'static str,
+    scope: bool,
+    content: bool,
+}
+
+impl TracedStore {
+    /// Traces the calls of a store: no names of users and chats, no content.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        let name = store.info().name;
+        Self(Shared { inner: store, name, scope: false, content: false })
+    }
+
+    /// Whether spans say whose chat it is and which.
+    #[must_use]
+    pub fn scope(mut self, scope: bool) -> Self {
+        self.0.scope = scope;
+        self
+    }
+
+    /// Whether spans have the words of messages, fragments, titles and searches, up to 4 KiB for each call. Bytes of blobs and of
+    /// chunks never are. Who can read the traces can then read the conversations.
+    #[must_use]
+    pub fn content(mut self, content: bool) -> Self {
+        self.0.content = content;
+        self
+    }
+}
+
+impl fmt::Debug for TracedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shared { inner, scope, content, .. } = &self.0;
+        let mut shown = f.debug_struct("TracedStore");
+        shown.field("inner", inner).field("scope", scope).field("content", content).finish()
+    }
+}
+
+impl Shared {
+    fn below(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    /// Makes a call within its span.
+    async fn around<T, W>(&self, call: Call<'_>, work: impl Fn() -> W) -> Result<T>
+    where
+        T: Answer,
+        W: Future<Output = Result<T>>,
+    {
+        let span = span::open(call.operation);
+        if span.is_disabled() {
+            return work().await;
+        }
+        span::ask(&span, &call, self);
+        let result = work().instrument(span.clone()).await;
+        span::tell(&span, &call, &result, self);
+        result
+    }
+}
+
+forward_store!(TracedStore);
+
+forward! {
+    HistoryStore for Shared:
+        create_chat chat list_chats update_chat delete_chat chat_size commit branches activate_branch rename_branch
+        delete_branch set_checkpoint checkpoints delete_checkpoint chain messages all_messages revisions;
+    {}
+}
+forward! { FragmentStore for Shared: fragments put_fragments remove_fragment; {} }
+forward! { SearchStore for Shared: search; {} }
+forward! { BlobStore for Shared: put_blob blob read_blob blobs remove_blob prune_blobs; {} }
+forward! {
+    StreamStore for Shared:
+        create_stream claim_stream append_stream cancel_stream reopen_stream stream read_stream streams remove_stream
+        prune_streams;
+    {}
+}
+forward! { Maintenance for Shared: check erase_user vacuum backup; {} }

@@ -1,0 +1,156 @@
+//! What a span says of what came back.
+
+use bytes::Bytes;
+use context_core::{
+    Blob, BlobsPruned, Branch, BranchDeletion, Chain, Chat, ChatSize, ChatSummary, CheckReport, Checkpoint,
+    CommitOutcome, Created, Erasure, Node, Page, Placed, Revision, SearchHit, StoredFragment, StoredStream,
+    StreamOutcome, StreamPart, StreamsPruned, Vacuumed,
+};
+
+use super::words::Words;
+
+/// What an answer comes to.
+pub(super) struct Facts {
+    pub(super) outcome: &'static str,
+    pub(super) items: Option<u64>,
+    pub(super) bytes: Option<u64>,
+}
+
+impl Facts {
+    fn outcome(outcome: &'static str) -> Self {
+        Self { outcome, items: None, bytes: None }
+    }
+
+    fn of(outcome: &'static str, items: u64) -> Self {
+        Self { items: Some(items), ..Self::outcome(outcome) }
+    }
+
+    fn bytes(mut self, bytes: u64) -> Self {
+        self.bytes = Some(bytes);
+        self
+    }
+}
+
+/// What a call of the seam returns.
+pub(super) trait Answer {
+    fn facts(&self) -> Facts;
+
+    /// The words in it.
+    fn content(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Answers whose facts are one expression.
+macro_rules! answers {
+    ($($type:ty: |$this:ident| $facts:expr;)+) => {
+        $(impl Answer for $type {
+            fn facts(&self) -> Facts {
+                let $this = self;
+                $facts
+            }
+        })+
+    };
+}
+
+answers! {
+    (): |_done| Facts::outcome("ok");
+    bool: |done| Facts::outcome(if *done { "done" } else { "none" });
+    Created: |created| Facts::outcome(if matches!(created, Created::New(_)) { "new" } else { "existing" });
+    Option<Chat>: |chat| found(chat.is_some());
+    Chat: |_chat| Facts::outcome("ok");
+    Page<ChatSummary>: |page| Facts::of("ok", page.items.len() as u64);
+    ChatSize: |size| Facts::of("ok", size.messages).bytes(size.bytes);
+    Vec<Branch>: |branches| Facts::of("ok", branches.len() as u64);
+    Checkpoint: |_checkpoint| Facts::outcome("ok");
+    Vec<Checkpoint>: |checkpoints| Facts::of("ok", checkpoints.len() as u64);
+    Blob: |_blob| Facts::outcome("ok");
+    Option<Blob>: |blob| found(blob.is_some());
+    Option<Bytes>: |bytes| found(bytes.is_some()).bytes(bytes.as_ref().map_or(0, Bytes::len) as u64);
+    Page<Blob>: |page| Facts::of("ok", page.items.len() as u64);
+    BlobsPruned: |pruned| Facts::of("ok", pruned.references).bytes(pruned.bytes);
+    StoredStream: |_stream| Facts::outcome("ok");
+    Option<StoredStream>: |stream| found(stream.is_some());
+    Page<StoredStream>: |page| Facts::of("ok", page.items.len() as u64);
+    StreamsPruned: |pruned| Facts::of("ok", pruned.streams).bytes(pruned.bytes);
+    CheckReport: |report| Facts::of(
+        if report.findings.is_empty() { "clean" } else { "broken" },
+        report.findings.len() as u64,
+    );
+    Erasure: |erased| Facts::of(if erased.remaining == 0 { "erased" } else { "remains" }, erased.chats);
+    Vacuumed: |_vacuumed| Facts::outcome("ok");
+    CommitOutcome: |outcome| Facts::outcome(match outcome {
+        CommitOutcome::Applied(_) => "applied",
+        CommitOutcome::Replayed(_) => "replayed",
+        CommitOutcome::Conflict { .. } => "conflict",
+        CommitOutcome::Exists { .. } => "exists",
+        _ => "other",
+    });
+    BranchDeletion: |deletion| match deletion {
+        BranchDeletion::Deleted { messages } => Facts::of("deleted", *messages),
+        BranchDeletion::Conflict { .. } => Facts::of("conflict", 0),
+        _ => Facts::of("other", 0),
+    };
+    StreamOutcome: |outcome| Facts::outcome(match outcome {
+        StreamOutcome::Applied(_) => "applied",
+        StreamOutcome::Replayed(_) => "replayed",
+        StreamOutcome::Refused(_) => "refused",
+        _ => "other",
+    });
+    Option<StreamPart>: |part| {
+        let chunks = part.iter().flat_map(|part| &part.chunks);
+        let (items, bytes) = chunks.fold((0, 0), |(items, bytes), chunk| (items + 1, bytes + chunk.len() as u64));
+        Facts { items: Some(items), ..found(part.is_some()) }.bytes(bytes)
+    };
+}
+
+fn found(found: bool) -> Facts {
+    Facts::of(if found { "found" } else { "none" }, found.into())
+}
+
+/// Answers that are messages or fragments: how many, how many bytes, which words.
+macro_rules! bodies {
+    ($($type:ty: |$this:ident| $bodies:expr;)+) => {
+        $(impl Answer for $type {
+            fn facts(&self) -> Facts {
+                let $this = self;
+                let (items, bytes) =
+                    $bodies.fold((0, 0), |(items, bytes), body: &[u8]| (items + 1, bytes + body.len() as u64));
+                Facts::of("ok", items).bytes(bytes)
+            }
+
+            fn content(&self) -> Option<String> {
+                let $this = self;
+                Words::of($bodies)
+            }
+        })+
+    };
+}
+
+bodies! {
+    Vec<Option<Placed>>: |found| found.iter().flatten().map(|placed| body(&placed.node));
+    Page<Placed>: |page| page.items.iter().map(|placed| body(&placed.node));
+    Vec<Revision>: |revisions| revisions.iter().map(|revision| body(&revision.node));
+    Vec<StoredFragment>: |fragments| fragments.iter().map(|fragment| &fragment.body.bytes()[..]);
+}
+
+fn body(node: &Node) -> &[u8] {
+    node.body().bytes()
+}
+
+impl Answer for Page<SearchHit> {
+    fn facts(&self) -> Facts {
+        Facts::of("ok", self.items.len() as u64)
+    }
+}
+
+impl Answer for Chain {
+    /// Not how many bytes: a chain is packed until somebody looks, and a trace is not to be the one who does.
+    fn facts(&self) -> Facts {
+        Facts::of("ok", self.len() as u64)
+    }
+
+    fn content(&self) -> Option<String> {
+        Words::of(self.iter().map(|node| body(node)))
+    }
+}

@@ -1,0 +1,129 @@
+//! Spans: how they are called, and what is written into them.
+
+use context_core::{Result, Retry};
+use tracing::field::{Empty, display};
+use tracing::{Span, info_span};
+
+use super::Shared;
+use super::answer::Answer;
+use super::words::Words;
+use crate::call::{Call, Operation, Sent, operations};
+
+macro_rules! make_open {
+    ($($variant:ident $name:ident),+ $(,)?) => {
+        /// The span of an operation. Each has a call site of its own, since that is where its name is.
+        pub(super) fn open(operation: Operation) -> Span {
+            match operation {
+                $(Operation::$variant => info_span!(
+                    target: "context.store",
+                    concat!("context.store.", stringify!($name)),
+                    operation = stringify!($name),
+                    store = Empty,
+                    user = Empty,
+                    chat = Empty,
+                    sent.items = Empty,
+                    sent.bytes = Empty,
+                    found.items = Empty,
+                    found.bytes = Empty,
+                    outcome = Empty,
+                    error.kind = Empty,
+                    error.retry = Empty,
+                    content = Empty,
+                ),)+
+            }
+        }
+    };
+}
+operations!(make_open);
+
+/// Writes down what a call asks.
+pub(super) fn ask(span: &Span, call: &Call<'_>, shared: &Shared) {
+    span.record("store", shared.name);
+    if shared.scope {
+        if let Some(user) = call.user {
+            span.record("user", user.as_str());
+        }
+        if let Some(chat) = call.chat {
+            span.record("chat", chat.as_str());
+        }
+    }
+    let (items, bytes) = size(&call.sent);
+    if let Some(items) = items {
+        span.record("sent.items", items);
+    }
+    if let Some(bytes) = bytes {
+        span.record("sent.bytes", bytes);
+    }
+}
+
+/// Writes down what came of it.
+pub(super) fn tell<T: Answer>(span: &Span, call: &Call<'_>, result: &Result<T>, shared: &Shared) {
+    let mut content = shared.content.then(|| text(&call.sent)).flatten();
+    match result {
+        Ok(answer) => {
+            let facts = answer.facts();
+            span.record("outcome", facts.outcome);
+            if let Some(items) = facts.items {
+                span.record("found.items", items);
+            }
+            if let Some(bytes) = facts.bytes {
+                span.record("found.bytes", bytes);
+            }
+            if shared.content && content.is_none() {
+                content = answer.content();
+            }
+        }
+        Err(error) => {
+            span.record("outcome", "error");
+            span.record("error.kind", error.kind().as_str());
+            span.record("error.retry", retry(error.retry()));
+        }
+    }
+    if let Some(content) = content {
+        span.record("content", display(content));
+    }
+}
+
+fn retry(retry: Retry) -> &'static str {
+    match retry {
+        Retry::Never => "never",
+        Retry::Safe => "safe",
+        Retry::AfterRefresh => "after_refresh",
+        _ => "other",
+    }
+}
+
+/// How many things are sent, and of how many bytes.
+fn size(sent: &Sent<'_>) -> (Option<u64>, Option<u64>) {
+    let both = |items: usize, bytes: usize| (Some(items as u64), Some(bytes as u64));
+    match sent {
+        Sent::Nothing | Sent::Chat(_) | Sent::Patch(_) | Sent::Text(_) => (None, None),
+        Sent::Ids(ids) => (Some(*ids as u64), None),
+        Sent::Commit(commit) => {
+            let nodes = || commit.nodes.iter().chain(&commit.amendments).chain(&commit.redactions);
+            let bodies = nodes().map(|node| node.body()).chain(commit.fragments.iter().map(|one| &one.body));
+            both(nodes().count() + commit.fragments.len(), bodies.map(|body| body.bytes().len()).sum())
+        }
+        Sent::Fragments(fragments) => {
+            both(fragments.len(), fragments.iter().map(|fragment| fragment.body.bytes().len()).sum())
+        }
+        Sent::Blob(blob) => both(1, blob.bytes.len()),
+        Sent::Chunks(append) => (Some(append.chunks.len() as u64), Some(append.bytes())),
+    }
+}
+
+/// The words that are sent.
+fn text(sent: &Sent<'_>) -> Option<String> {
+    match sent {
+        Sent::Nothing | Sent::Ids(_) | Sent::Blob(_) | Sent::Chunks(_) => None,
+        Sent::Chat(new) => Words::of(new.title.as_deref().map(str::as_bytes)),
+        Sent::Patch(patch) => Words::of(patch.title.iter().flatten().map(String::as_bytes)),
+        Sent::Text(text) => Words::of([text.as_bytes()]),
+        Sent::Commit(commit) => {
+            let nodes = commit.nodes.iter().chain(&commit.amendments).chain(&commit.redactions);
+            let bodies = nodes.map(|node| node.body()).chain(commit.fragments.iter().map(|one| &one.body));
+            Words::of(bodies.map(|body| &body.bytes()[..]))
+        }
+        Sent::Fragments(fragments) => Words::of(fragments.iter().map(|one| &one.body.bytes()[..])),
+    }
+}

@@ -1,0 +1,54 @@
+//! Content as text, cut to what a trace can bear.
+
+/// The most bytes of content that a span has.
+const MOST: usize = 4096;
+
+/// Gathers texts until there are enough.
+#[derive(Default)]
+pub(super) struct Words(String);
+
+impl Words {
+    /// All of these texts, each on a line of its own.
+    pub(super) fn of<'a>(bodies: impl IntoIterator<Item = &'a [u8]>) -> Option<String> {
+        let mut words = Self::default();
+        let full = bodies.into_iter().any(|body| !words.add(body));
+        if full {
+            words.0.push('…');
+        }
+        (!words.0.is_empty()).then_some(words.0)
+    }
+
+    /// False if not all of it fitted.
+    fn add(&mut self, body: &[u8]) -> bool {
+        if !self.0.is_empty() {
+            self.0.push('\n');
+        }
+        let room = MOST.saturating_sub(self.0.len());
+        let cut = &body[..body.len().min(room)];
+        match std::str::from_utf8(cut) {
+            Ok(text) => self.0.push_str(text),
+            // A character that was cut, or bytes that are no text.
+            Err(error) if error.error_len().is_none() => {
+                self.0.push_str(&String::from_utf8_lossy(&cut[..error.valid_up_to()]));
+            }
+            Err(_) => self.0.push_str("(no text)"),
+        }
+        cut.len() == body.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_is_cut_between_characters() {
+        let long = "é".repeat(MOST);
+        let words = Words::of([long.as_bytes()]).unwrap();
+        assert_eq!(words, format!("{}…", "é".repeat(MOST / 2)));
+        assert_eq!(Words::of([&b"a"[..], &b"\xff\x00"[..]]).unwrap(), "a\n(no text)");
+        assert_eq!(Words::of([]), None);
+        let odd = format!("a{long}");
+        assert!(Words::of([odd.as_bytes()]).unwrap().len() < MOST + 4);
+    }
+}

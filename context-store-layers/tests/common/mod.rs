@@ -1,0 +1,103 @@
+//! Layers over SQLite as subjects of the conformance kit: every namespace is a file, or two.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use context_conformance::Subject;
+use context_core::{IdGenerator, Result, Store};
+use context_store_sqlite::{SqliteConfig, SqliteStore};
+
+/// Puts layers over a store, and a second one if there is one.
+type Stack = fn(Arc<dyn Store>, Option<Arc<dyn Store>>) -> Result<Arc<dyn Store>>;
+
+/// Stores under layers.
+pub(crate) struct Layered {
+    name: &'static str,
+    stack: Stack,
+    /// Whether there is a second store.
+    second: bool,
+    folder: tempfile::TempDir,
+    files: Mutex<Files>,
+}
+
+/// Names of namespaces may be anything, so files are numbered.
+#[derive(Default)]
+struct Files {
+    opened: u32,
+    newest: HashMap<String, PathBuf>,
+}
+
+impl Files {
+    /// A file of its own for a namespace that is opened anew.
+    fn fresh(&mut self, folder: &Path, namespace: &str) -> PathBuf {
+        self.opened += 1;
+        let path = folder.join(format!("{}.db", self.opened));
+        self.newest.insert(namespace.to_owned(), path.clone());
+        path
+    }
+}
+
+impl Layered {
+    pub(crate) fn new(name: &'static str, second: bool, stack: Stack) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self { name, stack, second, folder, files: Mutex::default() }
+    }
+
+    async fn at(&self, path: &Path, create: bool) -> Result<Arc<dyn Store>> {
+        let open = |path: PathBuf| SqliteStore::open(SqliteConfig::new(path).create(create));
+        let first = Arc::new(open(path.to_owned()).await?);
+        let second: Option<Arc<dyn Store>> = match self.second {
+            true => Some(Arc::new(open(path.with_extension("second")).await?)),
+            false => None,
+        };
+        (self.stack)(first, second)
+    }
+}
+
+#[async_trait]
+impl Subject for Layered {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    async fn open(&self, namespace: &str) -> Result<Arc<dyn Store>> {
+        let path = self.files.lock().expect("no holder panics").fresh(self.folder.path(), namespace);
+        self.at(&path, true).await
+    }
+
+    async fn reopen(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>> {
+        let path = self.files.lock().expect("no holder panics").newest.get(namespace).cloned();
+        let Some(path) = path else { return Ok(None) };
+        Ok(Some(self.at(&path, false).await?))
+    }
+
+    async fn second_handle(&self, namespace: &str) -> Result<Option<Arc<dyn Store>>> {
+        self.reopen(namespace).await
+    }
+
+    fn location(&self, namespace: &str) -> Option<String> {
+        let mut files = self.files.lock().expect("no holder panics");
+        let known = files.newest.get(namespace).cloned();
+        let path = known.unwrap_or_else(|| files.fresh(self.folder.path(), namespace));
+        path.to_str().map(ToOwned::to_owned)
+    }
+
+    async fn open_at(&self, location: &str) -> Result<Option<Arc<dyn Store>>> {
+        Ok(Some(self.at(Path::new(location), true).await?))
+    }
+}
+
+/// Ids that neither another handle nor another process makes.
+#[allow(dead_code, reason = "each program of tests has its own layers")]
+#[derive(Debug)]
+pub(crate) struct ProcessIds;
+
+impl IdGenerator for ProcessIds {
+    fn next_id(&self) -> String {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        format!("{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,11 @@
+//! The repeater passes the conformance suite over SQLite, each case in a file of its own.
+
+mod common;
+
+use std::sync::Arc;
+
+use context_store_layers::RetryStore;
+
+context_conformance::conformance_main!(common::Layered::new("retry", false, |store, _| {
+    Ok(Arc::new(RetryStore::new(store, Arc::new(common::ProcessIds))))
+}));

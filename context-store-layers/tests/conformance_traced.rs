@@ -1,0 +1,11 @@
+//! The tracer passes the conformance suite over SQLite, each case in a file of its own.
+
+mod common;
+
+use std::sync::Arc;
+
+use context_store_layers::TracedStore;
+
+context_conformance::conformance_main!(common::Layered::new("traced", false, |store, _| {
+    Ok(Arc::new(TracedStore::new(store).scope(true).content(true)))
+}));

@@ -1,0 +1,218 @@
+//! When a call is made again, when not, and what is said in the end.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
+use context_core::{
+    BranchDeletion, ChatPatch, Commit, CommitOutcome, Created, ErrorKind, Metadata, NewChat, Retry, Store,
+};
+use context_store_inmem::InMemoryStore;
+use context_store_layers::{RetryPolicy, RetryStore, Sleeper};
+
+use crate::desk::{Numbers, applied, at, begin, chat, extend, is_applied, says, stay};
+
+/// Does not wait, but remembers how long it would have.
+#[derive(Debug, Default)]
+pub(crate) struct Instantly(Mutex<Vec<Duration>>);
+
+impl Instantly {
+    fn waits(&self) -> Vec<Duration> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl Sleeper for Instantly {
+    fn elapsed(&self) -> Duration {
+        self.waits().iter().sum()
+    }
+
+    async fn sleep(&self, time: Duration) {
+        self.0.lock().unwrap().push(time);
+    }
+}
+
+/// A store that fails as planned, repeated.
+struct Lab {
+    bare: Arc<InMemoryStore>,
+    broken: FaultStore,
+    sleeper: Arc<Instantly>,
+    store: RetryStore,
+}
+
+impl Lab {
+    async fn new(plan: FaultPlan) -> Self {
+        let bare = Arc::new(InMemoryStore::default());
+        begin(&*bare, &["a", "b"]).await;
+        let broken = FaultStore::new(Arc::clone(&bare) as _, plan);
+        let sleeper = Arc::new(Instantly::default());
+        let store = RetryStore::new(Arc::new(broken.clone()), Arc::new(Numbers::default()));
+        let store = store.sleeper(Arc::clone(&sleeper) as _);
+        Self { bare, broken, sleeper, store }
+    }
+
+    /// The first calls of an operation fail.
+    async fn failing(operation: Operation, calls: u32, fault: Fault) -> Self {
+        Self::new((0..calls).fold(FaultPlan::default(), |plan, n| plan.with(operation, n, fault))).await
+    }
+}
+
+fn adds() -> ChatPatch {
+    ChatPatch { add: Metadata::default().with("used", 1), ..ChatPatch::default() }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn it_gives_up_after_so_many_tries() {
+    let lab = Lab::failing(Operation::Commit, 9, Fault::BeforeApply).await;
+    let error =
+        lab.store.history().commit(extend("main", Some("b"), vec![says("c", "x")])).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.retry(), error.get("tries")),
+        (ErrorKind::Unavailable, Retry::Safe, Some("5"))
+    );
+    assert_eq!(lab.broken.calls(Operation::Commit), 5);
+    let waits = lab.sleeper.waits();
+    let within = |wait: &Duration, most: u64| (most / 2..=most).contains(&(wait.as_millis() as u64));
+    assert!(waits.iter().zip([50, 100, 200, 400]).all(|(wait, most)| within(wait, most)), "{waits:?}");
+    assert_eq!(waits.len(), 4);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn it_gives_up_when_the_time_is_over() {
+    let lab = Lab::failing(Operation::Chat, 90, Fault::BeforeApply).await;
+    let policy = RetryPolicy::default().tries(u32::MAX).total(Duration::from_millis(600));
+    let store = lab.store.policy(policy);
+    let error = store.history().chat(&chat()).await.unwrap_err();
+    assert!(lab.sleeper.elapsed() <= Duration::from_millis(600));
+    let made = lab.broken.calls(Operation::Chat);
+    assert!((3..=6).contains(&made), "{made} tries");
+    assert_eq!(error.get("tries"), Some(made.to_string().as_str()));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn what_is_not_safe_to_repeat_is_not() {
+    let lab = Lab::new(FaultPlan::default()).await;
+    let ghost = lab.store.history().commit(extend("ghost", None, vec![says("c", "x")])).await.unwrap_err();
+    assert_eq!((ghost.kind(), ghost.get("tries")), (ErrorKind::NotFound, None));
+    assert_eq!((lab.broken.calls(Operation::Commit), lab.sleeper.waits().len()), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn by_default_it_waits_by_the_timer_of_tokio() {
+    let bare = Arc::new(InMemoryStore::default());
+    let plan = FaultPlan::default().with(Operation::Chat, 0, Fault::BeforeApply);
+    let store = RetryStore::new(Arc::new(FaultStore::new(bare, plan)), Arc::new(Numbers::default()));
+    let began = tokio::time::Instant::now();
+    assert_eq!(store.history().chat(&chat()).await.unwrap(), None);
+    assert!(began.elapsed() >= Duration::from_millis(25), "{:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_lost_creation_is_still_one() {
+    let lab = Lab::failing(Operation::CreateChat, 2, Fault::AfterApply).await;
+    let new = NewChat { chat: context_core::ChatRef::new("ada", "second"), ..NewChat::new(chat(), at(9)) };
+    assert!(matches!(lab.store.history().create_chat(new.clone()).await.unwrap(), Created::New(_)));
+    assert!(matches!(lab.store.history().create_chat(new).await.unwrap(), Created::Existing(_)));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn numbers_are_added_once() {
+    let lab = Lab::failing(Operation::Commit, 3, Fault::AfterApply).await;
+    let chat = lab.store.history().update_chat(&chat(), &adds(), at(9)).await.unwrap();
+    assert_eq!(chat.metadata, Metadata::default().with("used", 1));
+    let outcome = lab.store.history().commit(Commit { patch: Some(adds()), ..stay() }).await.unwrap();
+    is_applied(&outcome);
+}
+
+/// A caller who is told that it is safe would do it a second time, under another key.
+#[tokio::test(flavor = "current_thread")]
+async fn whoever_does_not_know_the_key_is_told_to_look_first() {
+    let lab = Lab::failing(Operation::Commit, 5, Fault::AfterApply).await;
+    let error = lab.store.history().update_chat(&chat(), &adds(), at(9)).await.unwrap_err();
+    assert_eq!(error.retry(), Retry::AfterRefresh);
+    let lab = Lab::failing(Operation::Commit, 5, Fault::AfterApply).await;
+    let keyed = Commit { patch: Some(adds()), key: Some("mine".into()), ..stay() };
+    let error = lab.store.history().commit(keyed.clone()).await.unwrap_err();
+    assert_eq!(error.retry(), Retry::Safe);
+    assert!(matches!(lab.store.history().commit(keyed).await.unwrap(), CommitOutcome::Replayed(_)));
+    let chat = lab.bare.history().chat(&chat()).await.unwrap().unwrap();
+    assert_eq!(chat.metadata, Metadata::default().with("used", 1));
+}
+
+/// A reply is lost, somebody makes the chat again: it is not the one that was to go.
+#[tokio::test(flavor = "current_thread")]
+async fn a_chat_that_was_created_anew_is_not_deleted() {
+    let lab = Lab::failing(Operation::DeleteChat, 1, Fault::AfterApply).await;
+    let anew = NewChat::new(chat(), at(50));
+    let bare = Arc::clone(&lab.bare);
+    // Somebody else comes while the call waits for its second try.
+    let store = lab.store.sleeper(Arc::new(Meanwhile(Mutex::new(Some(Box::new(move || {
+        Box::pin(async move {
+            let _created = bare.history().create_chat(anew).await.unwrap();
+        })
+    }))))));
+    assert!(store.history().delete_chat(&chat(), None).await.unwrap());
+    let there = lab.bare.history().chat(&chat()).await.unwrap();
+    assert_eq!(there.map(|chat| chat.created_at), Some(at(50)));
+    assert_eq!(lab.broken.calls(Operation::DeleteChat), 1);
+}
+
+type Work = Box<dyn FnOnce() -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+
+/// Lets something happen during the first wait.
+struct Meanwhile(Mutex<Option<Work>>);
+
+impl std::fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Meanwhile")
+    }
+}
+
+#[async_trait]
+impl Sleeper for Meanwhile {
+    fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    async fn sleep(&self, _: Duration) {
+        let work = self.0.lock().unwrap().take();
+        if let Some(work) = work {
+            work().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn lost_replies_about_branches_are_found_out() {
+    let plan = FaultPlan::default().with(Operation::RenameBranch, 0, Fault::AfterApply).with(
+        Operation::DeleteBranch,
+        0,
+        Fault::AfterApply,
+    );
+    let lab = Lab::new(plan).await;
+    let target = context_core::Target::Fork {
+        name: context_core::ForkName::Exact("side".into()),
+        at: Some("a".into()),
+        activate: false,
+    };
+    let nodes = vec![says("x", "1"), says("y", "2")];
+    applied(&lab.store, Commit { nodes, ..Commit::new(chat(), target, at(8)) }).await;
+    let history = lab.store.history();
+    history.rename_branch(&chat(), &"side".into(), &"aside".into(), at(9)).await.unwrap();
+    let again = history.rename_branch(&chat(), &"side".into(), &"aside".into(), at(9)).await.unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::NotFound);
+    let gone = history.delete_branch(&chat(), &"aside".into(), Some(&"y".into()), at(9)).await.unwrap();
+    assert_eq!(gone, BranchDeletion::Deleted { messages: 2 });
+}
+
+/// A file may be there after a lost reply: whoever asked has to look.
+#[tokio::test(flavor = "current_thread")]
+async fn a_backup_is_made_once() {
+    let lab = Lab::failing(Operation::Backup, 1, Fault::BeforeApply).await;
+    let to = std::path::Path::new("unused");
+    let error = lab.store.maintenance().unwrap().backup(to).await.unwrap_err();
+    assert_eq!((error.kind(), error.get("tries")), (ErrorKind::Unavailable, None));
+    assert_eq!(lab.broken.calls(Operation::Backup), 1);
+}

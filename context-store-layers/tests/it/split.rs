@@ -1,0 +1,141 @@
+//! Two stores as one: what becomes of the second when the first changes.
+
+use std::sync::Arc;
+
+use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
+use context_core::{
+    BlobId, CancelSignal, ChatId, ChatQuery, ChatRef, Durability, Erasure, ErrorKind, NewBlob, NewChat, Store,
+};
+use context_store_inmem::InMemoryStore;
+use context_store_layers::SplitStore;
+use context_store_sqlite::{SqliteConfig, SqliteStore};
+
+use crate::desk::{at, begin, chat};
+
+struct Lab {
+    main: Arc<InMemoryStore>,
+    files: Arc<InMemoryStore>,
+    split: SplitStore,
+}
+
+impl Lab {
+    /// A split store of which calls to the second one fail as planned, with a chat in it.
+    async fn new(plan: FaultPlan) -> Self {
+        let (main, files) = (Arc::new(InMemoryStore::default()), Arc::new(InMemoryStore::default()));
+        let broken = Arc::new(FaultStore::new(Arc::clone(&files) as _, plan));
+        let split = SplitStore::builder(Arc::clone(&main) as _).blobs(broken).build().unwrap();
+        begin(&split, &["a"]).await;
+        Self { main, files, split }
+    }
+
+    async fn put(&self, chat: &ChatRef, bytes: &'static str) -> context_core::Result<context_core::Blob> {
+        self.split.blobs().unwrap().put_blob(chat, NewBlob::new(bytes, at(10))).await
+    }
+
+    async fn read(&self, chat: &ChatRef, bytes: &'static str) -> context_core::Result<Option<bytes::Bytes>> {
+        self.split.blobs().unwrap().read_blob(chat, &BlobId::of(bytes.as_bytes()), 0..99, None).await
+    }
+
+    /// How many chats of the user the second store has.
+    async fn shadows(&self) -> usize {
+        self.files.history().list_chats(&ChatQuery::new("ada")).await.unwrap().items.len()
+    }
+
+    async fn findings(&self) -> Vec<String> {
+        let report = self.split.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+        report.findings.iter().map(ToString::to_string).collect()
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn bytes_are_in_the_second_store_and_go_with_the_chat() {
+    let lab = Lab::new(FaultPlan::default()).await;
+    assert_eq!(lab.put(&chat(), "a report").await.unwrap().references, 1);
+    assert_eq!(lab.read(&chat(), "a report").await.unwrap().as_deref(), Some(&b"a report"[..]));
+    let blobs = lab.main.blobs().unwrap().blobs(&chat(), 10, None).await.unwrap();
+    assert!(blobs.items.is_empty());
+    assert_eq!((lab.shadows().await, lab.findings().await), (1, Vec::<String>::new()));
+    let report = lab.split.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+    // Shadows are nobody's conversations.
+    assert_eq!((report.chats, report.messages, report.blobs), (1, 1, 1));
+    assert!(lab.split.history().delete_chat(&chat(), None).await.unwrap());
+    assert_eq!(lab.shadows().await, 0);
+    assert_eq!(lab.read(&chat(), "a report").await.unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+/// The history goes first. If the bytes do not follow, they are out of reach, are found, and go with the next deletion.
+#[tokio::test(flavor = "current_thread")]
+async fn what_a_broken_deletion_leaves_is_out_of_reach_and_found() {
+    let lab = Lab::new(FaultPlan::default().with(Operation::DeleteChat, 0, Fault::BeforeApply)).await;
+    lab.put(&chat(), "a report").await.unwrap();
+    let error = lab.split.history().delete_chat(&chat(), None).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(lab.main.history().chat(&chat()).await.unwrap().is_none());
+    assert_eq!(lab.read(&chat(), "a report").await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(lab.findings().await, ["ada/trip shadow trip@1: its chat is no more: delete it again"]);
+    // A chat that is made anew in between does not have them.
+    let _created = lab.split.history().create_chat(NewChat::new(chat(), at(2))).await.unwrap();
+    assert_eq!(lab.read(&chat(), "a report").await.unwrap(), None);
+    lab.put(&chat(), "another").await.unwrap();
+    assert_eq!((lab.shadows().await, lab.findings().await.len()), (2, 1));
+    assert!(lab.split.history().delete_chat(&chat(), None).await.unwrap());
+    assert_eq!((lab.shadows().await, lab.findings().await), (0, Vec::<String>::new()));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_put_whose_reply_is_lost_may_be_made_again() {
+    for operation in [Operation::CreateChat, Operation::PutBlob] {
+        for nth in 0..2 {
+            let lab = Lab::new(FaultPlan::default().with(operation, nth, Fault::AfterApply)).await;
+            let first = lab.put(&chat(), "a report").await;
+            assert_eq!(first.unwrap_err().kind(), ErrorKind::Unavailable, "{operation:?} {nth}");
+            assert_eq!(lab.put(&chat(), "a report").await.unwrap().references, 1);
+            assert_eq!((lab.shadows().await, lab.findings().await), (1, Vec::<String>::new()));
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn any_id_has_a_shadow_of_its_own() {
+    let lab = Lab::new(FaultPlan::default()).await;
+    let long = "x".repeat(512);
+    let hash = BlobId::of(long.as_bytes());
+    let ids = [long, format!("#{hash}"), hash.to_string(), "a@1".into(), "a".into(), "#".into()];
+    for id in &ids {
+        let chat = ChatRef::new("ada", ChatId::from(id.as_str()));
+        let _created = lab.split.history().create_chat(NewChat::new(chat.clone(), at(1))).await.unwrap();
+        lab.put(&chat, "the same bytes").await.unwrap();
+    }
+    let last = ChatRef::new("ada", ChatId::from("a"));
+    let seen = lab.split.blobs().unwrap().blob(&last, &BlobId::of(b"the same bytes")).await.unwrap().unwrap();
+    assert_eq!(seen.references, ids.len() as u64);
+    assert_eq!((lab.shadows().await, lab.findings().await), (ids.len(), Vec::<String>::new()));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn erasing_reaches_both() {
+    let lab = Lab::new(FaultPlan::default()).await;
+    lab.put(&chat(), "a report").await.unwrap();
+    let erased =
+        lab.split.maintenance().unwrap().erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap();
+    let mut expected = Erasure::new(1, 1, 0);
+    expected.blobs = 1;
+    assert_eq!(erased, expected);
+    // Not even the name is left.
+    let noted = lab.files.history().list_chats(&ChatQuery::new("context.split")).await.unwrap();
+    assert!(noted.items.is_empty());
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn it_promises_what_the_weakest_promises() {
+    let folder = tempfile::tempdir().unwrap();
+    let sqlite = || async {
+        Arc::new(SqliteStore::open(SqliteConfig::new(folder.path().join("a.db"))).await.unwrap())
+    };
+    let (main, files) = (sqlite().await, Arc::new(InMemoryStore::default()));
+    let info = SplitStore::builder(main).blobs(files).build().unwrap().info();
+    assert_eq!((info.name, info.durability, info.shared), ("sqlite", Durability::Process, false));
+    let split = SplitStore::builder(sqlite().await).build().unwrap();
+    assert_eq!(split.info(), sqlite().await.info());
+    assert!(split.blobs().is_some() && split.search().is_some() && split.maintenance().is_some());
+}

@@ -1,0 +1,57 @@
+//! Chats as they are in their rows: what everything else about chats is made of.
+
+use context_core::{BranchName, Chat, ChatRef, Error, ErrorKind, Metadata, NewChat, Timestamp};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::error::{Fault, Result};
+use crate::pool::Session;
+use crate::rows::{optional_text, text};
+use crate::sql;
+
+/// A chat and its number.
+pub(crate) async fn read(session: &mut Session<'_>, chat: &ChatRef) -> Result<Option<(i64, Chat)>> {
+    let query =
+        session.query(sql::CHAT).bind(chat.user.as_str().as_bytes()).bind(chat.chat.as_str().as_bytes());
+    let row = session.first(query).await?;
+    row.map(|row| Ok((row.try_get(0)?, chat_of(&row, chat)?))).transpose()
+}
+
+pub(crate) fn chat_of(row: &PgRow, chat: &ChatRef) -> Result<Chat> {
+    let created_at = Timestamp::from_micros(row.try_get(5)?);
+    let mut found = Chat::new(NewChat {
+        title: optional_text(row, 2)?.map(ToOwned::to_owned),
+        metadata: metadata_from(row.try_get(3)?)?,
+        ..NewChat::new(chat.clone(), created_at)
+    });
+    found.active = BranchName::from(text(row, 4)?);
+    found.updated_at = Timestamp::from_micros(row.try_get(6)?);
+    Ok(found)
+}
+
+/// Metadata as it is kept: JSON text.
+pub(crate) fn metadata_bytes(metadata: &Metadata) -> Result<Vec<u8>> {
+    serde_json::to_vec(metadata).map_err(|error| {
+        Error::new(ErrorKind::Bug, "write", "metadata cannot be written as json").with_source(error).into()
+    })
+}
+
+pub(crate) fn metadata_from(bytes: &[u8]) -> Result<Metadata> {
+    serde_json::from_slice(bytes).map_err(|_| Fault::Corrupt("metadata is not json", None))
+}
+
+/// Writes title and metadata.
+pub(crate) async fn write(session: &mut Session<'_>, no: i64, chat: &Chat) -> Result<()> {
+    let update =
+        session.query(sql::UPDATE_CHAT).bind(no).bind(chat.title.as_ref().map(|title| title.as_bytes()));
+    let update = update.bind(metadata_bytes(&chat.metadata)?);
+    session.execute(update).await?;
+    Ok(())
+}
+
+/// Notes a write to a chat.
+pub(crate) async fn touch(session: &mut Session<'_>, no: i64, at: Timestamp) -> Result<()> {
+    let touch = session.query(sql::TOUCH_CHAT).bind(no).bind(at.as_micros());
+    session.execute(touch).await?;
+    Ok(())
+}

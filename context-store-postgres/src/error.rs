@@ -1,0 +1,153 @@
+//! What can go wrong below the seam, and the one place where a driver's error becomes ours.
+
+use std::fmt;
+
+use context_core::pack::UnpackError;
+use context_core::{Error, ErrorKind, Retry};
+
+/// A failure inside the store, before it is known which operation of the seam it ends.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// Of the driver.
+    Driver(sqlx::Error),
+    /// Already as the seam wants it.
+    Ours(Error),
+    /// The database holds what this program never wrote.
+    Corrupt(&'static str, Option<UnpackError>),
+    /// No answer within the time the configuration allows.
+    TimedOut,
+}
+
+pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Driver(error)
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Ours(error)
+    }
+}
+
+impl From<UnpackError> for Fault {
+    fn from(error: UnpackError) -> Self {
+        Self::Corrupt("a run of messages cannot be read", Some(error))
+    }
+}
+
+impl Fault {
+    /// The error of this operation.
+    pub(crate) fn during(self, operation: &'static str) -> Error {
+        match self {
+            Self::Ours(error) => error,
+            Self::Corrupt(message, source) => {
+                let error = Error::new(ErrorKind::Corrupt, operation, message);
+                match source {
+                    Some(source) => error.with_source(source),
+                    None => error,
+                }
+            }
+            Self::TimedOut => Error::new(ErrorKind::Timeout, operation, "the server did not answer in time"),
+            Self::Driver(error) => driver_error(operation, error),
+        }
+    }
+
+    /// Whether a unique index said no.
+    pub(crate) fn is_taken(&self) -> bool {
+        matches!(self, Self::Driver(error) if code(error).as_deref() == Some("23505"))
+    }
+
+    /// Whether the connection can be used for something else. After an error that the server reported it can.
+    pub(crate) fn leaves_connection(&self) -> bool {
+        match self {
+            Self::Driver(sqlx::Error::Database(error)) => {
+                !error.code().is_some_and(|code| code.starts_with("08") || code.starts_with("57P"))
+            }
+            Self::Driver(
+                sqlx::Error::ColumnDecode { .. }
+                | sqlx::Error::Decode(_)
+                | sqlx::Error::ColumnIndexOutOfBounds { .. },
+            ) => true,
+            Self::Driver(_) | Self::TimedOut => false,
+            Self::Ours(_) | Self::Corrupt(..) => true,
+        }
+    }
+}
+
+fn code(error: &sqlx::Error) -> Option<String> {
+    Some(error.as_database_error()?.code()?.into_owned())
+}
+
+fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
+    use ErrorKind::{Bug, Corrupt, Timeout, Unavailable, Unsupported};
+    let code = code(&error);
+    let (kind, retry, message) = match code.as_deref() {
+        Some("40001" | "40P01") => (Unavailable, Retry::Safe, "another transaction came between"),
+        Some("55P03" | "57014") => (Timeout, Retry::Safe, "the server gave up waiting"),
+        Some("57P01" | "57P02" | "57P03") => (Unavailable, Retry::Safe, "the server is stopping or starting"),
+        Some("25006") => (Unavailable, Retry::Never, "the server cannot be written to"),
+        Some("53100") => (Unavailable, Retry::Never, "the server's disk is full"),
+        Some("42501") => (Unavailable, Retry::Never, "the role may not do this"),
+        Some("3D000") => (Unavailable, Retry::Never, "there is no such database"),
+        Some("3F000" | "42P01") => (Unavailable, Retry::Never, "the schema of the store is gone"),
+        Some("0A000") => (Unsupported, Retry::Never, "the server cannot do this"),
+        Some("XX001" | "XX002") => (Corrupt, Retry::Never, "the database is damaged"),
+        Some(code) if code.starts_with("08") => (Unavailable, Retry::Safe, "the connection is gone"),
+        Some(code) if code.starts_with("28") => (Unavailable, Retry::Never, "the server refuses the role"),
+        Some(code) if code.starts_with("53") => (Unavailable, Retry::Safe, "the server is out of resources"),
+        Some(_) => (Bug, Retry::Never, "a statement failed"),
+        None => match &error {
+            sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => {
+                (Unavailable, Retry::Safe, "the server cannot be reached")
+            }
+            sqlx::Error::Tls(_) => (Unavailable, Retry::Never, "no encrypted connection can be made"),
+            sqlx::Error::PoolTimedOut => (Timeout, Retry::Safe, "no connection became free in time"),
+            sqlx::Error::PoolClosed => (Unavailable, Retry::Never, "the pool is closed"),
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => {
+                (Corrupt, Retry::Never, "a value is of another type than was written")
+            }
+            _ => (Bug, Retry::Never, "a statement failed"),
+        },
+    };
+    Error::new(kind, operation, message).with_retry(retry).with_source(Cause::of(&error))
+}
+
+/// What the driver said, without what it knows of the statement's values.
+struct Cause {
+    text: String,
+}
+
+impl Cause {
+    fn of(error: &sqlx::Error) -> Self {
+        let text = match error.as_database_error() {
+            Some(database) => {
+                let code = database.code().unwrap_or_default();
+                format!("{} (SQLSTATE {code})", database.message())
+            }
+            None => error.to_string(),
+        };
+        Self { text }
+    }
+}
+
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Cause {}
+
+/// A cursor of another listing, or of nobody's making.
+pub(crate) fn bad_cursor(operation: &'static str) -> Error {
+    Error::invalid(operation, "the cursor is not one of this listing")
+}

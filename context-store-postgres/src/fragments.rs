@@ -1,0 +1,55 @@
+//! Context fragments that are kept with a chat.
+
+use bytes::Bytes;
+use context_core::{Encoded, FragmentId, StoredFragment};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::chat_rows::{metadata_bytes, metadata_from};
+use crate::error::{Fault, Result};
+use crate::pool::Session;
+use crate::rows::{blob, optional_text, text};
+use crate::sql;
+
+/// The fragments in the order they were first put, each with its number.
+pub(crate) async fn list(session: &mut Session<'_>, chat: i64) -> Result<Vec<(i64, StoredFragment)>> {
+    let query = session.query(sql::FRAGMENTS).bind(chat);
+    session.all(query).await?.into_iter().map(fragment).collect()
+}
+
+fn fragment(row: PgRow) -> Result<(i64, StoredFragment)> {
+    let no = row.try_get(0)?;
+    let id = optional_text(&row, 1)?.map(FragmentId::from);
+    let kind = text(&row, 2)?.to_owned();
+    let version = u16::try_from(row.try_get::<i64, _>(3)?);
+    let version = version.map_err(|_| Fault::Corrupt("a fragment's version is out of range", None))?;
+    let metadata = metadata_from(row.try_get(4)?)?;
+    let body: Bytes = blob(row, 5)?;
+    Ok((no, StoredFragment { id, metadata, body: Encoded::new(kind, version, body) }))
+}
+
+/// Puts each in the place of the one it replaces, or at the end.
+pub(crate) async fn put(session: &mut Session<'_>, chat: i64, fragments: &[StoredFragment]) -> Result<()> {
+    if fragments.is_empty() {
+        return Ok(());
+    }
+    let mut stored = list(session, chat).await?;
+    for new in fragments {
+        let (kind, version) = (new.body.kind().as_bytes(), i64::from(new.body.version()));
+        let (metadata, body) = (metadata_bytes(&new.metadata)?, &new.body.bytes()[..]);
+        match stored.iter_mut().find(|(_, old)| old.is_replaced_by(new)) {
+            Some((no, old)) => {
+                let replace = session.query(sql::REPLACE_FRAGMENT).bind(*no).bind(kind).bind(version);
+                session.execute(replace.bind(metadata).bind(body)).await?;
+                *old = new.clone();
+            }
+            None => {
+                let id = new.id.as_ref().map(|id| id.as_str().as_bytes());
+                let add = session.query(sql::ADD_FRAGMENT).bind(chat).bind(id).bind(kind).bind(version);
+                let added = session.only(add.bind(metadata).bind(body)).await?;
+                stored.push((added.try_get(0)?, new.clone()));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+//! Connections: a few that are kept, or those of a pool that the program has.
+//!
+//! Not sqlx's pool unless the program brings one: it asks the server for a sign of life at every release. Here a connection
+//! is kept if what was done with it came to its end. One whose user went away in the middle is closed, which ends its
+//! transaction; one that turns out to be dead takes the idle ones with it, so that the next try finds a new one.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use context_core::UserId;
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgPool, PgRow};
+use sqlx::query::Query;
+use sqlx::{AssertSqlSafe, Connection, Postgres};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use crate::config::{PostgresConfig, Server};
+use crate::error::{Fault, Result};
+use crate::sql;
+
+/// What a statement's parameters are bound to.
+pub(crate) type Statement = Query<'static, Postgres, PgArguments>;
+
+pub(crate) struct Pool {
+    source: Source,
+    /// The schema's name as it stands in front of a table's.
+    prefix: String,
+    connect_timeout: Duration,
+    operation_timeout: Duration,
+    row_security: bool,
+}
+
+enum Source {
+    Own { options: Box<PgConnectOptions>, idle: Mutex<Vec<PgConnection>>, permits: Semaphore },
+    Shared(PgPool),
+}
+
+/// What is going to be done with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// One statement that reads.
+    Read,
+    /// Several that read one state.
+    Snapshot,
+    /// One statement that writes.
+    Append,
+    /// A transaction that writes.
+    Write,
+    /// Statements that run outside of transactions.
+    Upkeep,
+}
+
+impl Pool {
+    pub(crate) fn new(config: &PostgresConfig) -> Self {
+        let source = match &config.server {
+            Server::At(options) => Source::Own {
+                options: Box::new(options.as_ref().clone().statement_cache_capacity(config.statement_cache)),
+                idle: Mutex::default(),
+                permits: Semaphore::new(config.connections),
+            },
+            Server::Pool(pool) => Source::Shared(pool.clone()),
+        };
+        Self {
+            source,
+            prefix: format!("{}.", quoted(&config.schema)),
+            connect_timeout: config.connect_timeout,
+            operation_timeout: config.operation_timeout,
+            row_security: config.row_security,
+        }
+    }
+
+    /// Ends work that takes longer than an operation may.
+    pub(crate) async fn in_time<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        timeout(self.operation_timeout, work).await.unwrap_or(Err(Fault::TimedOut))
+    }
+
+    /// A connection on which the work has begun. [`Session::end`] ends it.
+    pub(crate) async fn begin(&self, work: Work, user: Option<&UserId>) -> Result<Session<'_>> {
+        let connected = timeout(self.connect_timeout, self.connected()).await;
+        let mut session = connected.unwrap_or(Err(sqlx::Error::PoolTimedOut.into()))?;
+        let work = match work {
+            Work::Read if self.row_security => Work::Snapshot,
+            Work::Append if self.row_security => Work::Write,
+            work => work,
+        };
+        match work {
+            Work::Read | Work::Append | Work::Upkeep => {}
+            Work::Snapshot => session.begin_with(sql::BEGIN_SNAPSHOT).await?,
+            Work::Write => session.begin_with(sql::BEGIN_WRITE).await?,
+        }
+        if self.row_security && work != Work::Upkeep {
+            let user = user.map_or(&[][..], |user| user.as_str().as_bytes());
+            let query = session.query(sql::SET_USER).bind(user);
+            session.execute(query).await?;
+        }
+        Ok(session)
+    }
+
+    async fn connected(&self) -> Result<Session<'_>> {
+        let (held, permit) = match &self.source {
+            Source::Own { options, permits, .. } => {
+                let permit = permits.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
+                let kept = self.idle().and_then(|mut idle| idle.pop());
+                let connection = match kept {
+                    Some(connection) => connection,
+                    None => PgConnection::connect_with(options).await?,
+                };
+                (Held::Own(connection), Some(permit))
+            }
+            Source::Shared(pool) => (Held::Shared(pool.acquire().await?), None),
+        };
+        Ok(Session { pool: self, held: Some(held), transaction: false, settled: false, _permit: permit })
+    }
+
+    /// Closes the connections that are not in use, and gives out no more. A pool of the program's stays as it is.
+    pub(crate) async fn close(&self) -> Result<()> {
+        let Source::Own { permits, .. } = &self.source else { return Ok(()) };
+        permits.close();
+        let idle = self.idle().map(|mut idle| std::mem::take(&mut *idle)).unwrap_or_default();
+        for connection in idle {
+            connection.close().await?;
+        }
+        Ok(())
+    }
+
+    fn idle(&self) -> Option<MutexGuard<'_, Vec<PgConnection>>> {
+        match &self.source {
+            // A list of connections is sound in any state.
+            Source::Own { idle, .. } => Some(idle.lock().unwrap_or_else(PoisonError::into_inner)),
+            Source::Shared(_) => None,
+        }
+    }
+}
+
+/// A name as an identifier of SQL.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+enum Held {
+    Own(PgConnection),
+    Shared(PoolConnection<Postgres>),
+}
+
+/// A connection in use.
+pub(crate) struct Session<'a> {
+    pool: &'a Pool,
+    held: Option<Held>,
+    transaction: bool,
+    /// Whether all that was asked of the connection has been answered.
+    settled: bool,
+    _permit: Option<SemaphorePermit<'a>>,
+}
+
+impl Session<'_> {
+    /// The schema's name as it stands in front of a table's.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.pool.prefix
+    }
+
+    pub(crate) fn connection(&mut self) -> &mut PgConnection {
+        match self.held.as_mut().expect("taken only when dropped") {
+            Held::Own(connection) => connection,
+            Held::Shared(connection) => connection,
+        }
+    }
+
+    /// A statement on the tables of the store's schema.
+    pub(crate) fn query(&self, statement: &'static str) -> Statement {
+        // The only thing put into it is an identifier in quotes.
+        sqlx::query(AssertSqlSafe(statement.replace('#', &self.pool.prefix)))
+    }
+
+    pub(crate) async fn all(&mut self, query: Statement) -> Result<Vec<PgRow>> {
+        Ok(query.fetch_all(self.connection()).await?)
+    }
+
+    pub(crate) async fn first(&mut self, query: Statement) -> Result<Option<PgRow>> {
+        Ok(query.fetch_all(self.connection()).await?.into_iter().next())
+    }
+
+    /// The only row of a statement that always has one.
+    pub(crate) async fn only(&mut self, query: Statement) -> Result<PgRow> {
+        Ok(query.fetch_one(self.connection()).await?)
+    }
+
+    /// Returns how many rows were written.
+    pub(crate) async fn execute(&mut self, query: Statement) -> Result<u64> {
+        Ok(query.execute(self.connection()).await?.rows_affected())
+    }
+
+    async fn begin_with(&mut self, begin: &'static str) -> Result<()> {
+        sqlx::raw_sql(begin).execute(self.connection()).await?;
+        self.transaction = true;
+        Ok(())
+    }
+
+    /// Ends the work: commits it, or takes it back if it has failed.
+    pub(crate) async fn end<T>(mut self, result: Result<T>) -> Result<T> {
+        if result.as_ref().is_err_and(|fault| !fault.leaves_connection()) {
+            // What broke this one has most likely broken those that wait.
+            drop(self.pool.idle().map(|mut idle| std::mem::take(&mut *idle)));
+            return result;
+        }
+        if !self.transaction {
+            self.settled = true;
+            return result;
+        }
+        let end = if result.is_ok() { sql::COMMIT } else { sql::ROLLBACK };
+        match sqlx::raw_sql(end).execute(self.connection()).await {
+            Ok(_) => {
+                self.settled = true;
+                result
+            }
+            Err(error) => result.and(Err(error.into())),
+        }
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        match self.held.take() {
+            Some(Held::Own(connection)) if self.settled => {
+                if let Some(mut idle) = self.pool.idle() {
+                    idle.push(connection);
+                }
+            }
+            Some(Held::Shared(connection)) if !self.settled => drop(connection.detach()),
+            _ => {}
+        }
+    }
+}

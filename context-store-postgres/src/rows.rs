@@ -1,0 +1,68 @@
+//! Values as they are in rows and runs.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use context_core::{MessageId, Node, pack};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::error::{Fault, Result};
+
+pub(crate) const MISSING: &str = "messages of the chain are missing";
+
+/// A number of places as a length.
+pub(crate) fn length(places: i64) -> Result<usize> {
+    usize::try_from(places).map_err(|_| Fault::Corrupt("runs of messages overlap", None))
+}
+
+/// Bytes of a row, without copying them: the row stays alive as long as the bytes.
+pub(crate) fn blob(row: PgRow, column: usize) -> Result<Bytes> {
+    struct Column(PgRow, usize);
+
+    impl AsRef<[u8]> for Column {
+        fn as_ref(&self) -> &[u8] {
+            self.0.try_get(self.1).expect("decoded before")
+        }
+    }
+
+    row.try_get::<&[u8], _>(column)?;
+    Ok(Bytes::from_owner(Column(row, column)))
+}
+
+/// A text that is kept as bytes, since PostgreSQL's texts cannot hold a NUL.
+pub(crate) fn text(row: &PgRow, column: usize) -> Result<&str> {
+    utf8(row.try_get(column)?)
+}
+
+/// The same where there may be none.
+pub(crate) fn optional_text(row: &PgRow, column: usize) -> Result<Option<&str>> {
+    row.try_get::<Option<&[u8]>, _>(column)?.map(utf8).transpose()
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|_| Fault::Corrupt("a text is not UTF-8", None))
+}
+
+/// An id as it is in a row.
+pub(crate) fn message_id(row: &PgRow, column: usize) -> Result<Option<MessageId>> {
+    Ok(optional_text(row, column)?.map(MessageId::from))
+}
+
+/// Ids as an array to bind.
+pub(crate) fn ids<'a>(ids: impl Iterator<Item = &'a MessageId>) -> Vec<&'a [u8]> {
+    ids.map(|id| id.as_str().as_bytes()).collect()
+}
+
+/// The `n`th node of a packed run, from 0.
+pub(crate) fn nth(run: &Bytes, n: i64) -> Result<Arc<Node>> {
+    let (_, rest) = pack::split_at(run, length(n)?)?;
+    let (record, _) = pack::split_at(&rest, 1)?;
+    let node = pack::unpack(&record)?.pop();
+    node.ok_or(Fault::Corrupt(MISSING, None))
+}
+
+/// What nodes weigh together.
+pub(crate) fn weight<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> i64 {
+    nodes.into_iter().fold(0, |sum: i64, node| sum.saturating_add_unsigned(node.weight()))
+}

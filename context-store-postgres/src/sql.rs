@@ -1,0 +1,358 @@
+//! Every statement of this store. A test prepares each against the schema.
+//!
+//! Names stand for what the statement answers or does; who may see what is part of the statement: it starts
+//! from the user and the chat, or from a number that was found that way in the same transaction. A `#` in front of a
+//! table stands for the schema, whose name is only known when the store is opened.
+//!
+//! Whoever writes to a chat locks its row first, so writers of one chat come one after another and never wait for
+//! each other in a circle.
+
+#[macro_use]
+mod chains;
+
+pub(crate) const MIGRATIONS_TABLE: &str = "context_migrations";
+
+// Outside of the schema.
+pub(crate) const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+pub(crate) const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+pub(crate) const COMMIT: &str = "COMMIT";
+pub(crate) const ROLLBACK: &str = "ROLLBACK";
+/// Followed by a table.
+pub(crate) const VACUUM: &str = "VACUUM";
+pub(crate) const VACUUM_FULL: &str = "VACUUM FULL";
+pub(crate) const LOCK_MIGRATIONS: &str = "SELECT pg_advisory_xact_lock($1)";
+// With the schema as the search path, while it is brought up to date.
+pub(crate) const MIGRATED_HERE: &str =
+    "SELECT to_regclass(quote_ident(current_schema()) || '.context_migrations') IS NOT NULL";
+pub(crate) const VERSION_HERE: &str = "SELECT max(version) FROM context_migrations";
+pub(crate) const DECIDE_STORE: &str = "INSERT INTO store (full_text) VALUES ($1) ON CONFLICT DO NOTHING";
+
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => {
+        $($(#[$doc])* pub(crate) const $name: &str = $text;)*
+
+        #[cfg(test)]
+        const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
+    };
+}
+
+/// The longest run that a merge makes, in bytes.
+macro_rules! merged_bytes {
+    () => {
+        "262144"
+    };
+}
+
+/// New messages $5 at the end of branch $3 of a chat, if its head still is $4: one statement, which gives a row if it
+/// has written. $6 are the messages packed, $7 is what they weigh, $8 the time. What fills a block of 16 or 64 messages
+/// is merged with the runs of the block.
+macro_rules! append {
+    ($words:expr) => {
+        concat!(
+            "WITH c AS (SELECT no FROM #chat WHERE user_id = $1 AND id = $2 FOR NO KEY UPDATE),
+             b AS (
+               UPDATE #branch b SET own = b.own + cardinality($5::bytea[]), head = ($5::bytea[])[cardinality($5::bytea[])]
+               FROM c WHERE b.chat = c.no AND b.name = $3 AND b.head IS NOT DISTINCT FROM $4
+               RETURNING b.chat, b.no << 32 AS lo, b.own - cardinality($5::bytea[]) AS before, b.own),
+             m AS (
+               SELECT lo + before + 1 AS pos, lo + CASE
+                 WHEN own / 64 > before / 64 THEN before / 64 * 64 + 1
+                 WHEN own / 16 > before / 16 THEN before / 16 * 16 + 1 END AS first FROM b),
+             gone AS (
+               DELETE FROM #run r USING m WHERE r.pos >= m.first AND r.pos < m.pos
+                 AND octet_length($6) + (SELECT coalesce(sum(octet_length(s.data)), 0) FROM #run s
+                   WHERE s.pos >= m.first AND s.pos < m.pos) <= ",
+            merged_bytes!(),
+            "  RETURNING r.pos, r.weight, r.data),
+             r AS (
+               INSERT INTO #run (pos, weight, data)
+               SELECT coalesce(g.pos, m.pos), coalesce(g.weight, 0) + $7, coalesce(g.data, ''::bytea) || $6
+               FROM m CROSS JOIN (
+                 SELECT min(pos) AS pos, sum(weight)::bigint AS weight, string_agg(data, ''::bytea ORDER BY pos) AS data
+                 FROM gone) g),
+             n AS (
+               INSERT INTO #node (chat, id, pos)
+               SELECT b.chat, i.id, b.lo + b.before + i.n
+               FROM b CROSS JOIN unnest($5::bytea[]) WITH ORDINALITY i (id, n)),
+             u AS (
+               UPDATE #chat t SET updated_at = greatest(t.updated_at, $8),
+                 minute = greatest(t.updated_at, $8) / 60000000
+               FROM b WHERE t.no = b.chat)",
+            $words,
+            " SELECT own FROM b"
+        )
+    };
+}
+
+/// The words $9 to $13 of those messages that have some.
+macro_rules! words_of_append {
+    () => {
+        ", w AS (
+           INSERT INTO #words (pos, role, length, body, lexemes)
+           SELECT b.lo + b.before + i.n, i.role, i.length, i.body, i.lexemes::tsvector
+           FROM b CROSS JOIN unnest($9::bigint[], $10::smallint[], $11::bigint[], $12::text[], $13::text[])
+             i (n, role, length, body, lexemes))"
+    };
+}
+
+macro_rules! summary {
+    () => {
+        "SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at, c.updated_at,
+           (SELECT coalesce(sum(own), 0)::bigint FROM #branch WHERE chat = c.no),
+           (SELECT count(name) FROM #branch WHERE chat = c.no)"
+    };
+}
+
+/// The best hits, better or newer than the hit of score $6 at $7. Phrase i has the text $2[i] and is looked for in the
+/// index by $3[i]; $1 is what finds all of them. Ranked by BM25 whose statistics are the user's: how rare a phrase is
+/// among a million messages of a hundred words.
+macro_rules! hits {
+    ($with:expr, $from:expr) => {
+        concat!(
+            "WITH RECURSIVE phrase AS MATERIALIZED (
+               SELECT p.text, ln(1 + 1e6 / (0.5 + (
+                 SELECT count(*) FROM #words w JOIN #branch b ON b.no = w.pos >> 32 JOIN #chat c ON c.no = b.chat
+                 WHERE w.lexemes @@ p.query::tsquery AND c.user_id = $4)))::float8 AS rarity
+               FROM unnest($2::text[], $3::text[]) p (text, query))",
+            $with,
+            ", hit AS (
+               SELECT w.pos, c.id, c.user_id, (
+                 SELECT CASE WHEN bool_and(n.times > 0) THEN
+                   sum(p.rarity * n.times * 2.2 / (n.times + 0.3 + 0.009 * w.length)) END
+                 FROM phrase p CROSS JOIN LATERAL (
+                   SELECT ((length(w.body) - length(replace(w.body, p.text, ''))) / length(p.text))::float8 AS times
+                   OFFSET 0) n) AS score
+               FROM ",
+            $from,
+            " JOIN #chat c ON c.no = b.chat
+               WHERE w.lexemes @@ $1::text::tsquery AND c.user_id = $4 AND w.role = ANY($5::smallint[])
+               OFFSET 0)
+             SELECT pos, score, id, user_id FROM hit
+             WHERE score IS NOT NULL AND ($6::float8 IS NULL OR score < $6 OR score = $6 AND pos < $7)
+             ORDER BY score DESC, pos DESC LIMIT $8"
+        )
+    };
+}
+
+statements! {
+    // The store.
+    MIGRATED = "SELECT to_regclass($1) IS NOT NULL";
+    VERSION = "SELECT max(version) FROM #context_migrations";
+    STORE = "SELECT full_text FROM #store";
+    /// Whether the tables have policies, and whether they hold for this role.
+    ROW_SECURITY = "SELECT relrowsecurity, row_security_active(oid) FROM pg_class WHERE oid = to_regclass($1)";
+    SERVER = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
+        current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes')";
+    /// Whose rows the transaction is about: what the policies of row-level security look at.
+    SET_USER = "SELECT set_config('context.user_id', encode($1, 'hex'), true)";
+
+    // Chats.
+    CHAT_NO = "SELECT no FROM #chat WHERE user_id = $1 AND id = $2";
+    /// The same for whoever is going to write. Everything that is read afterwards stays as it is until the end.
+    LOCK_CHAT = "SELECT no FROM #chat WHERE user_id = $1 AND id = $2 FOR NO KEY UPDATE";
+    CHAT = "SELECT no, id, title, metadata, active, created_at, updated_at FROM #chat WHERE user_id = $1 AND id = $2";
+    /// The number of the new chat; no row if there is one of that name.
+    CREATE_CHAT = "INSERT INTO #chat (user_id, id, title, metadata, active, created_at, updated_at, minute)
+        VALUES ($1, $2, $3, $4, $5, $6, $6, $6 / 60000000) ON CONFLICT (user_id, id) DO NOTHING RETURNING no";
+    LIST = concat!(summary!(), " FROM (
+          SELECT * FROM #chat WHERE user_id = $1 AND minute <= $2::bigint / 60000000 AND (updated_at, no) < ($2, $3)
+          ORDER BY minute DESC, updated_at DESC, no DESC LIMIT $4) c
+        ORDER BY c.updated_at DESC, c.no DESC");
+    UPDATE_CHAT = "UPDATE #chat SET title = $2, metadata = $3 WHERE no = $1";
+    ACTIVATE = "UPDATE #chat SET active = $2 WHERE no = $1";
+    CHANGE_EDITION = "UPDATE #chat SET amended = amended + 1 WHERE no = $1";
+    /// Notes a write at $2.
+    TOUCH_CHAT = "UPDATE #chat SET updated_at = greatest(updated_at, $2), minute = greatest(updated_at, $2) / 60000000
+        WHERE no = $1";
+    CHAT_SIZE = "SELECT
+        (SELECT coalesce(sum(own), 0)::bigint FROM #branch WHERE chat = c.no),
+        (SELECT coalesce(sum(octet_length(r.data)), 0)::bigint FROM #branch b
+          JOIN #run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own WHERE b.chat = c.no),
+        (SELECT coalesce(sum(octet_length(record)), 0)::bigint FROM #revision WHERE chat = c.no)
+        FROM #chat c WHERE c.user_id = $1 AND c.id = $2";
+
+    // What goes with a chat, in this order; the rest goes with its row.
+    FORGET_RUNS_OF = "DELETE FROM #run r USING #branch b
+        WHERE b.chat = $1 AND r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own";
+    FORGET_BOUNDARIES_OF = "DELETE FROM #boundary r USING #branch b
+        WHERE b.chat = $1 AND r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own";
+    FORGET_WORDS_OF = "DELETE FROM #words r USING #branch b
+        WHERE b.chat = $1 AND r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own";
+    FORGET_NODES_OF = "DELETE FROM #node WHERE chat = $1";
+    FORGET_BRANCHES_OF = "DELETE FROM #branch WHERE chat = $1";
+    DELETE_CHAT = "DELETE FROM #chat WHERE no = $1";
+
+    // Branches and checkpoints.
+    BRANCH = "SELECT no, own, head FROM #branch WHERE chat = $1 AND name = $2";
+    BRANCHES = "SELECT no, name, head, base, own, created_at FROM #branch
+        WHERE chat = $1 AND name IS NOT NULL ORDER BY no";
+    RENAME_BRANCH = "UPDATE #branch SET name = $2 WHERE no = $1";
+    /// The active branch of chat $1 is called $3, if it was called $2.
+    RENAME_ACTIVE = "UPDATE #chat SET active = $3 WHERE no = $1 AND active = $2";
+    UNNAME_BRANCH = "UPDATE #branch SET name = NULL, head = NULL WHERE no = $1";
+    CREATE_BRANCH = "INSERT INTO #branch (chat, name, parent, base, own, head, created_at)
+        VALUES ($1, $2, $3, $4, 0, $5, $6) RETURNING no";
+    MOVE_BRANCH = "UPDATE #branch SET own = $2, head = $3 WHERE no = $1";
+    /// All pieces of a chat, named or not.
+    PIECES = "SELECT no, name, head, base, own, parent FROM #branch WHERE chat = $1 ORDER BY no";
+    PIECE = "SELECT no, name, head, base, own, parent FROM #branch WHERE no = $1";
+    /// The newest place of branch $1 that a fork or a checkpoint of chat $2 needs.
+    NEEDED = "SELECT greatest(
+        coalesce((SELECT max(parent) FROM #branch WHERE parent BETWEEN $1 << 32 AND ($1 << 32) + 4294967295), 0),
+        coalesce((SELECT max(n.pos) FROM #checkpoint c JOIN #node n ON n.chat = c.chat AND n.id = c.message
+          WHERE c.chat = $2 AND n.pos >> 32 = $1), 0))";
+    CUT_BRANCH = "UPDATE #branch SET own = $2 WHERE no = $1";
+    DELETE_BRANCH = "DELETE FROM #branch WHERE no = $1";
+    CHECKPOINT = "SELECT n.pos FROM #checkpoint c JOIN #node n ON n.chat = c.chat AND n.id = c.message
+        WHERE c.chat = $1 AND c.name = $2";
+    CHECKPOINTS = "SELECT name, message, created_at FROM #checkpoint WHERE chat = $1 ORDER BY name";
+    SET_CHECKPOINT = "INSERT INTO #checkpoint (chat, name, message, created_at) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (chat, name) DO UPDATE SET message = excluded.message, created_at = excluded.created_at";
+    DELETE_CHECKPOINT = "DELETE FROM #checkpoint WHERE chat = $1 AND name = $2";
+
+    // Messages.
+    APPEND = append!("");
+    APPEND_WORDS = append!(words_of_append!());
+    ADD_RUNS = "INSERT INTO #run (pos, weight, data)
+        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])";
+    /// The runs that begin at places from $1 to $2 become one, unless that is large.
+    MERGE = concat!("WITH gone AS (
+          DELETE FROM #run WHERE pos BETWEEN $1 AND $2 AND (
+            SELECT sum(octet_length(data)) FROM #run WHERE pos BETWEEN $1 AND $2) <= ", merged_bytes!(), "
+          RETURNING pos, weight, data)
+        INSERT INTO #run (pos, weight, data)
+          SELECT min(pos), sum(weight)::bigint, string_agg(data, ''::bytea ORDER BY pos) FROM gone
+          HAVING count(*) > 0");
+    ADD_NODES = "INSERT INTO #node (chat, id, pos)
+        SELECT $1, i.id, $3 + i.n - 1 FROM unnest($2::bytea[]) WITH ORDINALITY i (id, n)";
+    ADD_BOUNDARIES = "INSERT INTO #boundary (pos) SELECT unnest($1::bigint[]) ON CONFLICT DO NOTHING";
+    REMOVE_BOUNDARY = "DELETE FROM #boundary WHERE pos = $1";
+    SPOTS = "SELECT n.id, n.pos, b.base, b.parent FROM unnest($2::bytea[]) i (id)
+        JOIN #node n ON n.chat = $1 AND n.id = i.id JOIN #branch b ON b.no = n.pos >> 32";
+    /// The run that holds a place.
+    RUN_AT = "SELECT pos, data FROM #run WHERE pos <= $1 ORDER BY pos DESC LIMIT 1";
+    /// The runs that hold these places.
+    RUNS_AT = "SELECT pos, data FROM #run WHERE pos IN (
+        SELECT (SELECT max(r.pos) FROM #run r WHERE r.pos <= i.pos) FROM unnest($1::bigint[]) i (pos))";
+    /// A few runs from the one that holds $1 up to place $2.
+    RUNS_FROM = "SELECT pos, data FROM #run
+        WHERE pos >= coalesce((SELECT max(pos) FROM #run WHERE pos <= $1), $1) AND pos <= $2 ORDER BY pos LIMIT 16";
+    REWRITE_RUN = "UPDATE #run SET data = $2, weight = $3 WHERE pos = $1";
+    ADD_REVISION = "INSERT INTO #revision (chat, id, record, replaced_at) VALUES ($1, $2, $3, $4)";
+    /// Deletes runs, boundaries and words at places from $1 to $2.
+    FORGET_RUNS = "DELETE FROM #run WHERE pos BETWEEN $1 AND $2";
+    FORGET_BOUNDARIES = "DELETE FROM #boundary WHERE pos BETWEEN $1 AND $2";
+    FORGET_WORDS = "DELETE FROM #words WHERE pos BETWEEN $1 AND $2";
+    FORGET_NODES = "DELETE FROM #node WHERE chat = $1 AND id = ANY($2::bytea[])";
+    FORGET_REVISIONS = "DELETE FROM #revision WHERE chat = $1 AND id = ANY($2::bytea[])";
+    REVISIONS = "SELECT record, replaced_at FROM #revision WHERE chat = $1 AND id = $2 ORDER BY no";
+    /// The branches a chain goes through, as places: where each piece begins and ends.
+    LINEAGE = "WITH RECURSIVE piece (lo, cut, parent) AS (
+        SELECT no << 32, (no << 32) + own, parent FROM #branch WHERE chat = $1 AND name = $2
+        UNION ALL
+        SELECT b.no << 32, p.parent, b.parent FROM piece p JOIN #branch b ON b.no = p.parent >> 32)
+        SELECT lo, cut FROM piece";
+
+    // Full text.
+    ADD_WORDS = "INSERT INTO #words (pos, role, length, body, lexemes)
+        SELECT i.pos, i.role, i.length, i.body, i.lexemes::tsvector
+        FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::text[], $5::text[])
+          i (pos, role, length, body, lexemes)";
+    HITS_OF_USER = hits!("", "#words w JOIN #branch b ON b.no = w.pos >> 32");
+    HITS_OF_CHAT = hits!("", "#words w JOIN #branch b ON b.no = w.pos >> 32 AND b.chat = $9");
+    HITS_OF_BRANCH = hits!(
+        ", piece (no, lo, cut, parent) AS (
+           SELECT no, no << 32, (no << 32) + own, parent FROM #branch WHERE chat = $9 AND name = $10
+           UNION ALL
+           SELECT b.no, b.no << 32, p.parent, b.parent FROM piece p JOIN #branch b ON b.no = p.parent >> 32)",
+        "#words w JOIN piece p ON p.no = w.pos >> 32 AND w.pos <= p.cut JOIN #branch b ON b.no = p.no AND b.chat = $9"
+    );
+    /// How many of the messages at places $1 are found by other words than $2.
+    OTHER_LEXEMES = "SELECT count(*) FROM unnest($1::bigint[], $2::text[]) i (pos, lexemes)
+        JOIN #words w ON w.pos = i.pos WHERE w.lexemes <> i.lexemes::tsvector";
+    WORDS_OF = "SELECT pos, role, length, body FROM #words WHERE pos BETWEEN $1 AND $2";
+
+    // Chains.
+    WHOLE = of_branch!(whole);
+    WHOLE_OF = of_message!(whole);
+    LAST = of_branch!(window, { "$4", from_depth });
+    LAST_OF = of_message!(window, { "$4", from_depth });
+    BOUNDARY = of_branch!(window, { "0", from_boundary });
+    BOUNDARY_OF = of_message!(window, { "0", from_boundary });
+    AFTER = of_branch!(window, { "0", from_message });
+    AFTER_OF = of_message!(window, { "0", from_message });
+    TOKENS = of_branch!(tokens);
+    TOKENS_OF = of_message!(tokens);
+
+    // Commits with a key.
+    APPLIED = "SELECT digest, branch, head FROM #applied WHERE chat = $1 AND key = $2";
+    REMEMBER = "INSERT INTO #applied (chat, key, digest, branch, head) VALUES ($1, $2, $3, $4, $5)";
+
+    // Fragments.
+    FRAGMENTS = "SELECT no, id, kind, version, metadata, body FROM #fragment WHERE chat = $1 ORDER BY no";
+    ADD_FRAGMENT = "INSERT INTO #fragment (chat, id, kind, version, metadata, body) VALUES ($1, $2, $3, $4, $5, $6)
+        RETURNING no";
+    REPLACE_FRAGMENT = "UPDATE #fragment SET kind = $2, version = $3, metadata = $4, body = $5 WHERE no = $1";
+    REMOVE_FRAGMENT = "DELETE FROM #fragment WHERE chat = $1 AND id = $2";
+
+    // Maintenance.
+    /// The next chat of a user, with how many messages it has.
+    CHAT_OF = "SELECT c.id, (SELECT coalesce(sum(own), 0)::bigint FROM #branch WHERE chat = c.no)
+        FROM #chat c WHERE c.user_id = $1 ORDER BY c.no LIMIT 1";
+    /// Rows of a user, and rows that belong to nobody.
+    REMAINING = "SELECT (SELECT count(*) FROM #chat WHERE user_id = $1)
+        + (SELECT count(*) FROM #node n WHERE NOT EXISTS (SELECT FROM #chat c WHERE c.no = n.chat AND c.user_id <> $1))
+        + (SELECT count(*) FROM #run r WHERE NOT EXISTS (SELECT FROM #branch b JOIN #chat c ON c.no = b.chat
+            WHERE b.no = r.pos >> 32 AND c.user_id <> $1))
+        + (SELECT count(*) FROM #boundary r WHERE NOT EXISTS (SELECT FROM #branch b JOIN #chat c ON c.no = b.chat
+            WHERE b.no = r.pos >> 32 AND c.user_id <> $1))
+        + (SELECT count(*) FROM #words r WHERE NOT EXISTS (SELECT FROM #branch b JOIN #chat c ON c.no = b.chat
+            WHERE b.no = r.pos >> 32 AND c.user_id <> $1))";
+    TABLES = "SELECT relname::text FROM pg_class WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'";
+    SIZE = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+        WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'";
+    CHAT_AFTER = "SELECT no, user_id, id FROM #chat WHERE no > $1 ORDER BY no LIMIT 1";
+    NODES = "SELECT id, pos FROM #node WHERE chat = $1";
+    BOUNDARIES = "SELECT pos FROM #boundary WHERE pos BETWEEN $1 AND $2 ORDER BY pos";
+    WEIGHTS = "SELECT pos, weight FROM #run WHERE pos BETWEEN $1 AND $2";
+    STRAY_RUNS = "SELECT pos FROM #run r WHERE NOT EXISTS (
+        SELECT FROM #branch b WHERE b.no = r.pos >> 32 AND r.pos & 4294967295 BETWEEN 1 AND b.own)";
+    STRAY_BOUNDARIES = "SELECT pos FROM #boundary r WHERE NOT EXISTS (
+        SELECT FROM #branch b WHERE b.no = r.pos >> 32 AND r.pos & 4294967295 BETWEEN 1 AND b.own)";
+    STRAY_WORDS = "SELECT pos FROM #words r WHERE NOT EXISTS (
+        SELECT FROM #branch b WHERE b.no = r.pos >> 32 AND r.pos & 4294967295 BETWEEN 1 AND b.own)";
+    STRAY_NODES = "SELECT pos FROM #node n WHERE NOT EXISTS (SELECT FROM #chat c WHERE c.no = n.chat)";
+    /// Revisions of a chat, and whether there is a message they are of.
+    ALL_REVISIONS = "SELECT r.id, r.record, n.pos FROM #revision r LEFT JOIN #node n ON n.chat = r.chat AND n.id = r.id
+        WHERE r.chat = $1";
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, Executor, SqlSafeStr};
+
+    use super::*;
+    use crate::PostgresConfig;
+    use crate::pool::{Pool, Work};
+    use crate::schema;
+
+    #[tokio::test]
+    async fn every_statement_fits_the_schema() {
+        let Some(url) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else { return };
+        let name = format!("statements \"{}\"", std::process::id());
+        let config = PostgresConfig::from_url(&url).unwrap().schema(name).connections(1);
+        let pool = Pool::new(&config);
+        let mut session = pool.begin(Work::Upkeep, None).await.unwrap();
+        schema::open(&mut session, &config).await.unwrap_or_else(|fault| panic!("{fault:?}"));
+        let mut wrong = Vec::new();
+        for (name, text) in ALL {
+            let statement = AssertSqlSafe(text.replace('#', session.prefix()));
+            if let Err(error) = session.connection().prepare(statement.into_sql_str()).await {
+                wrong.push(format!("{name}: {error}"));
+            }
+        }
+        let drop = format!("DROP SCHEMA {} CASCADE", session.prefix().trim_end_matches('.'));
+        sqlx::raw_sql(AssertSqlSafe(drop)).execute(session.connection()).await.unwrap();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}

@@ -1,0 +1,294 @@
+//! The store: the traits of the seam, each call handed to where it is done.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use context_core::{
+    Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
+    ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor,
+    Erasure, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Page, Placed, Result,
+    Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, Timestamp, UserId,
+    Vacuumed, Window, limits,
+};
+
+use crate::config::PostgresConfig;
+use crate::error::Fault;
+use crate::pool::{Pool, Work};
+use crate::schema::Facts;
+use crate::scope::{chat_no, lock_chat};
+use crate::{
+    append, branches, chat_rows, chats, check, checkpoints, commit, erase, fragments, listing, messages,
+    read, schema, search, sql,
+};
+
+/// A store in one schema of a PostgreSQL database. Keep it behind an `Arc`; every task may use it.
+pub struct PostgresStore(Shared);
+
+/// Implements the traits apart from [`PostgresStore`], so that `store.fragments()` can only mean one thing.
+struct Shared {
+    pool: Pool,
+    schema: String,
+    facts: Facts,
+}
+
+impl PostgresStore {
+    /// Opens a store, bringing its schema up to date. Several processes may open the same one at once.
+    ///
+    /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote the schema, if the
+    /// server is older than version 13 or its database is not encoded in UTF-8;
+    /// [`ErrorKind::Unavailable`](context_core::ErrorKind::Unavailable) if it cannot be reached.
+    pub async fn open(config: PostgresConfig) -> Result<Self> {
+        config.check()?;
+        let pool = Pool::new(&config);
+        let opened = async {
+            let mut session = pool.begin(Work::Upkeep, None).await?;
+            let facts = schema::open(&mut session, &config).await;
+            session.end(facts).await
+        };
+        let facts = opened.await.map_err(|fault| fault.during("open").with("schema", &config.schema))?;
+        Ok(Self(Shared { pool, schema: config.schema, facts }))
+    }
+
+    /// Closes the connections. One that is in use is closed when its operation ends. A pool that was given stays open.
+    pub async fn close(&self) -> Result<()> {
+        self.0.pool.close().await.map_err(|fault| fault.during("close"))
+    }
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let facts = &self.0.facts;
+        f.debug_struct("PostgresStore")
+            .field("schema", &self.0.schema)
+            .field("durability", &facts.durability)
+            .field("full_text", &facts.full_text)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store for PostgresStore {
+    fn info(&self) -> StoreInfo {
+        StoreInfo::new("postgres", self.0.facts.durability, true).warning(self.0.facts.warning)
+    }
+
+    fn history(&self) -> &dyn HistoryStore {
+        &self.0
+    }
+
+    fn fragments(&self) -> &dyn FragmentStore {
+        &self.0
+    }
+
+    fn search(&self) -> Option<&dyn SearchStore> {
+        self.0.facts.full_text.then_some(&self.0 as &dyn SearchStore)
+    }
+
+    fn maintenance(&self) -> Option<&dyn Maintenance> {
+        Some(&self.0)
+    }
+}
+
+/// Runs the body with a connection on which the work has begun, and names the operation in what goes wrong.
+macro_rules! work {
+    ($shared:ident, $operation:literal, $work:expr, $user:expr, |$session:ident| $body:expr) => {{
+        let work = async {
+            let mut lease = $shared.pool.begin($work, Some($user)).await?;
+            let $session = &mut lease;
+            let result: Result<_, Fault> = async { $body }.await;
+            lease.end(result).await
+        };
+        $shared.pool.in_time(work).await.map_err(|fault| fault.during($operation))
+    }};
+}
+
+#[async_trait]
+impl HistoryStore for Shared {
+    async fn create_chat(&self, new: NewChat) -> Result<Created> {
+        limits::check_new_chat(&new)?;
+        let user = new.chat.user.clone();
+        work!(self, "create_chat", Work::Write, &user, |session| chats::create(session, new).await)
+    }
+
+    async fn chat(&self, chat: &ChatRef) -> Result<Option<Chat>> {
+        work!(self, "chat", Work::Read, &chat.user, |session| {
+            Ok(chat_rows::read(session, chat).await?.map(|(_, chat)| chat))
+        })
+    }
+
+    async fn list_chats(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
+        query.check()?;
+        let work = if query.metadata.is_empty() { Work::Read } else { Work::Snapshot };
+        work!(self, "list_chats", work, &query.user, |session| listing::list(session, query).await)
+    }
+
+    async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat> {
+        limits::check_chat("update_chat", chat)?;
+        work!(self, "update_chat", Work::Write, &chat.user, |session| {
+            chats::update(session, chat, patch, at).await
+        })
+    }
+
+    async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
+        work!(self, "delete_chat", Work::Write, &chat.user, |session| {
+            chats::delete(session, chat, idle_since).await
+        })
+    }
+
+    async fn chat_size(&self, chat: &ChatRef) -> Result<ChatSize> {
+        work!(self, "chat_size", Work::Read, &chat.user, |session| chats::size(session, chat).await)
+    }
+
+    async fn rename_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        to: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
+        work!(self, "rename_branch", Work::Write, &chat.user, |session| {
+            branches::rename(session, chat, branch, to, at).await
+        })
+    }
+
+    async fn delete_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        expected: Option<&MessageId>,
+        at: Timestamp,
+    ) -> Result<BranchDeletion> {
+        work!(self, "delete_branch", Work::Write, &chat.user, |session| {
+            branches::delete(session, chat, branch, expected, at).await
+        })
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
+        limits::check_commit(&commit)?;
+        let full_text = self.facts.full_text;
+        let appended = self.pool.in_time(append::append(&self.pool, full_text, &commit)).await;
+        if let Some(committed) = appended.map_err(|fault| fault.during("commit"))? {
+            return Ok(CommitOutcome::Applied(committed));
+        }
+        work!(self, "commit", Work::Write, &commit.chat.user, |session| {
+            commit::commit(session, full_text, &commit).await
+        })
+    }
+
+    async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
+        work!(self, "branches", Work::Snapshot, &chat.user, |session| branches::branches(session, chat).await)
+    }
+
+    async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
+        work!(self, "activate_branch", Work::Write, &chat.user, |session| {
+            branches::activate(session, chat, branch, at).await
+        })
+    }
+
+    async fn set_checkpoint(
+        &self,
+        chat: &ChatRef,
+        name: &CheckpointName,
+        message: &MessageId,
+        at: Timestamp,
+    ) -> Result<Checkpoint> {
+        limits::check_id("set_checkpoint", "checkpoint", name.as_str())?;
+        let checkpoint = Checkpoint::new(name.clone(), message.clone(), at);
+        work!(self, "set_checkpoint", Work::Write, &chat.user, |session| {
+            checkpoints::set(session, chat, checkpoint).await
+        })
+    }
+
+    async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
+        work!(self, "checkpoints", Work::Snapshot, &chat.user, |session| {
+            checkpoints::list(session, "checkpoints", chat).await
+        })
+    }
+
+    async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+        work!(self, "delete_checkpoint", Work::Write, &chat.user, |session| {
+            checkpoints::delete(session, chat, name).await
+        })
+    }
+
+    async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+        work!(self, "chain", Work::Read, &chat.user, |session| read::chain(session, chat, end, window).await)
+    }
+
+    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+        work!(self, "messages", Work::Snapshot, &chat.user, |session| {
+            messages::messages(session, chat, ids).await
+        })
+    }
+
+    async fn all_messages(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Placed>> {
+        work!(self, "all_messages", Work::Snapshot, &chat.user, |session| {
+            messages::all_messages(session, chat, limit, after).await
+        })
+    }
+
+    async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
+        work!(self, "revisions", Work::Snapshot, &chat.user, |session| {
+            messages::revisions(session, chat, message).await
+        })
+    }
+}
+
+#[async_trait]
+impl FragmentStore for Shared {
+    async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
+        work!(self, "fragments", Work::Snapshot, &chat.user, |session| {
+            let no = chat_no(session, "fragments", chat).await?;
+            let fragments = fragments::list(session, no).await?;
+            Ok(fragments.into_iter().map(|(_, fragment)| fragment).collect())
+        })
+    }
+
+    async fn put_fragments(&self, chat: &ChatRef, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
+        const OPERATION: &str = "put_fragments";
+        fragments.iter().try_for_each(|fragment| limits::check_fragment(OPERATION, fragment))?;
+        work!(self, "put_fragments", Work::Write, &chat.user, |session| {
+            let no = lock_chat(session, OPERATION, chat).await?;
+            fragments::put(session, no, fragments).await?;
+            chat_rows::touch(session, no, at).await
+        })
+    }
+
+    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
+        work!(self, "remove_fragment", Work::Write, &chat.user, |session| {
+            let no = lock_chat(session, "remove_fragment", chat).await?;
+            let remove = session.query(sql::REMOVE_FRAGMENT).bind(no).bind(id.as_str().as_bytes());
+            Ok(session.execute(remove).await? > 0)
+        })
+    }
+}
+
+#[async_trait]
+impl SearchStore for Shared {
+    async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>> {
+        query.check()?;
+        work!(self, "search", Work::Snapshot, &query.user, |session| search::search(session, query).await)
+    }
+}
+
+#[async_trait]
+impl Maintenance for Shared {
+    async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
+        let checked = check::check(&self.pool, self.facts.full_text, cancel).await;
+        checked.map_err(|fault| fault.during("check"))
+    }
+
+    async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
+        limits::check_id("erase_user", "user", user.as_str())?;
+        let erased = erase::erase_user(&self.pool, &self.schema, user, cancel).await;
+        erased.map_err(|fault| fault.during("erase_user"))
+    }
+
+    async fn vacuum(&self) -> Result<Vacuumed> {
+        erase::vacuum(&self.pool, &self.schema).await.map_err(|fault| fault.during("vacuum"))
+    }
+}

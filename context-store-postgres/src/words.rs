@@ -1,0 +1,205 @@
+//! What the full-text index keeps of a message, and how it is asked.
+//!
+//! Two things are kept: the words in their order, as one text, in which phrases are looked for and counted exactly; and
+//! each word once, behind a tag of the user, in an index that finds the few messages worth looking at. The tag is in
+//! front of every word, so the list of messages with a word is one per user: a search reads none of the others'. Two
+//! users may, once in a billion, share a tag; who may see what is decided by the chat's row, never by the tag.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use context_core::search::{Phrase, Terms, index_text};
+use context_core::{Node, Role, UserId};
+
+use crate::error::Result;
+use crate::pool::{Session, Statement};
+use crate::sql;
+
+/// How many bytes of words the index takes of one message; PostgreSQL takes no more than a megabyte. A message with more
+/// is looked at by every search of its user.
+const MOST_LEXEMES: usize = 1_000_000;
+
+/// What is kept of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Words {
+    pub(crate) role: i16,
+    pub(crate) length: i64,
+    /// Each word with a space before and behind it.
+    pub(crate) body: String,
+    /// As PostgreSQL reads a `tsvector`.
+    pub(crate) lexemes: String,
+}
+
+/// Words of several messages, as arrays to bind.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Columns {
+    places: Vec<i64>,
+    roles: Vec<i16>,
+    lengths: Vec<i64>,
+    bodies: Vec<String>,
+    lexemes: Vec<String>,
+}
+
+impl Columns {
+    /// The words of messages of which the first is at a place.
+    pub(crate) fn of(user: &UserId, first: i64, nodes: &[Arc<Node>]) -> Self {
+        let tag = Tag::of(user);
+        let mut columns = Self::default();
+        for (node, place) in nodes.iter().zip(first..) {
+            let Some(words) = tag.words(node) else { continue };
+            columns.places.push(place);
+            columns.roles.push(words.role);
+            columns.lengths.push(words.length);
+            columns.bodies.push(words.body);
+            columns.lexemes.push(words.lexemes);
+        }
+        columns
+    }
+
+    pub(crate) fn bind(self, statement: Statement) -> Statement {
+        let statement = statement.bind(self.places).bind(self.roles).bind(self.lengths);
+        statement.bind(self.bodies).bind(self.lexemes)
+    }
+}
+
+/// Adds the words of messages from a place on.
+pub(crate) async fn index(
+    session: &mut Session<'_>,
+    user: &UserId,
+    first: i64,
+    nodes: &[Arc<Node>],
+) -> Result<()> {
+    let columns = Columns::of(user, first, nodes);
+    if !columns.places.is_empty() {
+        let add = columns.bind(session.query(sql::ADD_WORDS));
+        session.execute(add).await?;
+    }
+    Ok(())
+}
+
+/// Gives the message at a place the words of its new body.
+pub(crate) async fn reindex(
+    session: &mut Session<'_>,
+    user: &UserId,
+    place: i64,
+    node: &Arc<Node>,
+) -> Result<()> {
+    let forget = session.query(sql::FORGET_WORDS).bind(place).bind(place);
+    session.execute(forget).await?;
+    index(session, user, place, std::slice::from_ref(node)).await
+}
+
+/// The number a role has in the index.
+pub(crate) fn number(role: Role) -> i16 {
+    match role {
+        Role::Assistant => 0,
+        Role::User => 1,
+        Role::Tool => 2,
+        Role::System => 3,
+    }
+}
+
+/// What stands in front of every word of a user.
+#[derive(Clone, Debug)]
+pub(crate) struct Tag([u8; Tag::LENGTH]);
+
+impl Tag {
+    const LENGTH: usize = 6;
+
+    pub(crate) fn of(user: &UserId) -> Self {
+        // Stored, so it must never change.
+        let hash = blake3::hash(user.as_str().as_bytes());
+        let digit = |i: usize| b"abcdefghijklmnopqrstuvwxyz234567"[usize::from(hash.as_bytes()[i] & 31)];
+        Self(std::array::from_fn(digit))
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("letters and digits")
+    }
+
+    /// The words of a message; nothing if there is nothing to read in it.
+    pub(crate) fn words(&self, node: &Node) -> Option<Words> {
+        let role = node.role()?;
+        let plain = index_text(node.message().ok()?);
+        if plain.is_empty() {
+            return None;
+        }
+        let mut body = String::with_capacity(plain.len() * 6 / 5 + 2);
+        let mut length = 0;
+        let mut once = BTreeSet::new();
+        for word in plain.split(' ') {
+            body.push(' ');
+            body.push_str(word);
+            body.push(' ');
+            length += 1;
+            once.insert(word);
+        }
+        Some(Words { role: number(role), length, body, lexemes: self.lexemes(&once) })
+    }
+
+    /// Each word in quotes. Words are letters and digits, so nothing in them ends a quote.
+    fn lexemes(&self, words: &BTreeSet<&str>) -> String {
+        let mut lexemes = String::new();
+        let mut bytes = 0;
+        for word in words {
+            bytes += word.len() + Self::LENGTH;
+            if bytes > MOST_LEXEMES {
+                // A word that no text has: the mark of a message that the index does not know all of.
+                self.push(&mut lexemes, "");
+                break;
+            }
+            self.push(&mut lexemes, word);
+        }
+        lexemes
+    }
+
+    fn push(&self, lexemes: &mut String, word: &str) {
+        if !lexemes.is_empty() {
+            lexemes.push(' ');
+        }
+        lexemes.push('\'');
+        lexemes.push_str(self.as_str());
+        lexemes.push_str(word);
+        lexemes.push('\'');
+    }
+
+    /// What the index is asked to find messages that may have these phrases. Nothing of what was typed has a meaning.
+    pub(crate) fn query<'a>(&self, phrases: impl IntoIterator<Item = &'a Phrase>) -> String {
+        let mut query = String::new();
+        for phrase in phrases {
+            for (i, word) in phrase.words.iter().enumerate() {
+                query.push_str(if query.is_empty() { "(" } else { " & " });
+                query.push('\'');
+                query.push_str(self.as_str());
+                query.push_str(word);
+                query.push('\'');
+                if phrase.prefix && i + 1 == phrase.words.len() {
+                    query.push_str(":*");
+                }
+            }
+        }
+        format!("{query}) | '{}'", self.as_str())
+    }
+}
+
+/// A phrase as it stands in a text of words.
+fn needle(phrase: &Phrase) -> String {
+    let mut needle = String::new();
+    for word in &phrase.words {
+        needle.push(' ');
+        needle.push_str(word);
+        needle.push(' ');
+    }
+    if phrase.prefix {
+        needle.pop();
+    }
+    needle
+}
+
+/// What a search binds: how to find all phrases, the text of each, how to find each.
+pub(crate) fn search(user: &UserId, terms: &Terms) -> (String, Vec<String>, Vec<String>) {
+    let tag = Tag::of(user);
+    let phrases = terms.phrases();
+    let each = phrases.iter().map(|phrase| tag.query([phrase])).collect();
+    (tag.query(phrases), phrases.iter().map(needle).collect(), each)
+}

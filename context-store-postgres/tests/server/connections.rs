@@ -1,0 +1,124 @@
+//! Connections that break, are given up, are shared or are few; writers that meet.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use context_core::{CommitOutcome, ErrorKind, Retry, Store};
+use context_store_postgres::{PostgresConfig, PostgresStore};
+use sqlx::Connection;
+use sqlx::postgres::PgPoolOptions;
+use tokio::task::JoinSet;
+
+use crate::lab::{Lab, append, chat, extend, ids, nothing_is_wrong, says};
+
+#[tokio::test]
+async fn a_pool_of_the_program_is_used_and_left_open() {
+    let Some(lab) = Lab::new() else { return };
+    let pool = PgPoolOptions::new().max_connections(2).test_before_acquire(false).connect(&lab.url).await.unwrap();
+    let config = PostgresConfig::from_pool(pool.clone()).schema(lab.schema.as_str());
+    let store = PostgresStore::open(config).await.unwrap();
+    let chat = chat(&store, "ada").await;
+    append(&store, &chat, "", &["a", "b"]).await;
+    for i in 0..4 {
+        // Given up in the middle, more often than there are connections.
+        let mut reading = pin!(ids(&store, &chat));
+        let polled = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await;
+        assert!(polled.is_pending(), "read {i}");
+    }
+    assert_eq!(ids(&store, &chat).await, ["a", "b"]);
+    store.close().await.unwrap();
+    let path: String = sqlx::query_scalar("SHOW search_path").fetch_one(&pool).await.unwrap();
+    assert!(!path.contains(&lab.schema), "{path}");
+    pool.close().await;
+    lab.drop().await;
+}
+
+/// The server ends all connections of the store, as when it restarts: one call says so, the next one works.
+#[tokio::test]
+async fn a_broken_connection_is_replaced() {
+    let Some(lab) = Lab::new() else { return };
+    let late = if lab.url.contains('?') { '&' } else { '?' };
+    let name = lab.schema.clone();
+    let lab = Lab { url: format!("{}{late}application_name={name}", lab.url), schema: lab.schema };
+    let store = lab.open().await;
+    let chat = chat(&store, "ada").await;
+    append(&store, &chat, "", &["a"]).await;
+    let mut other = sqlx::postgres::PgConnection::connect(&lab.url).await.unwrap();
+    let end = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+        WHERE application_name = $1 AND pid <> pg_backend_pid()";
+    let ended = sqlx::query(end).bind(&name).fetch_all(&mut other).await.unwrap();
+    assert!(!ended.is_empty());
+    let error = store.history().chat(&chat).await.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Safe), "{error:?}");
+    assert_eq!(ids(&store, &chat).await, ["a"]);
+    append(&store, &chat, "a", &["b"]).await;
+    lab.drop().await;
+}
+
+#[tokio::test]
+async fn nobody_waits_forever() {
+    let Some(lab) = Lab::new() else { return };
+    let impatient = Duration::from_millis(200);
+    let store = PostgresStore::open(lab.config().operation_timeout(impatient)).await.unwrap();
+    let chat = chat(&store, "ada").await;
+    append(&store, &chat, "", &["a"]).await;
+    let mut other = lab.connection().await;
+    lab.run(&mut other, "BEGIN; SELECT no FROM SCHEMA.chat FOR UPDATE").await;
+    let error = store.history().commit(extend(&chat, "a", vec![says("b", "late")])).await.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::Timeout, Retry::Safe), "{error:?}");
+    lab.run(&mut other, "ROLLBACK").await;
+    // Whether it was written after all: the same commit again is done once.
+    let again = store.history().commit(extend(&chat, "a", vec![says("b", "late")])).await.unwrap();
+    assert!(matches!(again, CommitOutcome::Applied(_) | CommitOutcome::Replayed(_)), "{again:?}");
+    assert_eq!(ids(&store, &chat).await, ["a", "b"]);
+    lab.drop().await;
+}
+
+#[tokio::test]
+async fn servers_that_are_not_there_are_said_to_be_unavailable() {
+    let gone = PostgresConfig::from_url("postgres://ada:hunter2@127.0.0.1:1/none").unwrap();
+    let error = PostgresStore::open(gone).await.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Safe));
+    assert!(!format!("{error} {error:?}").contains("hunter2"));
+}
+
+/// Each takes what it finds as the head and goes on until its own messages are in: all of them get in, each once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixteen_writers_of_one_branch() {
+    const EACH: usize = 5;
+    let Some(lab) = Lab::new() else { return };
+    let store = std::sync::Arc::new(PostgresStore::open(lab.config().connections(4)).await.unwrap());
+    let chat = chat(&*store, "ada").await;
+    let mut writers = JoinSet::new();
+    for writer in 0..16 {
+        let (store, chat) = (std::sync::Arc::clone(&store), chat.clone());
+        writers.spawn(async move {
+            let mut head = String::new();
+            for i in 0..EACH {
+                let id = format!("w{writer}-{i}");
+                loop {
+                    let commit = extend(&chat, &head, vec![says(&id, "words")]);
+                    match store.history().commit(commit).await.unwrap() {
+                        CommitOutcome::Applied(_) => break,
+                        CommitOutcome::Conflict { actual } => {
+                            head = actual.map(|id| id.to_string()).unwrap_or_default();
+                        }
+                        other => panic!("{other:?}"),
+                    }
+                }
+                head = id;
+            }
+        });
+    }
+    writers.join_all().await;
+    let seen = ids(&*store, &chat).await;
+    assert_eq!(seen.len(), 16 * EACH);
+    for writer in 0..16 {
+        let own: Vec<_> = seen.iter().filter(|id| id.starts_with(&format!("w{writer}-"))).collect();
+        assert_eq!(own, (0..EACH).map(|i| format!("w{writer}-{i}")).collect::<Vec<_>>().iter().collect::<Vec<_>>());
+    }
+    nothing_is_wrong(&*store).await;
+    lab.drop().await;
+}

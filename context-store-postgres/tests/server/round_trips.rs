@@ -1,0 +1,55 @@
+//! An append is one round trip, and so is a load, whatever part of a chain it asks for.
+
+use context_core::{ChainEnd, MessageId, Store, Window};
+use context_store_postgres::{PostgresConfig, PostgresStore};
+use sqlx::postgres::PgConnectOptions;
+
+use crate::lab::{Lab, append, chat, ids, nothing_is_wrong};
+use crate::proxy::Proxy;
+
+#[tokio::test]
+async fn the_usual_calls_are_one_each() {
+    let Some(lab) = Lab::new() else { return };
+    let server: PgConnectOptions = lab.url.parse().unwrap();
+    let proxy = Proxy::of(format!("{}:{}", server.get_host(), server.get_port())).await;
+    let url = format!(
+        "postgres://{}@127.0.0.1:{}/{}?sslmode=disable",
+        server.get_username(),
+        proxy.port,
+        server.get_database().unwrap_or("postgres")
+    );
+    let config = PostgresConfig::from_url(&url).unwrap().schema(lab.schema.as_str()).connections(1);
+    let store = PostgresStore::open(config).await.unwrap();
+    let chat = chat(&store, "ada").await;
+    // The first time the statement is prepared as well.
+    append(&store, &chat, "", &["m0"]).await;
+    let mut head = "m0".to_owned();
+    for i in 1..70 {
+        let before = proxy.round_trips();
+        let next = format!("m{i}");
+        append(&store, &chat, &head, &[&next]).await;
+        assert_eq!(proxy.round_trips() - before, 1, "appending {next}");
+        head = next;
+    }
+    let history = store.history();
+    let edition = history.chain(&chat, &ChainEnd::Branch("main".into()), &Window::Whole).await.unwrap().edition();
+    let ends = [ChainEnd::Branch("main".into()), ChainEnd::Message(MessageId::from("m42"))];
+    let windows = [
+        Window::Whole,
+        Window::Last(3),
+        Window::Boundary,
+        Window::Tokens(100),
+        Window::After { message: "m30".into(), edition },
+    ];
+    for end in &ends {
+        for window in &windows {
+            let first = history.chain(&chat, end, window).await.unwrap();
+            let before = proxy.round_trips();
+            assert_eq!(history.chain(&chat, end, window).await.unwrap(), first);
+            assert_eq!(proxy.round_trips() - before, 1, "{end:?} {window:?}");
+        }
+    }
+    assert_eq!(ids(&store, &chat).await.len(), 70);
+    nothing_is_wrong(&store).await;
+    lab.drop().await;
+}

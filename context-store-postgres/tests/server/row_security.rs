@@ -1,0 +1,76 @@
+//! Row-level security: a role that is not the owner sees the rows of the user that the transaction names, and no others,
+//! whatever a statement forgets to ask for.
+
+use context_core::{Commit, ErrorKind, SearchQuery, Store, Target};
+use context_store_postgres::{PostgresConfig, PostgresStore};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Connection};
+
+use crate::lab::{Lab, T, append, chat, extend, ids, nothing_is_wrong, says};
+
+/// How many chats and messages' runs a connection sees.
+async fn seen(lab: &Lab, connection: &mut PgConnection) -> (i64, i64) {
+    let count = |table: &str| {
+        sqlx::AssertSqlSafe(format!("SELECT count(*) FROM \"{}\".{table}", lab.schema))
+    };
+    let chats = sqlx::query_scalar(count("chat")).fetch_one(&mut *connection).await.unwrap();
+    (chats, sqlx::query_scalar(count("run")).fetch_one(connection).await.unwrap())
+}
+
+#[tokio::test]
+async fn another_role_sees_what_its_transaction_names() {
+    let Some(lab) = Lab::new() else { return };
+    let owner = PostgresStore::open(lab.config().row_security(true)).await.unwrap();
+    let role = format!("{}_app", lab.schema);
+    let mut connection = lab.connection().await;
+    let grant = format!(
+        "CREATE ROLE {role} LOGIN PASSWORD 'hunter2'; GRANT USAGE ON SCHEMA SCHEMA TO {role};
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA SCHEMA TO {role}"
+    );
+    lab.run(&mut connection, &grant).await;
+
+    let options = lab.url.parse::<PgConnectOptions>().unwrap().username(&role).password("hunter2");
+    let url = options.to_url_lossy().to_string();
+    let config = PostgresConfig::from_url(url.split('?').next().unwrap()).unwrap();
+    let config = config.schema(lab.schema.as_str()).connections(2).create(false);
+    let error = PostgresStore::open(config.clone()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
+    let store = PostgresStore::open(config.row_security(true)).await.unwrap();
+
+    let mut chats = Vec::new();
+    for user in ["ada", "bob"] {
+        let chat = chat(&store, user).await;
+        append(&store, &chat, "", &["a", "b"]).await;
+        let name = context_core::ForkName::Exact("side".into());
+        let target = Target::Fork { name, at: Some("a".into()), activate: true };
+        let fork = Commit { nodes: vec![says("c", "aside")], ..Commit::new(chat.clone(), target, T) };
+        let _applied = store.history().commit(fork).await.unwrap();
+        store.history().set_checkpoint(&chat, &"here".into(), &"b".into(), T).await.unwrap();
+        let amend = Commit { amendments: vec![says("a", "amended")], ..Commit::new(chat.clone(), Target::Stay, T) };
+        let _applied = store.history().commit(amend).await.unwrap();
+        let _refused = store.history().commit(extend(&chat, "a", vec![says("z", "late")])).await.unwrap();
+        chats.push(chat);
+    }
+    for chat in &chats {
+        assert_eq!(ids(&store, chat).await, ["a", "b"]);
+        let query = SearchQuery::new(chat.user.clone(), "amended");
+        assert_eq!(store.search().unwrap().search(&query).await.unwrap().items.len(), 1);
+    }
+
+    let mut bare = options.connect().await.unwrap();
+    assert_eq!(seen(&lab, &mut bare).await, (0, 0));
+    let set = "SELECT set_config('context.user_id', encode('ada'::bytea, 'hex'), false)";
+    sqlx::query(set).fetch_one(&mut bare).await.unwrap();
+    let (own_chats, own_runs) = seen(&lab, &mut bare).await;
+    assert!(own_chats == 1 && own_runs > 0, "{own_chats} {own_runs}");
+    let steal = format!("INSERT INTO \"{}\".node (chat, id, pos) SELECT no + 1, 'x', 0 FROM \"{0}\".chat", lab.schema);
+    assert!(sqlx::raw_sql(sqlx::AssertSqlSafe(steal)).execute(&mut bare).await.is_err());
+    bare.close().await.unwrap();
+
+    assert!(store.history().delete_chat(&chats[0], None).await.unwrap());
+    assert_eq!(ids(&owner, &chats[1]).await, ["a", "b"]);
+    nothing_is_wrong(&owner).await;
+    store.close().await.unwrap();
+    lab.run(&mut connection, &format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
+    lab.drop().await;
+}

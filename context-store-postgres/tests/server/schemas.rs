@@ -1,0 +1,176 @@
+//! Making a schema, bringing it up to date, refusing it; names and texts of any kind.
+
+use std::process::Command;
+
+use context_core::{
+    BranchName, ChatPatch, ChatRef, CheckpointName, Commit, Durability, Encoded, ErrorKind, FragmentId, Metadata,
+    NewChat, Store, StoredFragment, Target, Window, ChainEnd,
+};
+use context_store_postgres::PostgresStore;
+use tokio::task::JoinSet;
+
+use crate::lab::{Lab, T, append, chat, extend, ids, nothing_is_wrong, says};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_may_make_it_at_once() {
+    let Some(lab) = Lab::new() else { return };
+    let mut opening = JoinSet::new();
+    for _ in 0..8 {
+        opening.spawn(PostgresStore::open(lab.config()));
+    }
+    for store in opening.join_all().await {
+        let store = store.unwrap();
+        let chat = chat(&store, "ada").await;
+        assert!(store.history().chat(&chat).await.unwrap().is_some());
+        store.close().await.unwrap();
+    }
+    lab.drop().await;
+}
+
+const CHILD: &str = "CONTEXT_TEST_POSTGRES_SCHEMA";
+
+/// Run by the test below in processes of their own.
+#[tokio::test]
+async fn one_of_several_processes() {
+    let Ok(schema) = std::env::var(CHILD) else { return };
+    let store = Lab::named(&schema).unwrap().open().await;
+    chat(&store, &std::process::id().to_string()).await;
+}
+
+#[tokio::test]
+async fn several_processes_may_make_it_at_once() {
+    let Some(lab) = Lab::new() else { return };
+    let child = || {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "schemas::one_of_several_processes"])
+            .env(CHILD, &lab.schema)
+            .spawn()
+            .unwrap()
+    };
+    let children = [child(), child(), child()];
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let store = lab.open().await;
+    let mut connection = lab.connection().await;
+    lab.run(&mut connection, "DO $$ BEGIN ASSERT (SELECT count(*) FROM SCHEMA.chat) = 3; END $$").await;
+    nothing_is_wrong(&store).await;
+    lab.drop().await;
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_and_not_touched() {
+    let Some(lab) = Lab::new() else { return };
+    lab.open().await.close().await.unwrap();
+    let mut connection = lab.connection().await;
+    let newer = "INSERT INTO SCHEMA.context_migrations (version, description, success, checksum, execution_time)
+        VALUES (999, 'of a later release', true, '', 0)";
+    lab.run(&mut connection, newer).await;
+    let error = PostgresStore::open(lab.config()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().starts_with("written by schema 999, this program knows up to "), "{error}");
+    assert_eq!(error.get("schema"), Some("999"));
+    lab.drop().await;
+}
+
+#[tokio::test]
+async fn what_may_not_be_made_is_refused() {
+    let Some(lab) = Lab::new() else { return };
+    let error = PostgresStore::open(lab.config().create(false)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    lab.open().await.close().await.unwrap();
+    let store = PostgresStore::open(lab.config().create(false)).await.unwrap();
+    assert!(store.search().is_some());
+    let error = PostgresStore::open(lab.config().full_text(false)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    lab.drop().await;
+}
+
+#[tokio::test]
+async fn a_store_without_full_text_has_no_search() {
+    let Some(lab) = Lab::new() else { return };
+    let store = PostgresStore::open(lab.config().full_text(false)).await.unwrap();
+    assert!(store.search().is_none());
+    let chat = chat(&store, "ada").await;
+    append(&store, &chat, "", &["a", "b"]).await;
+    nothing_is_wrong(&store).await;
+    lab.drop().await;
+}
+
+#[tokio::test]
+async fn schemas_may_have_odd_names() {
+    let pid = std::process::id();
+    let long = format!("{pid:x<63}");
+    let names = [
+        format!("\"; DROP SCHEMA public; -- {pid}"),
+        format!("Größe # ' $1 {pid}"),
+        format!("select {pid}"),
+        long,
+    ];
+    for name in &names {
+        let Some(lab) = Lab::named(name) else { return };
+        let store = lab.open().await;
+        let chat = chat(&store, "ada").await;
+        append(&store, &chat, "", &["a", "b"]).await;
+        let again = lab.open().await;
+        assert_eq!(ids(&again, &chat).await, ["a", "b"]);
+        nothing_is_wrong(&again).await;
+        let vacuumed = again.maintenance().unwrap().vacuum().await.unwrap();
+        assert!(vacuumed.before > 0, "{vacuumed:?}");
+        lab.drop().await;
+    }
+}
+
+/// PostgreSQL's texts cannot hold a NUL, so nothing is kept as text that may have one.
+#[tokio::test]
+async fn every_text_may_hold_a_nul() {
+    let Some(lab) = Lab::new() else { return };
+    let store = lab.open().await;
+    let history = store.history();
+    let chat = ChatRef::new("us\0er", "ch\0at");
+    let metadata = Metadata::default().with("k\0ey", "va\0lue");
+    let new = NewChat { title: Some("ti\0tle".into()), metadata, ..NewChat::new(chat.clone(), T) };
+    let created = history.create_chat(new).await.unwrap().into_chat();
+    let fragment = StoredFragment {
+        id: Some(FragmentId::from("frag\0ment")),
+        metadata: Metadata::default().with("\0", 1),
+        body: Encoded::new("ki\0nd", 1, "bo\0dy"),
+    };
+    let mut commit = extend(&chat, "", vec![says("mes\0sage", "a \0 b")]);
+    (commit.key, commit.fragments) = (Some("ke\0y".into()), vec![fragment.clone()]);
+    let _applied = history.commit(commit).await.unwrap();
+    let _applied = history.commit(extend(&chat, "mes\0sage", vec![says("ne\0xt", "c")])).await.unwrap();
+    let branch = BranchName::from("bra\0nch");
+    let name = context_core::ForkName::Exact(branch.clone());
+    let target = Target::Fork { name, at: Some("mes\0sage".into()), activate: true };
+    let _applied = history.commit(Commit::new(chat.clone(), target, T)).await.unwrap();
+    let checkpoint = CheckpointName::from("che\0ck");
+    history.set_checkpoint(&chat, &checkpoint, &"ne\0xt".into(), T).await.unwrap();
+    let patch = ChatPatch { title: Some(Some("an\0other".into())), ..ChatPatch::default() };
+    history.update_chat(&chat, &patch, T).await.unwrap();
+
+    let stored = history.chat(&chat).await.unwrap().unwrap();
+    assert_eq!((stored.title.as_deref(), &stored.metadata), (Some("an\0other"), &created.metadata));
+    assert_eq!(stored.active, branch);
+    assert_eq!(store.fragments().fragments(&chat).await.unwrap(), [fragment]);
+    assert_eq!(ids(&store, &chat).await, ["mes\0sage", "ne\0xt"]);
+    let chain = history.chain(&chat, &ChainEnd::Branch(branch), &Window::Whole).await.unwrap();
+    assert_eq!(chain.head(), Some(&"mes\0sage".into()));
+    assert_eq!(history.checkpoints(&chat).await.unwrap()[0].name, checkpoint);
+    nothing_is_wrong(&store).await;
+    lab.drop().await;
+}
+
+#[tokio::test]
+async fn it_says_what_the_server_promises() {
+    let Some(lab) = Lab::new() else { return };
+    let late = if lab.url.contains('?') { '&' } else { '?' };
+    let lax = Lab { url: format!("{}{late}options[synchronous_commit]=off", lab.url), schema: lab.schema.clone() };
+    let info = lax.open().await.info();
+    assert_eq!((info.durability, info.shared), (Durability::Server, true));
+    assert!(info.warning.is_some_and(|warning| warning.contains("synchronous_commit")), "{info:?}");
+    let info = lab.open().await.info();
+    assert!(info.durability > Durability::Server);
+    assert_eq!(info.warning.is_none(), info.durability == Durability::PowerLoss);
+    lab.drop().await;
+}
