@@ -60,13 +60,13 @@ macro_rules! append {
                  WHEN own / 16 > before / 16 THEN before / 16 * 16 + 1 END AS first FROM b),
              gone AS (
                DELETE FROM #run r USING m WHERE r.pos >= m.first AND r.pos < m.pos
-                 AND octet_length($6) + (SELECT coalesce(sum(octet_length(s.data)), 0) FROM #run s
+                 AND octet_length($6::bytea) + (SELECT coalesce(sum(octet_length(s.data)), 0) FROM #run s
                    WHERE s.pos >= m.first AND s.pos < m.pos) <= ",
             merged_bytes!(),
             "  RETURNING r.pos, r.weight, r.data),
              r AS (
                INSERT INTO #run (pos, weight, data)
-               SELECT coalesce(g.pos, m.pos), coalesce(g.weight, 0) + $7, coalesce(g.data, ''::bytea) || $6
+               SELECT coalesce(g.pos, m.pos), coalesce(g.weight, 0) + $7, coalesce(g.data, ''::bytea) || $6::bytea
                FROM m CROSS JOIN (
                  SELECT min(pos) AS pos, sum(weight)::bigint AS weight, string_agg(data, ''::bytea ORDER BY pos) AS data
                  FROM gone) g),
@@ -153,7 +153,7 @@ statements! {
     CHAT = "SELECT no, id, title, metadata, active, created_at, updated_at FROM #chat WHERE user_id = $1 AND id = $2";
     /// The number of the new chat; no row if there is one of that name.
     CREATE_CHAT = "INSERT INTO #chat (user_id, id, title, metadata, active, created_at, updated_at, minute)
-        VALUES ($1, $2, $3, $4, $5, $6, $6, $6 / 60000000) ON CONFLICT (user_id, id) DO NOTHING RETURNING no";
+        VALUES ($1, $2, $3, $4, $5, $6, $6, $6::bigint / 60000000) ON CONFLICT (user_id, id) DO NOTHING RETURNING no";
     LIST = concat!(summary!(), " FROM (
           SELECT * FROM #chat WHERE user_id = $1 AND minute <= $2::bigint / 60000000 AND (updated_at, no) < ($2, $3)
           ORDER BY minute DESC, updated_at DESC, no DESC LIMIT $4) c

@@ -1,14 +1,15 @@
 //! The store: the traits of the seam, each call handed to where it is done.
 
 use std::fmt;
+use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::{
     Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
     ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor,
-    Erasure, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Page, Placed, Result,
-    Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, Timestamp, UserId,
-    Vacuumed, Window, limits,
+    Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat,
+    Page, Placed, Result, Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment,
+    Timestamp, UserId, Vacuumed, Window, limits,
 };
 
 use crate::config::PostgresConfig;
@@ -290,5 +291,10 @@ impl Maintenance for Shared {
 
     async fn vacuum(&self) -> Result<Vacuumed> {
         erase::vacuum(&self.pool, &self.schema).await.map_err(|fault| fault.during("vacuum"))
+    }
+
+    async fn backup(&self, _to: &Path) -> Result<()> {
+        let message = "backups of a database are made with pg_dump or pg_basebackup";
+        Err(Error::new(ErrorKind::Unsupported, "backup", message).with("schema", &self.schema))
     }
 }

@@ -32,7 +32,8 @@ async fn the_usual_calls_are_one_each() {
         head = next;
     }
     let history = store.history();
-    let edition = history.chain(&chat, &ChainEnd::Branch("main".into()), &Window::Whole).await.unwrap().edition();
+    let edition =
+        history.chain(&chat, &ChainEnd::Branch("main".into()), &Window::Whole).await.unwrap().edition();
     let ends = [ChainEnd::Branch("main".into()), ChainEnd::Message(MessageId::from("m42"))];
     let windows = [
         Window::Whole,
