@@ -146,7 +146,9 @@ pub(crate) fn run(args: &Args, services: Option<&Services>) -> Result<Verdict> {
     }
     let provisions = provisions.iter().map(|(subject, provision)| (subject.as_str(), provision.as_str()));
     let table = Table::new(&lines).provisions(provisions);
-    print!("{table}");
+    if !lines.is_empty() {
+        print!("{table}");
+    }
     verdict = verdict.and(Verdict::of(!table.has_failures()));
     if let Some(missing) = services.missing().filter(|_| !not_asked.is_empty()) {
         println!("NOT ASKED {}: {missing}", not_asked.join(", "));
