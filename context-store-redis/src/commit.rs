@@ -3,10 +3,9 @@
 //! The decisions come in the order [`HistoryStore::commit`](context_core::HistoryStore::commit) states, after one look
 //! at the chat. What is written then is written only if the look still holds; otherwise all of it begins again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use context_core::{
     BranchName, Commit, CommitOutcome, Committed, Error, ForkName, MessageId, Node, NodeKind, Target, limits,
     pack,
@@ -14,6 +13,7 @@ use context_core::{
 use serde::{Deserialize, Serialize};
 
 use crate::append::append;
+use crate::asked::{Asked, Found, changes};
 use crate::change::{Applied, Change};
 use crate::error::{Fault, Result};
 use crate::fields::{self, BLOCK, Place, Tip, broken};
@@ -69,53 +69,6 @@ enum Decision {
     Write(Change, Committed),
     /// The chat was changed while it was looked at.
     Again,
-}
-
-/// What a look is asked for: where messages are, how many revisions they have, and a key.
-struct Asked {
-    fields: Vec<String>,
-    places: Vec<MessageId>,
-    changed: Vec<MessageId>,
-}
-
-/// What it found.
-struct Found {
-    places: HashMap<MessageId, Place>,
-    /// How many revisions messages have that have some.
-    revisions: HashMap<MessageId, u64>,
-    known: Option<Bytes>,
-}
-
-impl Asked {
-    fn of(commit: &Commit) -> Self {
-        let changed: Vec<_> = changes(commit).map(|node| node.id.clone()).collect();
-        let new = commit.nodes.iter().map(|node| node.id.clone());
-        let places: Vec<_> = new.chain(commit.base().cloned()).chain(changed.iter().cloned()).collect();
-        let fields = places.iter().map(fields::id).chain(changed.iter().map(fields::revisions));
-        let fields = fields.chain(commit.key.iter().map(fields::key)).collect();
-        Self { fields, places, changed }
-    }
-
-    fn answered(&self, look: &Look) -> Result<Found> {
-        let mut answers = look.asked.iter();
-        let mut found = Found { places: HashMap::new(), revisions: HashMap::new(), known: None };
-        for (id, place) in self.places.iter().zip(answers.by_ref().take(self.places.len())) {
-            if let Some(place) = place {
-                found.places.insert(id.clone(), Place::read(place)?);
-            }
-        }
-        for (id, count) in self.changed.iter().zip(answers.by_ref().take(self.changed.len())) {
-            if let Some(count) = count {
-                found.revisions.insert(id.clone(), fields::read_number(count)?);
-            }
-        }
-        found.known = answers.next().cloned().flatten();
-        Ok(found)
-    }
-}
-
-fn changes(commit: &Commit) -> impl Iterator<Item = &Arc<Node>> {
-    commit.amendments.iter().chain(&commit.redactions)
 }
 
 async fn decide(shared: &Shared, commit: &Commit, look: &Look, found: &Found) -> Result<Decision> {

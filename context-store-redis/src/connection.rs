@@ -104,19 +104,25 @@ impl Connection {
     /// The servers that hold keys, for what is asked of each.
     pub(crate) async fn nodes(&self) -> Result<Vec<Node>> {
         match self {
-            Self::Single(_) => Ok(vec![Node(0)]),
+            Self::Single(_) => Ok(vec![Node::default()]),
             #[cfg(feature = "cluster")]
             Self::Cluster(_) => cluster::nodes(self).await,
         }
     }
 
     /// Sends a command to one of them.
+    #[cfg(feature = "cluster")]
     pub(crate) async fn run_on<T: FromRedisValue>(&self, node: Node, command: &Cmd) -> Result<T> {
-        match self.clone() {
-            Self::Single(mut connection) => Ok(command.query_async(&mut connection).await?),
-            #[cfg(feature = "cluster")]
-            Self::Cluster(connection) => cluster::run_on(connection, node, command).await,
+        match self {
+            Self::Single(_) => self.run(command).await,
+            Self::Cluster(connection) => cluster::run_on(connection.clone(), node, command).await,
         }
+    }
+
+    /// Sends a command to the only one.
+    #[cfg(not(feature = "cluster"))]
+    pub(crate) async fn run_on<T: FromRedisValue>(&self, _only: Node, command: &Cmd) -> Result<T> {
+        self.run(command).await
     }
 
     /// All keys that fit a pattern, on all servers: of those that are there all the time, each is found once.
@@ -142,9 +148,9 @@ impl Connection {
 /// The fields of a hash; nothing for what is not there.
 pub(crate) type Values = Vec<Option<Vec<u8>>>;
 
-/// A server, by a slot that it holds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Node(u16);
+/// A server: the only one, or that of a cluster which holds this slot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Node(#[cfg(feature = "cluster")] u16);
 
 /// How often a script is sent again to a server that has forgotten it.
 const FORGOTTEN: u32 = 4;

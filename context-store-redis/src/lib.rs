@@ -71,6 +71,7 @@
 //! that no creation under way ends up unlisted.
 
 mod append;
+mod asked;
 mod branches;
 mod change;
 mod chats;
