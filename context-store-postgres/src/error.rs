@@ -55,9 +55,9 @@ impl Fault {
         }
     }
 
-    /// Whether a unique index said no.
-    pub(crate) fn is_taken(&self) -> bool {
-        matches!(self, Self::Driver(error) if code(error).as_deref() == Some("23505"))
+    /// Whether a unique index said no, or an append that came too late (it divides by zero then).
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Driver(error) if matches!(code(error).as_deref(), Some("23505" | "22012")))
     }
 
     /// Whether the connection can be used for something else. After an error that the server reported it can.

@@ -101,6 +101,7 @@ mod check_words;
 mod checkpoints;
 mod commit;
 mod config;
+mod ends;
 mod erase;
 mod error;
 mod fragments;
