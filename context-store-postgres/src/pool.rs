@@ -79,22 +79,10 @@ impl Pool {
     pub(crate) async fn begin(&self, work: Work, user: Option<&UserId>) -> Result<Session<'_>> {
         let connected = timeout(self.connect_timeout, self.connected()).await;
         let mut session = connected.unwrap_or(Err(sqlx::Error::PoolTimedOut.into()))?;
-        let work = match work {
-            Work::Read if self.row_security => Work::Snapshot,
-            Work::Append if self.row_security => Work::Write,
-            work => work,
-        };
-        match work {
-            Work::Read | Work::Append | Work::Upkeep => {}
-            Work::Snapshot => session.begin_with(sql::BEGIN_SNAPSHOT).await?,
-            Work::Write => session.begin_with(sql::BEGIN_WRITE).await?,
+        match session.start(work, user).await {
+            Ok(()) => Ok(session),
+            Err(fault) => session.end(Err(fault)).await,
         }
-        if self.row_security && work != Work::Upkeep {
-            let user = user.map_or(&[][..], |user| user.as_str().as_bytes());
-            let query = session.query(sql::SET_USER).bind(user);
-            session.execute(query).await?;
-        }
-        Ok(session)
     }
 
     async fn connected(&self) -> Result<Session<'_>> {
@@ -122,6 +110,10 @@ impl Pool {
             connection.close().await?;
         }
         Ok(())
+    }
+
+    fn is_closed(&self) -> bool {
+        matches!(&self.source, Source::Own { permits, .. } if permits.is_closed())
     }
 
     fn idle(&self) -> Option<MutexGuard<'_, Vec<PgConnection>>> {
@@ -190,6 +182,23 @@ impl Session<'_> {
         Ok(query.execute(self.connection()).await?.rows_affected())
     }
 
+    async fn start(&mut self, work: Work, user: Option<&UserId>) -> Result<()> {
+        let row_security = self.pool.row_security;
+        match work {
+            Work::Read if row_security => self.begin_with(sql::BEGIN_SNAPSHOT).await?,
+            Work::Append if row_security => self.begin_with(sql::BEGIN_WRITE).await?,
+            Work::Read | Work::Append | Work::Upkeep => {}
+            Work::Snapshot => self.begin_with(sql::BEGIN_SNAPSHOT).await?,
+            Work::Write => self.begin_with(sql::BEGIN_WRITE).await?,
+        }
+        if row_security && work != Work::Upkeep {
+            let user = user.map_or(&[][..], |user| user.as_str().as_bytes());
+            let query = self.query(sql::SET_USER).bind(user);
+            self.execute(query).await?;
+        }
+        Ok(())
+    }
+
     async fn begin_with(&mut self, begin: &'static str) -> Result<()> {
         sqlx::raw_sql(begin).execute(self.connection()).await?;
         self.transaction = true;
@@ -221,7 +230,7 @@ impl Session<'_> {
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         match self.held.take() {
-            Some(Held::Own(connection)) if self.settled => {
+            Some(Held::Own(connection)) if self.settled && !self.pool.is_closed() => {
                 if let Some(mut idle) = self.pool.idle() {
                     idle.push(connection);
                 }
