@@ -26,6 +26,9 @@ impl Mutant {
     }
 }
 
+/// Ends of streams that are shown, and whether somebody has seen it.
+type Ending = HashMap<(ChatRef, StreamId), (Option<StreamEnd>, bool)>;
+
 pub(crate) struct Broken {
     pub(crate) fault: Fault,
     pub(crate) inner: InMemoryStore,
@@ -39,8 +42,7 @@ pub(crate) struct Broken {
     renamed: Mutex<HashSet<(ChatRef, BranchName)>>,
     /// Fragments of chats that were erased.
     pub(crate) kept: Mutex<HashMap<ChatRef, Vec<StoredFragment>>>,
-    /// Ends of streams that are shown, and whether somebody has seen it.
-    pub(crate) ending: Mutex<HashMap<(ChatRef, StreamId), (Option<StreamEnd>, bool)>>,
+    pub(crate) ending: Mutex<Ending>,
     title: Mutex<Option<String>>,
     counter: AtomicUsize,
 }
