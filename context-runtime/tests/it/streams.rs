@@ -198,7 +198,7 @@ async fn a_reader_waits_longer_while_nothing_comes_and_is_quick_again() {
             let _more = writer.push("x").await.unwrap();
             Instant::now()
         };
-        let (written, read) = futures_util::join!(writing, async {
+        let (written, read) = tokio::join!(writing, async {
             assert!(reader.next().await.unwrap().is_some());
             Instant::now()
         });
