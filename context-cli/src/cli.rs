@@ -28,8 +28,11 @@ Examples:
   context prepare support-7 --provider anthropic   the body of a request, repaired
   context retain --older-than 90d --dry-run  what would go
 
-A store is a URL: sqlite:PATH or mem: (gone with the process). With --json every
-command writes one JSON record per line, and errors as JSON to standard error.
+A store is a URL: sqlite:PATH, mem: (gone with the process),
+postgres://ROLE@HOST/DATABASE?schema=NAME, redis://HOST/NUMBER?prefix=TEXT
+(rediss: with TLS) or redis+cluster://HOST,HOST. CONTEXT_STORE keeps one with a
+password out of the list of processes. With --json every command writes one JSON
+record per line, and errors as JSON to standard error.
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted; what was written
 until then is whole.";
 
@@ -58,7 +61,7 @@ pub(crate) struct Cli {
 /// What every command takes.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
-    /// The store: sqlite:PATH or mem:
+    /// The store: sqlite:PATH, mem:, postgres://…, redis://…
     #[arg(long, global = true, value_name = "URL", env = "CONTEXT_STORE", hide_env_values = true)]
     #[arg(default_value = "sqlite:context.db", help_heading = "Global options")]
     pub(crate) store: String,

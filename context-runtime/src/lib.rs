@@ -37,6 +37,10 @@
 //! |---|---|---|
 //! | `inmem` | the store `mem:`, gone with the process | yes |
 //! | `sqlite` | the store `sqlite:PATH` | yes |
+//! | `postgres` | the store `postgres://…` | no |
+//! | `redis` | the store `redis://…` | no |
+//! | `redis-cluster` | the store `redis+cluster://…` | no |
+//! | `tls` | encrypted connections to these servers | no |
 //! | `xml` | `XmlRenderer` | yes |
 //! | `markdown` | `MarkdownRenderer` | yes |
 //! | `toml` | `TomlRenderer` | yes |

@@ -17,7 +17,8 @@ pub trait StoreFactory: Send + Sync + 'static {
     async fn open(&self, url: &str) -> Result<Arc<dyn Store>>;
 }
 
-/// Opens the store that a URL names: `sqlite:PATH` or `mem:`, as far as their features are on.
+/// Opens the store that a URL names, as far as its feature is on: `mem:`, `sqlite:PATH`, `postgres://…`, `redis://…` or
+/// `redis+cluster://…`; what may stand in them, [`StoreRegistry`] says.
 ///
 /// ```
 /// # tokio_test(async {
@@ -32,12 +33,31 @@ pub async fn open(url: &str) -> Result<Arc<dyn Store>> {
     StoreRegistry::default().open(url).await
 }
 
-/// Store factories by URL scheme.
+/// Store factories by URL scheme. Those built in:
+///
+/// | URL | store | feature | options behind `?` |
+/// |---|---|---|---|
+/// | `mem:` | memory, gone with the process | `inmem` | |
+/// | `sqlite:PATH` | a file | `sqlite` | those of `SqliteConfig::from_url` |
+/// | `postgres://`, `postgresql://` `ROLE@HOST/DATABASE` | a PostgreSQL database | `postgres`; `tls` for `?sslmode=` | `schema=NAME`, `connections=N`, and more: `PostgresConfig::from_url` |
+/// | `redis://HOST/NUMBER`, with TLS `rediss://` | a Redis server | `redis`; `tls` for `rediss` | `prefix=TEXT`, `chat_ttl_s=SECONDS`, and more: `RedisConfig::from_url` |
+/// | `redis+cluster://HOST,HOST`, with TLS `rediss+cluster://` | a Redis cluster | `redis-cluster` | the same |
+///
+/// Errors never repeat a URL: there may be a password in it.
 #[derive(Clone)]
 pub struct StoreRegistry(BTreeMap<String, Arc<dyn StoreFactory>>);
 
 /// Schemes this library can open, and the feature each needs.
-const SCHEMES: [(&str, &str); 2] = [("mem", "inmem"), ("sqlite", "sqlite")];
+const SCHEMES: [(&str, &str); 8] = [
+    ("mem", "inmem"),
+    ("sqlite", "sqlite"),
+    ("postgres", "postgres"),
+    ("postgresql", "postgres"),
+    ("redis", "redis"),
+    ("rediss", "redis, tls"),
+    ("redis+cluster", "redis-cluster"),
+    ("rediss+cluster", "redis-cluster, tls"),
+];
 
 impl Default for StoreRegistry {
     /// The stores whose features are on.
@@ -48,6 +68,18 @@ impl Default for StoreRegistry {
         registry.register("mem", builtin::InMemory);
         #[cfg(feature = "sqlite")]
         registry.register("sqlite", builtin::Sqlite);
+        #[cfg(feature = "postgres")]
+        for scheme in ["postgres", "postgresql"] {
+            registry.register(scheme, builtin::Postgres);
+        }
+        #[cfg(feature = "redis")]
+        registry.register("redis", builtin::Redis);
+        #[cfg(all(feature = "redis", feature = "tls"))]
+        registry.register("rediss", builtin::Redis);
+        #[cfg(feature = "redis-cluster")]
+        registry.register("redis+cluster", builtin::Redis);
+        #[cfg(all(feature = "redis-cluster", feature = "tls"))]
+        registry.register("rediss+cluster", builtin::Redis);
         registry
     }
 }
@@ -91,7 +123,7 @@ impl fmt::Debug for StoreRegistry {
     }
 }
 
-#[cfg(any(feature = "inmem", feature = "sqlite"))]
+#[cfg(any(feature = "inmem", feature = "sqlite", feature = "postgres", feature = "redis"))]
 mod builtin {
     use super::{Arc, Result, Store, StoreFactory, async_trait};
 
@@ -115,6 +147,30 @@ mod builtin {
         async fn open(&self, url: &str) -> Result<Arc<dyn Store>> {
             let config = context_store_sqlite::SqliteConfig::from_url(url)?;
             Ok(Arc::new(context_store_sqlite::SqliteStore::open(config).await?))
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(super) struct Postgres;
+
+    #[cfg(feature = "postgres")]
+    #[async_trait]
+    impl StoreFactory for Postgres {
+        async fn open(&self, url: &str) -> Result<Arc<dyn Store>> {
+            let config = context_store_postgres::PostgresConfig::from_url(url)?;
+            Ok(Arc::new(context_store_postgres::PostgresStore::open(config).await?))
+        }
+    }
+
+    #[cfg(feature = "redis")]
+    pub(super) struct Redis;
+
+    #[cfg(feature = "redis")]
+    #[async_trait]
+    impl StoreFactory for Redis {
+        async fn open(&self, url: &str) -> Result<Arc<dyn Store>> {
+            let config = context_store_redis::RedisConfig::from_url(url)?;
+            Ok(Arc::new(context_store_redis::RedisStore::open(config).await?))
         }
     }
 }

@@ -22,7 +22,7 @@ named by --chat. --user may be given more than once.
 Examples:
   context copy support-7 support-7-before
   context copy support-7 support-7 --to sqlite:archive.db
-  context copy sqlite:context.db sqlite:archive.db --user ada --user eve
+  context copy sqlite:context.db postgres://ctx@db/chats --user ada --user eve
   context copy sqlite:context.db sqlite:archive.db --chat support-7 --dry-run
 
 Everything goes along: branches, checkpoints, fragments, revisions, blobs, ids and times; only

@@ -30,6 +30,7 @@ mod recorded_chats;
 mod recorded_usage;
 #[cfg(all(feature = "truncate-head", feature = "strip-images"))]
 mod recovery;
+mod registry;
 #[cfg(feature = "instructions")]
 mod remind;
 #[cfg(all(

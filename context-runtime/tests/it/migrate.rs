@@ -199,3 +199,35 @@ async fn a_chat_that_is_not_complete_is_begun_anew_and_not_handed_on() {
     let error = migrate(&*third, &*to, &MigrateChat::default()).await.unwrap_err();
     assert!(error.is_not_found());
 }
+
+/// From memory over each server there is and back. What is made on a server goes with its user.
+#[cfg(all(feature = "postgres", feature = "redis"))]
+#[tokio::test]
+async fn a_chat_goes_from_server_to_server() {
+    let from = rich().await;
+    let name = format!("migrate_{}", std::process::id());
+    let urls = [
+        context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL")
+            .map(|url| format!("{url}?schema={name}&connections=2")),
+        context_conformance::server_url("CONTEXT_TEST_REDIS_URL").map(|url| format!("{url}?prefix={name}:")),
+    ];
+    let mut stores = vec![Arc::clone(&from)];
+    for url in urls.iter().flatten() {
+        stores.push(context_runtime::open(url).await.unwrap());
+    }
+    stores.push(store().await);
+    for pair in stores.windows(2) {
+        let migrated = migrate(&*pair[0], &*pair[1], &MigrateChat::default()).await.unwrap();
+        assert!(matches!(migrated, Migrated::Copied(..)), "{migrated:?}");
+        assert_eq!(
+            migrate(&*pair[0], &*pair[1], &MigrateChat::default()).await.unwrap(),
+            Migrated::Unchanged
+        );
+        assert_eq!(digest(&*pair[1]).await, digest(&*from).await);
+    }
+    let never = context_runtime::CancelSignal::never();
+    for store in &stores[1..stores.len() - 1] {
+        let erased = store.maintenance().unwrap().erase_user(&"ada".into(), &never).await.unwrap();
+        assert_eq!((erased.chats, erased.remaining), (1, 0));
+    }
+}
