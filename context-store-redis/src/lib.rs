@@ -71,6 +71,8 @@
 //! that no creation under way ends up unlisted.
 
 mod append;
+mod blobs;
+mod blobs_check;
 mod branches;
 mod change;
 mod chats;
@@ -87,6 +89,7 @@ mod listing;
 mod look;
 mod messages;
 mod read;
+mod references;
 mod reply;
 mod runs;
 mod scripts;
@@ -94,6 +97,9 @@ mod server;
 mod shape;
 mod shared;
 mod store;
+mod stream_fields;
+mod streams;
+mod sweep;
 
 pub use config::RedisConfig;
 pub use store::RedisStore;
