@@ -5,19 +5,18 @@
 //! it. That its creation is not just under way, a mark in the place of the chat sees to: entries have numbers, and
 //! a creation with a number up to the marked one fails and begins again with a new one.
 
-use context_core::{Chat, ChatPatch, ChatRef, ChatSize, ChatSummary, Created, NewChat, Timestamp, UserId};
+use context_core::{Chat, ChatPatch, ChatRef, ChatSize, ChatSummary, Created, NewChat, Timestamp};
 use redis::cmd;
 
 use crate::change::Change;
 use crate::error::{Fault, Result};
 use crate::fields::{self, Counts, Edition, Tip, broken};
 use crate::look::{About, Look, absent};
-use crate::scripts::{ABSENT, CREATE, DELETE, UNLIST};
+use crate::references::forget_earlier;
+use crate::scripts::{CREATE, DELETE};
 use crate::shape::Shape;
 use crate::shared::{ATTEMPTS, Shared};
-
-/// How long the mark of a sweep stays, in milliseconds: far longer than a creation can be under way.
-const MARK: u64 = 3_600_000;
+use crate::sweep::sweep;
 
 /// The fields a listing shows a chat by.
 pub(crate) const SUMMARY: [&str; 3] = ["m", "s", "a"];
@@ -44,13 +43,16 @@ pub(crate) async fn create(shared: &Shared, new: NewChat) -> Result<Created> {
             return Ok(Created::Existing(there));
         }
         let number: u64 = shared.connection.run(cmd("INCR").arg(shared.keys.of_store("created"))).await?;
-        let _added: u8 = shared.connection.run(cmd("ZADD").arg(&list).arg(number).arg(name.as_str())).await?;
+        let added: u8 = shared.connection.run(cmd("ZADD").arg(&list).arg(number).arg(name.as_str())).await?;
         let mut call = CREATE.key(&key);
         call.key(&swept).arg(number).arg(shared.ttl);
         for (field, value) in fields_of(&chat, number)? {
             call.arg(field).arg(value);
         }
         if shared.connection.call::<u8>(&call).await? == 1 {
+            if added == 0 {
+                forget_earlier(shared, &chat.chat, number).await?;
+            }
             return Ok(Created::New(chat));
         }
     }
@@ -102,22 +104,6 @@ pub(crate) async fn delete(
     let Ok(messages) = u64::try_from(deleted) else { return Ok(None) };
     sweep(shared, &chat.user, chat.chat.as_str()).await?;
     Ok(Some(messages))
-}
-
-/// Takes a chat that is not there from the list of its user.
-pub(crate) async fn sweep(shared: &Shared, user: &UserId, chat: &str) -> Result<()> {
-    let list = shared.keys.chats(user);
-    let number: Option<String> = shared.connection.run(cmd("ZSCORE").arg(&list).arg(chat)).await?;
-    let Some(number) = number else { return Ok(()) };
-    let chat_ref = ChatRef::new(user.clone(), chat);
-    let mut call = ABSENT.key(shared.keys.chat(&chat_ref));
-    call.key(shared.keys.swept(&chat_ref)).arg(&number).arg(MARK);
-    if shared.connection.call::<u8>(&call).await? == 1 {
-        let mut call = UNLIST.key(&list);
-        call.arg(chat).arg(&number);
-        let _removed: u8 = shared.connection.call(&call).await?;
-    }
-    Ok(())
 }
 
 pub(crate) async fn size(shared: &Shared, chat: &ChatRef) -> Result<ChatSize> {

@@ -9,6 +9,7 @@ use context_core::{
 };
 use redis::cmd;
 
+use crate::blobs_check;
 use crate::error::{Fault, Result};
 use crate::fields::{self, Counts, Edition, Place, Tip, broken};
 use crate::fragments::{self, Listed};
@@ -17,6 +18,7 @@ use crate::messages::read_revision;
 use crate::runs;
 use crate::shape::{Piece, Shape};
 use crate::shared::Shared;
+use crate::stream_fields;
 
 pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<CheckReport> {
     let mut report = CheckReport::default();
@@ -45,6 +47,7 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<Chec
             report.findings.push(Finding::new(Some(&chat), "chat", "is not in the list of its user"));
         }
     }
+    blobs_check::check(shared, cancel, &mut report).await?;
     Ok(report)
 }
 
@@ -214,13 +217,20 @@ impl Checked<'_> {
         Ok(bytes)
     }
 
-    /// Fragments and keys; then nothing may be left.
+    /// Fragments, streams and keys; then nothing may be left.
     fn rest(&mut self) -> Result<()> {
         let listed = self.take("x");
         for entry in Listed::read(listed.as_ref())?.list {
             match self.take(&fields::fragment(entry.no)) {
                 Some(value) => drop(fragments::read(&value)?),
                 None => self.add(format!("fragment {}", entry.no), "is listed, but not there"),
+            }
+        }
+        let streams = self.take(stream_fields::LIST);
+        for id in stream_fields::listed(streams.as_deref())? {
+            self.report.streams += 1;
+            if let Some(problem) = stream_fields::check(&id, |field| self.fields.remove(field.as_bytes()))? {
+                self.add(format!("stream {id}"), problem);
             }
         }
         let strays: Vec<_> =

@@ -3,28 +3,37 @@
 use context_core::{CancelSignal, Erasure, UserId};
 use redis::cmd;
 
-use crate::chats::sweep;
 use crate::error::Result;
 use crate::keys::Keys;
+use crate::references::{self, KINDS};
 use crate::scripts::DELETE;
 use crate::shared::Shared;
+use crate::stream_fields;
+use crate::sweep::sweep;
 
 pub(crate) async fn erase_user(shared: &Shared, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
     const OPERATION: &str = "erase_user";
     cancel.check(OPERATION)?;
     let pattern = shared.keys.pattern_of_user(user);
     let list = shared.keys.chats(user);
-    let (mut chats, mut messages) = (0, 0);
+    let blobs = KINDS.map(|kind| shared.keys.of_user(user, kind).into_bytes());
+    let mut erasure = Erasure::default();
     for key in shared.connection.scan(&pattern).await? {
         cancel.check(OPERATION)?;
         if Keys::is_chat(&key) {
+            let streams: Option<Vec<u8>> =
+                shared.connection.run(cmd("HGET").arg(&key[..]).arg(stream_fields::LIST)).await?;
             let mut call = DELETE.key(&key[..]);
             call.arg("");
             let deleted: i64 = shared.connection.call(&call).await?;
-            chats += u64::from(deleted >= 0);
-            messages += u64::try_from(deleted).unwrap_or(0);
-        } else if !shared.keys.is_record(&key) || key == list.as_bytes() {
-            // Entries go one by one below: a chat that is created meanwhile keeps its own.
+            if let Ok(messages) = u64::try_from(deleted) {
+                erasure.chats += 1;
+                erasure.messages += messages;
+                erasure.streams +=
+                    stream_fields::listed(streams.as_deref()).map_or(0, |ids| ids.len() as u64);
+            }
+        } else if !shared.keys.is_record(&key) || key == list.as_bytes() || blobs.contains(&key) {
+            // Entries go one by one below, and blobs with them: a chat that is created meanwhile keeps its own.
         } else {
             let _gone: u64 = shared.connection.run(cmd("UNLINK").arg(&key[..])).await?;
         }
@@ -32,9 +41,10 @@ pub(crate) async fn erase_user(shared: &Shared, user: &UserId, cancel: &CancelSi
     let names: Vec<String> = shared.connection.run(cmd("ZRANGE").arg(&list).arg(0).arg(-1)).await?;
     for name in names {
         cancel.check(OPERATION)?;
-        sweep(shared, user, &name).await?;
+        erasure.blobs += sweep(shared, user, &name).await?;
     }
+    references::clear(shared, user).await?;
     let left = shared.connection.scan(&pattern).await?;
-    let remaining = left.iter().filter(|key| shared.keys.is_record(key)).count() as u64;
-    Ok(Erasure::new(chats, messages, remaining))
+    erasure.remaining = left.iter().filter(|key| shared.keys.is_record(key)).count() as u64;
+    Ok(erasure)
 }

@@ -15,6 +15,7 @@
 //! q<id>        how many revisions a message has; r<k><id>: the kth, when it was replaced and what it was
 //! f<n>         a fragment
 //! k<key>       what became of a commit with this key (JSON)
+//! z, t, u, c   streams, see [`stream_fields`](crate::stream_fields)
 //! ```
 //!
 //! A piece is the messages that were written through one branch. No run goes over a multiple of 64.
@@ -131,6 +132,11 @@ pub(crate) fn time(at: Timestamp) -> String {
 
 fn time_of(number: u64) -> Timestamp {
     Timestamp::from_micros((number ^ SIGN).cast_signed())
+}
+
+/// A time as [`time`] writes it.
+pub(crate) fn read_time(value: &[u8]) -> Result<Timestamp> {
+    read_number(value).map(time_of)
 }
 
 const SIGN: u64 = 1 << 63;

@@ -40,6 +40,11 @@ impl Keys {
         format!("{}{{{}.{}}}:{kind}", self.prefix, hash(chat.user.as_str()), hash(chat.chat.as_str()))
     }
 
+    /// What names a chat among those of its user, in fields and members of sets.
+    pub(crate) fn name_of(chat: &str) -> String {
+        hash(chat)
+    }
+
     /// The chats of a user.
     pub(crate) fn chats(&self, user: &UserId) -> String {
         self.of_user(user, "chats")
@@ -63,6 +68,11 @@ impl Keys {
     /// The pattern of all chats of the store.
     pub(crate) fn pattern_of_chats(&self) -> String {
         format!("{}{{*}}:{CHAT}", escaped(&self.prefix))
+    }
+
+    /// The pattern of all keys of this kind of users.
+    pub(crate) fn pattern_of_users(&self, kind: &str) -> String {
+        format!("{}{{*}}:{kind}", escaped(&self.prefix))
     }
 
     /// Whether a key is that of a chat.

@@ -72,6 +72,8 @@
 
 mod append;
 mod asked;
+mod blobs;
+mod blobs_check;
 mod branches;
 mod change;
 mod chats;
@@ -88,6 +90,7 @@ mod listing;
 mod look;
 mod messages;
 mod read;
+mod references;
 mod reply;
 mod runs;
 mod scripts;
@@ -95,6 +98,9 @@ mod server;
 mod shape;
 mod shared;
 mod store;
+mod stream_fields;
+mod streams;
+mod sweep;
 
 pub use config::RedisConfig;
 pub use store::RedisStore;

@@ -6,10 +6,11 @@
 use context_core::{ChatQuery, ChatRef, ChatSummary, Cursor, Page, limits};
 use redis::cmd;
 
-use crate::chats::{SUMMARY, summary, sweep};
+use crate::chats::{SUMMARY, summary};
 use crate::error::{Result, bad_cursor};
 use crate::fields::{Counts, Edition};
 use crate::shared::Shared;
+use crate::sweep::sweep;
 
 /// How many entries without a chat one page sweeps.
 const SWEEP: usize = 32;

@@ -27,5 +27,16 @@ scripts! {
     CREATE = "lua/create.lua";
     DELETE = "lua/delete.lua";
     ABSENT = "lua/absent.lua";
-    UNLIST = "lua/unlist.lua";
+    UNLIST = "lua/blobs.lua" "lua/unlist.lua";
+    BLOB_PUT = "lua/blobs.lua" "lua/blob_put.lua";
+    BLOB_READ = "lua/blobs.lua" "lua/blob_read.lua";
+    BLOB_LIST = "lua/blobs.lua" "lua/blob_list.lua";
+    BLOB_DROP = "lua/blobs.lua" "lua/blob_drop.lua";
+    BLOBS_CLEAR = "lua/blobs.lua" "lua/blobs_clear.lua";
+    BLOB_FORGET = "lua/blobs.lua" "lua/blob_forget.lua";
+    /// Chunks at the end of a stream.
+    STREAM_APPEND = "lua/streams.lua" "lua/stream_append.lua";
+    STREAM_READ = "lua/streams.lua" "lua/stream_read.lua";
+    /// A change of a stream that was decided on.
+    STREAM_APPLY = "lua/streams.lua" "lua/stream_apply.lua";
 }

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::{
-    Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
-    ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor,
-    Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat,
-    Page, Placed, Result, Revision, Store, StoreInfo, StoredFragment, Timestamp, UserId, Vacuumed, Window,
-    limits,
+    BlobStore, Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery,
+    ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created,
+    Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId,
+    NewChat, Page, Placed, Result, Revision, Store, StoreInfo, StoredFragment, StreamStore, Timestamp,
+    UserId, Vacuumed, Window, limits,
 };
 
 use crate::config::RedisConfig;
@@ -54,6 +54,14 @@ impl Store for RedisStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.shared
+    }
+
+    fn blobs(&self) -> Option<&dyn BlobStore> {
+        Some(&self.shared)
+    }
+
+    fn streams(&self) -> Option<&dyn StreamStore> {
+        Some(&self.shared)
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

@@ -1,0 +1,138 @@
+//! Another process: this program, run by itself to write and to be killed.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use context_core::{ChatRef, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::backend::Place;
+use crate::compete::compete;
+use crate::plan::Plan;
+use crate::writer::Writer;
+
+/// Tells the program that it is a child, and what it is to do.
+const VARIABLE: &str = "CONTEXT_FAULTS_CHILD";
+/// More writes than this a child does not do.
+const MOST_WRITES: usize = 100_000;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Task {
+    pub(crate) place: Place,
+    pub(crate) chat: ChatRef,
+    pub(crate) work: Work,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Work {
+    /// Writes until it is killed.
+    Write,
+    /// Appends so many messages of its name to `main`, where others do the same.
+    Compete { name: String, messages: u64 },
+}
+
+/// What this process is to do as a child, if it is one.
+pub(crate) fn task() -> Option<String> {
+    std::env::var(VARIABLE).ok()
+}
+
+/// What it does: a line for each write that was acknowledged, at once.
+pub(crate) async fn main(task: &str) -> ExitCode {
+    let Ok(task) = serde_json::from_str::<Task>(task) else { return ExitCode::FAILURE };
+    let mut line = String::new();
+    let _told_to_begin = io::stdin().lock().read_line(&mut line);
+    match work(task).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error {error:?}").replace('\n', " "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn work(task: Task) -> Result<()> {
+    let store = task.place.open(false).await?;
+    match task.work {
+        Work::Write => {
+            let mut writer = Writer::new(store, task.chat);
+            writer.begin().await?;
+            for n in 0..MOST_WRITES {
+                writer.write(n).await?;
+                say("done");
+            }
+            Ok(())
+        }
+        Work::Compete { name, messages } => compete(&*store, &task.chat, &name, messages).await,
+    }
+}
+
+fn say(line: &str) {
+    let mut out = io::stdout().lock();
+    let _nobody_listens = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
+}
+
+/// A child that waits for the word. Dropping it kills it.
+pub(crate) struct Worker(Child);
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _gone_already = self.0.kill();
+        let _status = self.0.wait();
+    }
+}
+
+impl Worker {
+    pub(crate) fn start(task: &Task) -> io::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.env(VARIABLE, serde_json::to_string(task)?);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command.spawn().map(Self)
+    }
+
+    pub(crate) fn go(&mut self) -> io::Result<()> {
+        match self.0.stdin.take() {
+            // A child that is gone already says so by what it has not written.
+            Some(mut stdin) => stdin.write_all(b"go\n").or(Ok(())),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for its end. Whether it ended well, and what it said.
+    pub(crate) fn ended(mut self) -> io::Result<(bool, String)> {
+        let mut text = String::new();
+        if let Some(mut out) = self.0.stdout.take() {
+            out.read_to_string(&mut text)?;
+        }
+        Ok((self.0.wait()?.success(), text))
+    }
+
+    fn killed_after(mut self, (lines, spins): (usize, usize)) -> io::Result<String> {
+        self.go()?;
+        let out = self.0.stdout.take().ok_or_else(|| io::Error::other("a child without an output"))?;
+        let mut out = BufReader::new(out);
+        let mut text = String::new();
+        for _ in 0..lines {
+            if out.read_line(&mut text)? == 0 {
+                break;
+            }
+        }
+        (0..spins).for_each(|_| std::hint::spin_loop());
+        self.0.kill()?;
+        self.0.wait()?;
+        out.read_to_string(&mut text)?;
+        Ok(text)
+    }
+}
+
+/// Lets a child write and kills it as the plan says. How many writes it said were acknowledged.
+pub(crate) async fn killed(place: &Place, chat: &ChatRef, plan: &Plan) -> io::Result<usize> {
+    let task = Task { place: place.clone(), chat: chat.clone(), work: Work::Write };
+    let kill = plan.kill;
+    let killing = move || Worker::start(&task)?.killed_after(kill);
+    let text = tokio::task::spawn_blocking(killing).await.map_err(io::Error::other)??;
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    match whole.lines().find(|line| line.starts_with("error")) {
+        Some(error) => Err(io::Error::other(format!("in a child: {error}"))),
+        None => Ok(whole.lines().filter(|line| *line == "done").count()),
+    }
+}

@@ -1,0 +1,48 @@
+//! One of many who write to a branch: reads the head, commits behind it, and again after a conflict.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use context_core::{
+    ChatRef, Commit, CommitOutcome, Error, ErrorKind, Message, Node, Result, Retry, Role, Store, Target,
+    Timestamp,
+};
+
+/// How long a writer waits before it repeats a call that may be repeated.
+const PAUSE: Duration = Duration::from_millis(5);
+/// How often it does.
+const TRIES: u32 = 20_000;
+
+/// Appends so many messages behind whatever is the head.
+pub(crate) async fn compete(store: &dyn Store, chat: &ChatRef, name: &str, messages: u64) -> Result<()> {
+    let history = store.history();
+    for n in 0..messages {
+        let id = format!("{name}-{n}");
+        let at = Timestamp::from_micros(2);
+        let node = Arc::new(Node::new(id.as_str(), Message::text(Role::User, &id), at));
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let written = async {
+                let branches = history.branches(chat).await?;
+                let head = branches.into_iter().find(|branch| branch.name == "main").and_then(|main| main.head);
+                let target = Target::Extend { branch: "main".into(), expected: head };
+                let nodes = vec![Arc::clone(&node)];
+                history.commit(Commit { nodes, ..Commit::new(chat.clone(), target, at) }).await
+            };
+            match written.await {
+                Ok(CommitOutcome::Applied(_) | CommitOutcome::Replayed(_)) => break,
+                Ok(CommitOutcome::Conflict { .. }) => {}
+                Ok(outcome) => {
+                    let text = format!("{id} was not written: {outcome:?}");
+                    return Err(Error::new(ErrorKind::Bug, "commit", text));
+                }
+                Err(error) if error.retry() == Retry::Safe && tries < TRIES => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}

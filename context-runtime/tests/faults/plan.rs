@@ -1,0 +1,130 @@
+//! What breaks in one run, as data out of a seed.
+
+use std::fmt;
+
+use context_conformance::{Cut, CutHow, CutPlan, FaultPlan, Operation, Way};
+use serde::Serialize;
+
+use crate::backend::Backend;
+
+/// What breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Fault {
+    /// The store does what it was asked to, and its reply is lost.
+    ReplyLost,
+    /// The connection is cut before the request is heard.
+    CutBefore,
+    /// Nothing is heard any more.
+    Hang,
+    /// The connection is cut somewhere in the middle, several times.
+    CutInside,
+    /// The server is killed and started again.
+    ServerKilled,
+    /// The process that writes is killed.
+    ClientKilled,
+}
+
+impl Fault {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::ReplyLost,
+        Self::CutBefore,
+        Self::Hang,
+        Self::CutInside,
+        Self::ServerKilled,
+        Self::ClientKilled,
+    ];
+
+    /// Whether it can happen to a backend.
+    pub(crate) fn concerns(self, backend: Backend) -> bool {
+        match self {
+            Self::ReplyLost | Self::CutBefore | Self::Hang => true,
+            Self::CutInside | Self::ServerKilled => backend.has_server(),
+            Self::ClientKilled => backend != Backend::Inmem,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReplyLost => "reply_lost",
+            Self::CutBefore => "cut_before",
+            Self::Hang => "hang",
+            Self::CutInside => "cut_inside",
+            Self::ServerKilled => "server_killed",
+            Self::ClientKilled => "client_killed",
+        })
+    }
+}
+
+/// How many writes a run has.
+pub(crate) const WRITES: usize = 12;
+
+/// A run: before these writes something is made ready to break.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Plan {
+    pub(crate) fault: Fault,
+    pub(crate) seed: u64,
+    /// Before which writes.
+    pub(crate) at: Vec<usize>,
+    /// What is cut on the way to a server.
+    pub(crate) cuts: CutPlan,
+    /// What a store in this process does wrong.
+    pub(crate) calls: FaultPlan,
+    /// After how many acknowledgements, and then turns of an idle loop, a process is killed.
+    pub(crate) kill: (usize, usize),
+}
+
+impl Plan {
+    pub(crate) fn random(fault: Fault, seed: u64) -> Self {
+        let mut random = Random(seed ^ (fault as u64) << 32);
+        let mut at: Vec<_> = (0..1 + random.below(3)).map(|_| random.below(WRITES)).collect();
+        at.sort_unstable();
+        at.dedup();
+        let cut = |way, after, how| CutPlan::default().with(Cut::new(way, after, how));
+        let few = random.below(3) as u64 * 30;
+        let cuts = match fault {
+            Fault::ReplyLost => cut(Way::ToClient, few, CutHow::Close),
+            Fault::CutBefore => cut(Way::ToServer, 0, CutHow::Close),
+            Fault::Hang if random.below(2) == 0 => cut(Way::ToServer, few, CutHow::Hang),
+            Fault::Hang => cut(Way::ToClient, few, CutHow::Hang),
+            Fault::CutInside => CutPlan::random(random.next(), 2, 900),
+            Fault::ServerKilled | Fault::ClientKilled => CutPlan::default(),
+        };
+        let call = match fault {
+            Fault::ReplyLost => context_conformance::Fault::AfterApply,
+            Fault::Hang if random.below(2) == 0 => context_conformance::Fault::HangAfterApply,
+            Fault::Hang => context_conformance::Fault::Hang,
+            _ => context_conformance::Fault::BeforeApply,
+        };
+        let calls = at.iter().fold(FaultPlan::default(), |plan, nth| {
+            plan.with(Operation::Commit, u32::try_from(*nth).unwrap_or(0), call)
+        });
+        let kill = (random.below(WRITES), random.below(30_000));
+        Self { fault, seed, at, cuts, calls, kill }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+}

@@ -1,0 +1,296 @@
+//! Blobs: bytes in pieces, once for each user, and references of chats to them.
+//!
+//! All of a user's is in one place, that of the list of their chats, so that bytes and references change in one script and
+//! there is never a reference without its bytes:
+//!
+//! ```text
+//! {USER}:blobs        s<id> how many bytes, <n>:<id> the nth piece of them
+//! {USER}:references   r<holder>:<id> when it was put and used last, and what it is; c<id> how many there are
+//! {USER}:referred     <holder>:<id>, in order
+//! ```
+//!
+//! A holder is a chat by its name, hashed, and its number, which no other chat ever gets. The chat itself is elsewhere, and no
+//! script reaches both. So a reference is made only while the list of the user has the chat, and when a chat is gone, its entry is
+//! taken from the list together with the references of all chats of that name. What a chat that expired has left behind goes when
+//! its entry is swept: by a listing, by pruning the blobs of all chats, by erasing the user; until then it is counted in
+//! [`Blob::references`]. A chat of the same name has another number and sees none of it.
+
+use std::ops::Range;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use context_core::{
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, NewBlob, Page, Timestamp, limits,
+};
+use redis::{ScriptInvocation, Value, cmd};
+
+use crate::error::{Fault, Result, bad_cursor};
+use crate::fields::{self, Edition};
+use crate::look::absent;
+use crate::references::{holder, of_user};
+use crate::reply::Reply;
+use crate::scripts::{BLOB_DROP, BLOB_LIST, BLOB_PUT, BLOB_READ};
+use crate::shared::Shared;
+use crate::sweep::sweep_all;
+
+/// How many bytes a piece has; the scripts know it as well. Part of the layout: it must never change.
+pub(crate) const PIECE: usize = 256 << 10;
+/// Larger bytes are only sent once it is known that the user does not keep them.
+const SENT_UNASKED: usize = 64 << 10;
+
+const DAMAGED: &str = "a blob is not what its name says";
+
+#[async_trait]
+impl BlobStore for Shared {
+    async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> context_core::Result<Blob> {
+        blob.check(chat)?;
+        put(self, chat, &blob).await.map_err(|fault| fault.during("put_blob"))
+    }
+
+    async fn blob(&self, chat: &ChatRef, id: &BlobId) -> context_core::Result<Option<Blob>> {
+        limits::check_chat("blob", chat)?;
+        let found = find(self, "blob", chat, id, &(0..0), None).await;
+        found.map(|found| found.map(|(blob, _)| blob)).map_err(|fault| fault.during("blob"))
+    }
+
+    async fn read_blob(
+        &self,
+        chat: &ChatRef,
+        id: &BlobId,
+        range: Range<u64>,
+        at: Option<Timestamp>,
+    ) -> context_core::Result<Option<Bytes>> {
+        limits::check_chat("read_blob", chat)?;
+        read(self, chat, id, range, at).await.map_err(|fault| fault.during("read_blob"))
+    }
+
+    async fn blobs(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> context_core::Result<Page<Blob>> {
+        limits::check_chat("blobs", chat)?;
+        limits::check_page("blobs", limit)?;
+        list(self, chat, limit, after).await.map_err(|fault| fault.during("blobs"))
+    }
+
+    async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> context_core::Result<BlobsPruned> {
+        limits::check_chat("remove_blob", chat)?;
+        let removed = drop_of_chat(self, "remove_blob", chat, &id.to_string(), "").await;
+        removed.map_err(|fault| fault.during("remove_blob"))
+    }
+
+    async fn prune_blobs(&self, prune: &BlobPrune) -> context_core::Result<BlobsPruned> {
+        prune.check()?;
+        let pruning = async {
+            if prune.chat.is_none() {
+                sweep_all(self, &prune.user).await?;
+            }
+            prune_all(self, prune).await
+        };
+        pruning.await.map_err(|fault| fault.during("prune_blobs"))
+    }
+}
+
+/// A script about the blobs of a chat that is there, with what it needs to know of the chat.
+async fn of_chat<'a>(
+    shared: &Shared,
+    operation: &'static str,
+    script: &'a redis::Script,
+    chat: &ChatRef,
+) -> Result<ScriptInvocation<'a>> {
+    let number = number(shared, operation, chat).await?;
+    let mut call = of_user(shared, script, &chat.user);
+    call.arg(chat.chat.as_str()).arg(number).arg(holder(chat.chat.as_str(), number));
+    Ok(call)
+}
+
+/// The number of a chat that is there.
+async fn number(shared: &Shared, operation: &'static str, chat: &ChatRef) -> Result<u64> {
+    let edition = cmd("HGET").arg(shared.keys.chat(chat)).arg("o").clone();
+    let edition: Option<Vec<u8>> = shared.connection.run(&edition).await?;
+    Ok(Edition::read(&edition.ok_or_else(|| absent(operation, chat))?)?.number)
+}
+
+async fn put(shared: &Shared, chat: &ChatRef, new: &NewBlob) -> Result<Blob> {
+    const OPERATION: &str = "put_blob";
+    let id = BlobId::of(&new.bytes);
+    let media_type = new.media_type.as_ref().map(|text| format!("={text}")).unwrap_or_default();
+    let mut call = of_chat(shared, OPERATION, &BLOB_PUT, chat).await?;
+    call.arg(id.to_string()).arg(fields::time(new.at)).arg(media_type).arg(new.bytes.len());
+    if new.bytes.len() > SENT_UNASKED {
+        let mut reply = answer(shared, OPERATION, chat, &call).await?;
+        if reply.number()? == REFERRED {
+            return blob_of(&mut reply.list()?);
+        }
+    }
+    new.bytes.chunks(PIECE).for_each(|piece| {
+        call.arg(piece);
+    });
+    let mut reply = answer(shared, OPERATION, chat, &call).await?;
+    match reply.number()? {
+        REFERRED => blob_of(&mut reply.list()?),
+        _ => Err(Fault::Corrupt(DAMAGED, None)),
+    }
+}
+
+/// What scripts answer when there is something to be known of.
+const REFERRED: u64 = 2;
+
+/// Runs a script that begins its answer with 0 if the chat is gone.
+async fn answer(
+    shared: &Shared,
+    operation: &'static str,
+    chat: &ChatRef,
+    call: &ScriptInvocation<'_>,
+) -> Result<Reply> {
+    let value: Value = shared.connection.call(call).await?;
+    match &value {
+        Value::Array(items) if items.first() == Some(&Value::Int(0)) => Err(absent(operation, chat)),
+        _ => Reply::of(value),
+    }
+}
+
+/// What is known of a blob, and the pieces of a range.
+async fn find(
+    shared: &Shared,
+    operation: &'static str,
+    chat: &ChatRef,
+    id: &BlobId,
+    range: &Range<u64>,
+    at: Option<Timestamp>,
+) -> Result<Option<(Blob, Vec<Bytes>)>> {
+    let mut call = of_chat(shared, operation, &BLOB_READ, chat).await?;
+    call.arg(id.to_string()).arg(at.map(fields::time).unwrap_or_default()).arg(range.start).arg(range.end);
+    let mut reply = answer(shared, operation, chat, &call).await?;
+    if reply.number()? != REFERRED {
+        return Ok(None);
+    }
+    let blob = blob_of(&mut reply.list()?)?;
+    let (mut list, mut pieces) = (reply.list()?, Vec::new());
+    while !list.is_empty() {
+        pieces.push(list.bytes()?);
+    }
+    Ok(Some((blob, pieces)))
+}
+
+/// Reads a range. Of the whole it is certain that it is what was put.
+async fn read(
+    shared: &Shared,
+    chat: &ChatRef,
+    id: &BlobId,
+    range: Range<u64>,
+    at: Option<Timestamp>,
+) -> Result<Option<Bytes>> {
+    // No blob is longer, and scripts count in floating point.
+    let most = limits::MAX_BLOB_BYTES as u64;
+    let range = range.start.min(most)..range.end.min(most);
+    let Some((blob, pieces)) = find(shared, "read_blob", chat, id, &range, at).await? else {
+        return Ok(None);
+    };
+    let end = range.end.min(blob.bytes);
+    let range = range.start.min(end)..end;
+    let bytes = cut(pieces, &range)?;
+    if range == (0..blob.bytes) && BlobId::of(&bytes) != *id {
+        return Err(Fault::Corrupt(DAMAGED, None));
+    }
+    Ok(Some(bytes))
+}
+
+/// The range that these pieces hold. Bytes of one piece are not copied.
+fn cut(mut pieces: Vec<Bytes>, range: &Range<u64>) -> Result<Bytes> {
+    if range.is_empty() {
+        return Ok(Bytes::new());
+    }
+    let size = |at: u64| usize::try_from(at).map_err(|_| Fault::Corrupt(DAMAGED, None));
+    let (start, length) = (size(range.start)? % PIECE, size(range.end - range.start)?);
+    let full = pieces.iter().rev().skip(1).all(|piece| piece.len() == PIECE);
+    let mut bytes = match pieces.len() {
+        1 => pieces.swap_remove(0),
+        _ => {
+            let mut all = BytesMut::with_capacity(pieces.iter().map(Bytes::len).sum());
+            pieces.iter().for_each(|piece| all.extend_from_slice(piece));
+            all.freeze()
+        }
+    };
+    if !full || bytes.len() < start + length {
+        return Err(Fault::Corrupt(DAMAGED, None));
+    }
+    let _before = bytes.split_to(start);
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+async fn list(shared: &Shared, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+    const OPERATION: &str = "blobs";
+    let after = after.map(|cursor| cursor.as_str().parse::<BlobId>()).transpose();
+    let after = after.map_err(|_| bad_cursor(OPERATION))?;
+    let mut call = of_chat(shared, OPERATION, &BLOB_LIST, chat).await?;
+    call.arg(after.map(|id| id.to_string()).unwrap_or_default()).arg(limit + 1);
+    let mut reply = answer(shared, OPERATION, chat, &call).await?;
+    let _there = reply.number()?;
+    let mut items = Vec::new();
+    while !reply.is_empty() {
+        items.push(blob_of(&mut reply.list()?)?);
+    }
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|last| Cursor::new(last.id.to_string()));
+    Ok(Page { items, next })
+}
+
+/// A blob as scripts answer it.
+fn blob_of(reply: &mut Reply) -> Result<Blob> {
+    let text = |bytes: Bytes| String::from_utf8(bytes.into()).map_err(|_| broken());
+    let id = text(reply.bytes()?)?.parse().map_err(|_| broken())?;
+    let size = fields::read_number(&reply.bytes()?)?;
+    let references = fields::read_number(&reply.bytes()?)?;
+    let (created_at, used_at, media_type) = read_reference(&text(reply.bytes()?)?)?;
+    let mut blob = Blob::new(id, size, media_type, created_at);
+    (blob.references, blob.used_at) = (references, used_at);
+    Ok(blob)
+}
+
+fn read_reference(text: &str) -> Result<(Timestamp, Timestamp, Option<String>)> {
+    let mut parts = text.splitn(3, ' ');
+    let mut time = || fields::read_time(parts.next().unwrap_or_default().as_bytes());
+    let (created_at, used_at) = (time()?, time()?);
+    let media_type = parts.next().ok_or_else(broken)?.strip_prefix('=').map(ToOwned::to_owned);
+    Ok((created_at, used_at, media_type))
+}
+
+fn broken() -> Fault {
+    Fault::Corrupt("a reference to a blob cannot be read", None)
+}
+
+/// Drops references of a chat: to one blob, or those used then or before.
+async fn drop_of_chat(
+    shared: &Shared,
+    operation: &'static str,
+    chat: &ChatRef,
+    id: &str,
+    since: &str,
+) -> Result<BlobsPruned> {
+    let mut call = of_chat(shared, operation, &BLOB_DROP, chat).await?;
+    call.arg(id).arg(since);
+    pruned(answer(shared, operation, chat, &call).await?)
+}
+
+fn pruned(mut reply: Reply) -> Result<BlobsPruned> {
+    let _done = reply.number()?;
+    let mut pruned = BlobsPruned::default();
+    (pruned.references, pruned.blobs, pruned.bytes) = (reply.number()?, reply.number()?, reply.number()?);
+    Ok(pruned)
+}
+
+async fn prune_all(shared: &Shared, prune: &BlobPrune) -> Result<BlobsPruned> {
+    let since = fields::time(prune.unused_since);
+    if let Some(chat) = &prune.chat {
+        let chat = ChatRef::new(prune.user.clone(), chat.clone());
+        return drop_of_chat(shared, "prune_blobs", &chat, "", &since).await;
+    }
+    let mut call = of_user(shared, &BLOB_DROP, &prune.user);
+    call.arg("").arg("").arg("").arg("").arg(&since);
+    pruned(Reply::of(shared.connection.call::<Value>(&call).await?)?)
+}

@@ -1,0 +1,60 @@
+-- What several scripts need of blobs, all of which are of one user and in one place. KEYS: the list of the user's chats, the
+-- bytes, the references, their order.
+local list, kept, refs, order = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local PIECE, ARGS = 262144, 4000
+
+-- Whether the chat has its entry, which is of its own number or of a later attempt to create it.
+local function is_there(chat, number)
+    local entry = redis.call('ZSCORE', list, chat)
+    return entry and tonumber(entry) >= tonumber(number)
+end
+
+local function pieces_of(size)
+    return math.ceil(tonumber(size) / PIECE)
+end
+
+-- What is known of a blob that a chat refers to.
+local function known(holder, id)
+    local ref = redis.call('HGET', refs, 'r' .. holder .. ':' .. id)
+    if not ref then return nil end
+    return {id, redis.call('HGET', kept, 's' .. id) or '', redis.call('HGET', refs, 'c' .. id) or '', ref}
+end
+
+-- Notes a use, and what the bytes are if that was not known.
+local function use(holder, id, ref, at, media_type)
+    local created, used, before = string.match(ref, '^(%d+) (%d+) (.*)$')
+    if at > used then used = at end
+    if before == '' then before = media_type end
+    redis.call('HSET', refs, 'r' .. holder .. ':' .. id, created .. ' ' .. used .. ' ' .. before)
+end
+
+-- Takes a reference away, and the bytes with the last one. Answers whether they went, and how many.
+local function drop(holder, id)
+    redis.call('HDEL', refs, 'r' .. holder .. ':' .. id)
+    redis.call('ZREM', order, holder .. ':' .. id)
+    if redis.call('HINCRBY', refs, 'c' .. id, -1) > 0 then return 0, 0 end
+    redis.call('HDEL', refs, 'c' .. id)
+    local size = redis.call('HGET', kept, 's' .. id) or '0'
+    local gone = {'s' .. id}
+    for n = 0, pieces_of(size) - 1 do gone[#gone + 1] = n .. ':' .. id end
+    for from = 1, #gone, ARGS do
+        redis.call('HDEL', kept, unpack(gone, from, math.min(from + ARGS - 1, #gone)))
+    end
+    return 1, tonumber(size)
+end
+
+-- Drops references of which the order has the names between two, those used after a time excepted if there is one, and those
+-- of the holder `but`. Answers how many, and how many blobs and bytes went.
+local function drop_all(from, to, since, but)
+    local count, blobs, bytes = 0, 0, 0
+    for _, member in ipairs(redis.call('ZRANGEBYLEX', order, from, to)) do
+        local holder, id = string.match(member, '^(.*):(%x+)$')
+        local ref = redis.call('HGET', refs, 'r' .. member)
+        local used = ref and string.match(ref, '^%d+ (%d+)')
+        if holder ~= but and (since == '' or not used or used <= since) then
+            local gone, size = drop(holder, id)
+            count, blobs, bytes = count + 1, blobs + gone, bytes + size
+        end
+    end
+    return {count, blobs, bytes}
+end

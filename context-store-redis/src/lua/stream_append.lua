@@ -1,0 +1,24 @@
+-- Chunks at the end of a stream that runs. ARGV: stream, writer, offset, time, time to live, the most chunks and bytes a
+-- stream has, chunks. Answers {0}: no such chat, {1}: no such stream, {2}: not plainly right, so decide with more knowledge, or
+-- {3, counts, the rest}.
+local id, FIRST = ARGV[1], 8
+local found = redis.call('HMGET', key, 'v', 't' .. id, 'u' .. id)
+if not found[1] then return {0} end
+if not found[2] then return {1} end
+local chunks, bytes, updated, writer = string.match(found[2], '^(%d+) (%d+) (%d+) (.*)$')
+if writer ~= ARGV[2] or chunks ~= ARGV[3] then return {2} end
+local sets = {}
+for i = FIRST, #ARGV do
+    sets[#sets + 1] = 'c' .. number(chunks + i - FIRST) .. ':' .. id
+    sets[#sets + 1] = ARGV[i]
+    bytes = bytes + #ARGV[i]
+end
+chunks = chunks + #ARGV - FIRST + 1
+if chunks > tonumber(ARGV[6]) or tonumber(bytes) > tonumber(ARGV[7]) then return {2} end
+if ARGV[4] > updated then updated = ARGV[4] end
+local counts = number(chunks) .. ' ' .. number(bytes) .. ' ' .. updated .. ' ' .. writer
+sets[#sets + 1] = 't' .. id
+sets[#sets + 1] = counts
+redis.call('HSET', key, unpack(sets))
+if ARGV[5] ~= '0' then redis.call('PEXPIRE', key, ARGV[5]) end
+return {3, counts, found[3]}

@@ -1,0 +1,7 @@
+-- What several scripts need of streams. KEYS[1] is the hash of the chat.
+local key = KEYS[1]
+local ARGS = 4000
+
+local function number(n)
+    return string.format('%.0f', n)
+end
