@@ -58,6 +58,7 @@ pub mod pack;
 mod recovery;
 mod render;
 mod runtime;
+pub mod sealed;
 pub mod search;
 pub mod secrets;
 mod store;

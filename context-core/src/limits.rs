@@ -1,10 +1,13 @@
 //! The limits every store keeps, checked before anything is written.
 //!
-//! Stores call these functions first thing, so the same input is refused by each with the same words.
+//! Stores call these functions first thing, so the same input is refused by each with the same words. What a layer has
+//! [sealed](crate::sealed) counts as what is in it.
 
 use std::collections::HashSet;
 
-use crate::{ChatRef, Commit, Error, Metadata, NewChat, Node, Result, StoredFragment, StreamId, Target};
+use crate::{
+    ChatRef, Commit, Error, Metadata, NewChat, Node, Result, StoredFragment, StreamId, Target, sealed,
+};
 
 /// The longest id or name, in bytes.
 pub const MAX_ID_BYTES: usize = 512;
@@ -60,12 +63,12 @@ pub fn check_new_chat(new: &NewChat) -> Result<()> {
 
 /// Refuses a title that is too long.
 pub fn check_title(operation: &'static str, title: Option<&str>) -> Result<()> {
-    check_length(operation, "title", title.map_or(0, str::len), MAX_TITLE_BYTES)
+    check_length(operation, "title", title.map_or(0, sealed::text_length), MAX_TITLE_BYTES)
 }
 
 /// Refuses metadata that is too large.
 pub fn check_metadata(operation: &'static str, metadata: &Metadata) -> Result<()> {
-    let bytes = metadata.iter().map(|(key, value)| key.len() + value.as_str().len() + 4).sum();
+    let bytes = metadata.iter().map(|(key, value)| key.len() + sealed::json_length(value.as_str()) + 4).sum();
     check_length(operation, "metadata", bytes, MAX_METADATA_BYTES)
 }
 
@@ -114,7 +117,7 @@ pub fn check_commit(commit: &Commit) -> Result<()> {
 pub fn check_fragment(operation: &'static str, fragment: &StoredFragment) -> Result<()> {
     fragment.id.iter().try_for_each(|id| check_id(operation, "fragment", id.as_str()))?;
     check_id(operation, "fragment kind", fragment.body.kind())?;
-    check_length(operation, "fragment", fragment.body.bytes().len(), MAX_BODY_BYTES)?;
+    check_length(operation, "fragment", sealed::form_length(&fragment.body), MAX_BODY_BYTES)?;
     check_metadata(operation, &fragment.metadata)
 }
 
@@ -122,7 +125,7 @@ pub fn check_fragment(operation: &'static str, fragment: &StoredFragment) -> Res
 pub fn check_node(operation: &'static str, node: &Node) -> Result<()> {
     check_id(operation, "message", node.id.as_str())?;
     check_length(operation, "body kind", node.body().kind().len(), 255)?;
-    check_length(operation, "body", node.body().bytes().len(), MAX_BODY_BYTES)
+    check_length(operation, "body", sealed::form_length(node.body()), MAX_BODY_BYTES)
         .map_err(|error| error.with("message", &node.id))
 }
 

@@ -118,8 +118,9 @@ pub use context_core::{
     CompactionPolicy, ContextRuntime, DraftError, Edit, Failure, FrontEntry, GAP, Goal, HistoryView,
     LanguageModel, MemoryProvider, MemoryScope, ModelContext, NewBlob, Plan, PlanError, PlanReport, Prefix,
     PrepareInput, Pressure, Price, Proposal, RecallQuery, Recalled, RecoveryDecision, RecoveryInput,
-    RecoveryPolicy, Replacement, Shown, StoredBoundary, Structure, SummaryError, SummaryTask, ToolNames,
-    ToolResultInput, ToolResultOutput, shorten, shown,
+    RecoveryPolicy, Replacement, Shown, StoredBoundary, StoredStream, StreamAppend, StreamClaim, StreamEnd,
+    StreamId, StreamOutcome, StreamPart, StreamPrune, StreamState, StreamStore, StreamWriter, StreamsPruned,
+    Structure, SummaryError, SummaryTask, ToolNames, ToolResultInput, ToolResultOutput, shorten, shown,
 };
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]

@@ -1,4 +1,5 @@
-//! Retention: which chats and branches of a user go when they are old or too many.
+//! Retention: which chats and branches of a user go when they are old or too many, and which blobs and streams of
+//! chats that stay.
 //!
 //! A policy is looked at first ([`plan`](Retention::plan)) and done then ([`Removal::run`]), so that what would go can
 //! be shown. A branch in use is never cut: not the active branch of a chat that stays, not one that a checkpoint
@@ -7,8 +8,8 @@
 use std::time::Duration;
 
 use context_core::{
-    BranchDeletion, BranchName, CancelSignal, ChatQuery, ChatRef, HistoryStore, MessageId, Result, Store,
-    Timestamp, UserId, limits,
+    BlobPrune, BlobStore, BranchDeletion, BranchName, CancelSignal, ChatQuery, ChatRef, HistoryStore,
+    MessageId, Result, Store, StreamPrune, StreamStore, Timestamp, UserId, limits,
 };
 use serde::Serialize;
 
@@ -24,6 +25,10 @@ pub struct Retention {
     pub max_bytes: Option<u64>,
     /// In chats that stay, branches whose newest message is older than this go.
     pub idle_branches: Option<Duration>,
+    /// In chats that stay, blobs that nobody put or read for longer than this go. Messages that name one keep the name.
+    pub idle_blobs: Option<Duration>,
+    /// In chats that stay, streams that ended longer ago than this go, and those that nobody wrote to for longer.
+    pub idle_streams: Option<Duration>,
 }
 
 /// Why something goes.
@@ -39,7 +44,8 @@ pub enum RemovalReason {
     Bytes,
 }
 
-/// A chat or a branch that goes, as it was when it was looked at.
+/// A chat that goes, or what goes of one that stays: a branch, or all blobs or streams that are old; as it was when it was
+/// looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[must_use = "nothing is removed before it is run"]
 #[non_exhaustive]
@@ -50,7 +56,11 @@ pub struct Removal {
     pub branch: Option<BranchName>,
     /// The head of that branch.
     pub head: Option<MessageId>,
-    /// When it was last written to.
+    /// How many blobs, if only those go.
+    pub blobs: u64,
+    /// How many streams, if only those go.
+    pub streams: u64,
+    /// When it was last written to; of blobs, when the newest of them was last put or read.
     pub last_used: Timestamp,
     /// Why it goes.
     pub reason: RemovalReason,
@@ -89,13 +99,17 @@ impl Retention {
                     None
                 };
                 match reason {
-                    Some(reason) => {
-                        removals.push(Removal { chat, branch: None, head: None, last_used, reason });
-                    }
+                    Some(reason) => removals.push(Removal::new(chat, last_used, reason)),
                     None => {
                         kept += 1;
                         if self.idle_branches.is_some() && summary.branches > 1 {
                             self.plan_branches(history, &chat, now, &mut removals).await?;
+                        }
+                        if let Some(blobs) = store.blobs().filter(|_| self.idle_blobs.is_some()) {
+                            removals.extend(self.plan_blobs(blobs, &chat, now).await?);
+                        }
+                        if let Some(streams) = store.streams().filter(|_| self.idle_streams.is_some()) {
+                            removals.extend(self.plan_streams(streams, &chat, now).await?);
                         }
                     }
                 }
@@ -129,18 +143,85 @@ impl Retention {
             };
             let last_used = newest.unwrap_or_default().max(branch.created_at);
             if is_older(last_used, self.idle_branches, now) {
-                let (chat, name, reason) = (chat.clone(), Some(branch.name), RemovalReason::Idle);
-                removals.push(Removal { chat, branch: name, head: branch.head, last_used, reason });
+                let gone = Removal::new(chat.clone(), last_used, RemovalReason::Idle);
+                removals.push(Removal { branch: Some(branch.name), head: branch.head, ..gone });
             }
         }
         Ok(())
     }
+
+    async fn plan_blobs(
+        &self,
+        store: &dyn BlobStore,
+        chat: &ChatRef,
+        now: Timestamp,
+    ) -> Result<Option<Removal>> {
+        let mut gone = Removal::new(chat.clone(), Timestamp::from_micros(i64::MIN), RemovalReason::Idle);
+        let mut after = None;
+        loop {
+            let page = store.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            for blob in page.items.iter().filter(|blob| is_older(blob.used_at, self.idle_blobs, now)) {
+                gone.blobs += 1;
+                gone.last_used = gone.last_used.max(blob.used_at);
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok((gone.blobs > 0).then_some(gone));
+            }
+        }
+    }
+
+    async fn plan_streams(
+        &self,
+        store: &dyn StreamStore,
+        chat: &ChatRef,
+        now: Timestamp,
+    ) -> Result<Option<Removal>> {
+        let mut gone = Removal::new(chat.clone(), Timestamp::from_micros(i64::MIN), RemovalReason::Idle);
+        let mut after = None;
+        loop {
+            let page = store.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            for last_used in page.items.iter().map(|stream| stream.finished_at.unwrap_or(stream.updated_at)) {
+                if is_older(last_used, self.idle_streams, now) {
+                    gone.streams += 1;
+                    gone.last_used = gone.last_used.max(last_used);
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok((gone.streams > 0).then_some(gone));
+            }
+        }
+    }
 }
 
 impl Removal {
-    /// Removes it, unless it was written to since the policy looked at it. True if it is gone.
+    /// A whole chat.
+    fn new(chat: ChatRef, last_used: Timestamp, reason: RemovalReason) -> Self {
+        Self { chat, branch: None, head: None, blobs: 0, streams: 0, last_used, reason }
+    }
+
+    /// Removes it, unless it was written to since the policy looked at it. True if it is gone; of blobs and streams, if
+    /// any is.
     pub async fn run(&self, store: &dyn Store, now: Timestamp) -> Result<bool> {
         let history = store.history();
+        let ChatRef { user, chat } = &self.chat;
+        if self.blobs > 0 || self.streams > 0 {
+            let gone = match (store.blobs(), store.streams()) {
+                (Some(blobs), _) if self.blobs > 0 => {
+                    let prune = BlobPrune::new(user, self.last_used).of_chat(chat);
+                    blobs.prune_blobs(&prune).await.map(|pruned| pruned.references > 0)
+                }
+                (_, Some(streams)) if self.streams > 0 => {
+                    let prune =
+                        StreamPrune::new(user, self.last_used).of_chat(chat).abandoned(self.last_used);
+                    streams.prune_streams(&prune).await.map(|pruned| pruned.streams > 0)
+                }
+                _ => Ok(false),
+            };
+            // The chat was deleted in the meantime.
+            return gone.or_else(|error| if error.is_not_found() { Ok(false) } else { Err(error) });
+        }
         let Some(branch) = &self.branch else {
             return history.delete_chat(&self.chat, Some(self.last_used)).await;
         };

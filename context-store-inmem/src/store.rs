@@ -294,6 +294,10 @@ impl Maintenance for Shared {
         Ok(report)
     }
 
+    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        self.users_of_states(limit, after).await
+    }
+
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         let count = |chats: &Chats| (chats.blobs.count(user), chats.streams.count(user));
         let before = count(&*self.chats("erase_user")?);

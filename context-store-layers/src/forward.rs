@@ -432,6 +432,14 @@ macro_rules! forward {
             }
         ] $($r)*);
     };
+    (@ $s:ident $l:ident [$($d:tt)*] users $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+                let call = Call::new(Operation::Users);
+                self.around(call, || async move { self.below().upkeep()?.users(limit, after).await }).await
+            }
+        ] $($r)*);
+    };
     (@ $s:ident $l:ident [$($d:tt)*] vacuum $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn vacuum(&self) -> Result<Vacuumed> {

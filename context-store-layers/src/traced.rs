@@ -79,6 +79,7 @@ use crate::offer::forward_store;
 /// | `context.store.prune_streams` | `found.items`, `found.bytes` | `ok` |
 /// | `context.store.check` | `found.items` | `clean`, `broken` |
 /// | `context.store.erase_user` | `found.items` | `erased`, `remains` |
+/// | `context.store.users` | `found.items` | `ok` |
 /// | `context.store.vacuum` | | `ok` |
 /// | `context.store.backup` | | `ok` |
 ///
@@ -175,4 +176,4 @@ forward! {
         prune_streams;
     {}
 }
-forward! { Maintenance for Shared: check erase_user vacuum backup; {} }
+forward! { Maintenance for Shared: check erase_user users vacuum backup; {} }

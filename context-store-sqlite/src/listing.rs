@@ -5,7 +5,7 @@
 //! the page begins in, and of as many minutes as the page needs. There are few of these, since new chats and branches
 //! settle some. A page is merged from the two.
 
-use context_core::{Chat, ChatQuery, ChatRef, ChatSummary, Cursor, Page, limits};
+use context_core::{Chat, ChatQuery, ChatRef, ChatSummary, Cursor, Page, UserId, limits};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
@@ -49,6 +49,23 @@ pub(crate) async fn list(connection: &mut SqliteConnection, query: &ChatQuery) -
             return Ok(Page { items, next: None });
         }
     }
+}
+
+/// Lists whoever has a chat.
+pub(crate) async fn users(
+    connection: &mut SqliteConnection,
+    limit: usize,
+    after: Option<&Cursor>,
+) -> Result<Page<UserId>> {
+    let query = sqlx::query(sql::USERS).bind(after.map_or("", Cursor::as_str)).bind(signed(limit + 1));
+    let mut items = Vec::new();
+    for row in query.fetch_all(connection).await? {
+        items.push(UserId::from(row.try_get::<&str, _>(0)?));
+    }
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|last| Cursor::new(last.as_str()));
+    Ok(Page { items, next })
 }
 
 /// The next chats behind a place, at most `batch`; fewer only at the end.

@@ -112,6 +112,8 @@ statements! {
         " FROM chat c WHERE c.user = ?1 AND c.id = ?2");
     CREATE_CHAT = "INSERT INTO chat (user, id, title, metadata, active, created_at, updated_at)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)";
+    /// The users behind ?1 who have a chat.
+    USERS = "SELECT DISTINCT user FROM chat WHERE user > ?1 ORDER BY user LIMIT ?2";
     /// The next chats whose row says when they were last written to: in the order of an index.
     LIST_SETTLED = concat!(summary!("f.updated_at"), " FROM (
           SELECT no, updated_at FROM chat WHERE user = ?1 AND moved = 0 AND updated_at = ?2 AND no < ?3

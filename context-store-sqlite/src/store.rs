@@ -371,6 +371,11 @@ impl Maintenance for Shared {
         reading!(self, "check", |reader| check::check(reader, self.connections.full_text, cancel).await)
     }
 
+    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        limits::check_page("users", limit)?;
+        reading!(self, "users", |reader| listing::users(reader, limit, after).await)
+    }
+
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         limits::check_id("erase_user", "user", user.as_str())?;
         let erased = erase::erase_user(&self.connections, user, cancel).await;

@@ -1,4 +1,4 @@
-//! `retain`: old chats and branches go, by rules that are said on the command line.
+//! `retain`: old chats, branches, blobs and streams go, by rules that are said on the command line.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,13 +13,14 @@ use crate::output::Style;
 use crate::progress::Progress;
 use crate::text::{clean, count, parse_duration, short_time, time};
 
-/// Remove chats and branches that are old or too many.
+/// Remove chats and branches that are old or too many, and old blobs and streams.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
   context retain --older-than 90d --dry-run  what would go, and why
   context retain --keep 500 --max-bytes 10GB
   context retain --branches-older-than 30d
+  context retain --blobs-older-than 30d --streams-older-than 1d
 
 Times are such as 36h, 90d or 2w; sizes such as 500MB or 10GiB. The chat that was written to last
 always stays, and so does every branch in use: the active one of a chat that stays, one a checkpoint
@@ -38,6 +39,12 @@ pub(crate) struct Args {
     /// In chats that stay, branches whose newest message is older go
     #[arg(long, value_name = "TIME", group = "rule")]
     branches_older_than: Option<Given<Duration>>,
+    /// In chats that stay, blobs nobody put or read for longer go; messages keep their names
+    #[arg(long, value_name = "TIME", group = "rule")]
+    blobs_older_than: Option<Given<Duration>>,
+    /// In chats that stay, streams that ended longer ago go, and those nobody writes any more
+    #[arg(long, value_name = "TIME", group = "rule")]
+    streams_older_than: Option<Given<Duration>>,
     /// Only say what would go
     #[arg(long)]
     dry_run: bool,
@@ -71,19 +78,33 @@ impl FromStr for Given<ByteSize> {
     }
 }
 
-/// JSON record of `retain`: a chat or a branch.
+/// JSON record of `retain`: a chat, or what of it.
 #[derive(Serialize)]
 struct RetainRecord<'a> {
     v: u32,
     chat: &'a str,
     /// The branch, if only that goes.
     branch: Option<&'a str>,
+    /// How many blobs, if only those go.
+    #[serde(skip_serializing_if = "is_none")]
+    blobs: u64,
+    /// How many streams, if only those go.
+    #[serde(skip_serializing_if = "is_none")]
+    streams: u64,
     /// When it was last written to.
     last_used: String,
     /// `idle`, `count` or `bytes`.
     reason: RemovalReason,
     /// `would_go`, `removed`, or `kept` because it was written to meanwhile.
     status: &'static str,
+}
+
+fn number(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+fn is_none(n: &u64) -> bool {
+    *n == 0
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
@@ -93,6 +114,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     policy.max_chats = args.keep;
     policy.max_bytes = args.max_bytes.as_ref().map(|given| given.value.as_u64());
     policy.idle_branches = args.branches_older_than.as_ref().map(|given| given.value);
+    policy.idle_blobs = args.blobs_older_than.as_ref().map(|given| given.value);
+    policy.idle_streams = args.streams_older_than.as_ref().map(|given| given.value);
     let interrupt = app.interrupt();
     let looking = Progress::spinner(&app.out, "looking");
     let removals = policy.plan(&*store, &app.user, app.now(), &interrupt).await?;
@@ -100,7 +123,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     if !args.dry_run {
         app.out.outlive_reader();
     }
-    let (mut chats, mut branches) = (0, 0);
+    let (mut chats, mut branches, mut blobs, mut streams) = (0, 0, 0, 0);
     let working = Progress::bar(&app.out, removals.len(), "removing");
     for removal in &removals {
         let status = if args.dry_run {
@@ -112,13 +135,19 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             if gone { "removed" } else { "kept" }
         };
         if status != "kept" {
-            *(if removal.branch.is_some() { &mut branches } else { &mut chats }) += 1;
+            blobs += number(removal.blobs);
+            streams += number(removal.streams);
+            branches += usize::from(removal.branch.is_some());
+            chats += usize::from(removal.branch.is_none() && removal.blobs + removal.streams == 0);
         }
         working.pausing(|| write(app, &args, removal, status))?;
     }
     working.done();
     if !app.out.is_json() {
-        let what = format!("{}, {}", count(chats, "chat"), count(branches, "branch"));
+        let mut what = format!("{}, {}", count(chats, "chat"), count(branches, "branch"));
+        for (n, name) in [(blobs, "blob"), (streams, "stream")].into_iter().filter(|(n, _)| *n > 0) {
+            what = format!("{what}, {}", count(n, name));
+        }
         let head = if args.dry_run { "would go" } else { "removed" };
         let head = app.out.paint(Style::Bold, head).to_string();
         let tail = if args.dry_run { "; nothing was changed" } else { "" };
@@ -135,12 +164,18 @@ fn write(app: &mut App, args: &Args, removal: &Removal, status: &'static str) ->
             v: 1,
             chat,
             branch,
+            blobs: removal.blobs,
+            streams: removal.streams,
             last_used: time(removal.last_used),
             reason: removal.reason,
             status,
         });
     }
     let what = match branch {
+        None if removal.blobs > 0 => format!("{} of {}", count(number(removal.blobs), "blob"), clean(chat)),
+        None if removal.streams > 0 => {
+            format!("{} of {}", count(number(removal.streams), "stream"), clean(chat))
+        }
         None => format!("chat {}", clean(chat)),
         Some(branch) => format!("branch {} of {}", clean(branch), clean(chat)),
     };
@@ -155,7 +190,12 @@ fn write(app: &mut App, args: &Args, removal: &Removal, status: &'static str) ->
 
 /// Why something goes, in the words of the command line.
 fn reason(args: &Args, removal: &Removal) -> String {
-    let idle = if removal.branch.is_some() { &args.branches_older_than } else { &args.older_than };
+    let idle = match removal {
+        Removal { branch: Some(_), .. } => &args.branches_older_than,
+        Removal { blobs: 1.., .. } => &args.blobs_older_than,
+        Removal { streams: 1.., .. } => &args.streams_older_than,
+        _ => &args.older_than,
+    };
     let limit = |given: Option<&String>| given.map_or("the limit", String::as_str).to_owned();
     match removal.reason {
         RemovalReason::Idle => format!("older than {}", limit(idle.as_ref().map(|given| &given.text))),

@@ -98,8 +98,12 @@ enum SearchRecord<'a> {
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store().await?;
     let missing = || {
-        let error = Error::new(ErrorKind::Unsupported, "search", "this store keeps no index of words");
-        error.with("store", store.info().name)
+        let info = store.info();
+        let why = match info.encrypted {
+            true => "this store is encrypted and cannot be searched",
+            false => "this store keeps no index of words",
+        };
+        Error::new(ErrorKind::Unsupported, "search", why).with("store", info.name)
     };
     let search = store.search().ok_or_else(missing)?;
     if let Some(chat) = &args.chat {

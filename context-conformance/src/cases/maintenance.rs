@@ -15,6 +15,7 @@ cases!("maintenance":
     finds_nothing_after_a_busy_life if Maintenance,
     changes_nothing if Maintenance,
     can_be_cancelled if Maintenance,
+    users_are_listed if Maintenance,
     erasing_takes_all_of_a_user_and_of_nobody_else if Maintenance,
     erasing_is_for_good if Maintenance,
     erasing_nobody if Maintenance,
@@ -44,6 +45,32 @@ async fn busy(desk: &Desk) -> Checked {
 
 fn absent() -> Stop {
     Stop::Skip("no maintenance".to_owned())
+}
+
+async fn users_are_listed(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let maintenance = desk.store.maintenance().ok_or_else(absent)?;
+    for (user, chat) in [("bob", "c"), ("bob", "d"), ("eve", "c"), ("b", "c")] {
+        desk.other(user, chat).create().await?;
+    }
+    desk.history().delete_chat(&desk.other("eve", "c").chat, None).await?;
+    let mut seen = Vec::new();
+    let mut after = None;
+    loop {
+        let page = match maintenance.users(1, after.as_ref()).await {
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                return Err(Stop::Skip(error.to_string()));
+            }
+            page => page?,
+        };
+        seen.extend(page.items.iter().map(ToString::to_string));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    same("who has a chat, page by page", &seen, &["ada", "b", "bob"].map(ToOwned::to_owned).to_vec())?;
+    refused("a page of nothing", maintenance.users(0, None).await, ErrorKind::Invalid).map(drop)
 }
 
 async fn finds_nothing_after_a_busy_life(lab: &Lab) -> Checked {

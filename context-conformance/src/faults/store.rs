@@ -321,6 +321,10 @@ impl Maintenance for Faulty {
         self.call(Operation::Check, self.upkeep()?.check(cancel)).await
     }
 
+    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        self.upkeep()?.users(limit, after).await
+    }
+
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         self.call(Operation::EraseUser, self.upkeep()?.erase_user(user, cancel)).await
     }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatId, ChatRef, Cursor, Error, Page, Result, Timestamp, UserId, limits};
+use crate::{ChatId, ChatRef, Cursor, Error, Page, Result, Timestamp, UserId, limits, sealed};
 
 /// The name of a blob: the hash of its bytes, BLAKE3 in 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -112,9 +112,14 @@ impl NewBlob {
         const OPERATION: &str = "put_blob";
         limits::check_chat(OPERATION, chat)?;
         if let Some(media_type) = &self.media_type {
-            limits::check_length(OPERATION, "media type", media_type.len(), limits::MAX_ID_BYTES)?;
+            limits::check_length(
+                OPERATION,
+                "media type",
+                sealed::media_type_length(media_type),
+                limits::MAX_ID_BYTES,
+            )?;
         }
-        limits::check_length(OPERATION, "blob", self.bytes.len(), limits::MAX_BLOB_BYTES)
+        limits::check_length(OPERATION, "blob", sealed::blob_length(&self.bytes), limits::MAX_BLOB_BYTES)
     }
 }
 

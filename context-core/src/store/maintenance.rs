@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use serde::Serialize;
 
 use crate::{
-    Branch, CancelSignal, Chat, ChatRef, Checkpoint, Error, ErrorKind, MessageId, Placed, Result, UserId,
-    graph,
+    Branch, CancelSignal, Chat, ChatRef, Checkpoint, Cursor, Error, ErrorKind, MessageId, Page, Placed,
+    Result, UserId, graph, sealed,
 };
 
 /// One thing that is not as it must be.
@@ -111,6 +111,13 @@ pub trait Maintenance: Send + Sync {
     /// then stays erased.
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure>;
 
+    /// Whoever has a chat, ordered by id, page by page (`limit` from 1 to [`limits::MAX_PAGE`](crate::limits::MAX_PAGE)).
+    /// [`Unsupported`](ErrorKind::Unsupported) where the backend cannot tell.
+    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        let _ = (limit, after);
+        Err(Error::new(ErrorKind::Unsupported, "users", "this store does not list its users"))
+    }
+
     /// Gives space that is not used back to the system, and clears what was deleted from it.
     /// [`Unsupported`](ErrorKind::Unsupported) where the backend does this itself or cannot.
     async fn vacuum(&self) -> Result<Vacuumed> {
@@ -153,7 +160,8 @@ pub fn check_chat_graph(
         if by_id.insert(&placed.node.id, placed).is_some() {
             report(&about, "stored twice".to_owned());
         }
-        if placed.node.role().is_some() {
+        // What is sealed, only the layer that sealed it can judge.
+        if placed.node.role().is_some() && placed.node.body().kind() != sealed::KIND {
             match placed.node.message() {
                 Err(error) => report(&about, error.to_string()),
                 Ok(message) if Some(message.role) != placed.node.role() => {

@@ -2,11 +2,12 @@
 
 mod seam;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::{CancelSignal, ChatRef, ChatState, CheckReport, Erasure, Result, UserId, limits};
+use crate::{CancelSignal, ChatRef, ChatState, CheckReport, Cursor, Erasure, Page, Result, UserId, limits};
 
 /// A backend that can keep one value per chat and replace it in a transaction. Who implements this has
 /// [`HistoryStore`](crate::HistoryStore), [`FragmentStore`](crate::FragmentStore) and
@@ -105,6 +106,17 @@ pub trait StateStore: Send + Sync {
             report.chats += 1;
         }
         Ok(report)
+    }
+
+    /// What [`Maintenance::users`](crate::Maintenance::users) lists.
+    async fn users_of_states(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        limits::check_page("users", limit)?;
+        let all = self.states(None).await?;
+        let behind = |user: &&UserId| after.is_none_or(|after| user.as_str() > after.as_str());
+        let users: BTreeSet<_> = all.iter().map(|state| &state.chat().chat.user).filter(behind).collect();
+        let items: Vec<_> = users.iter().take(limit).map(|user| UserId::clone(user)).collect();
+        let next = items.last().filter(|_| users.len() > limit).map(|last| Cursor::new(last.as_str()));
+        Ok(Page { items, next })
     }
 
     /// What [`Maintenance::erase_user`](crate::Maintenance::erase_user) does to the chats. Traces in what the

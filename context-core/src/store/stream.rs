@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatId, ChatRef, Cursor, Page, Result, StreamId, StreamWriter, Timestamp, UserId, limits};
+use crate::{
+    ChatId, ChatRef, Cursor, Page, Result, StreamId, StreamWriter, Timestamp, UserId, limits, sealed,
+};
 
 pub use life::AppendPlace;
 
@@ -185,9 +187,10 @@ impl StreamAppend {
         limits::check_stream(OPERATION, chat, stream)?;
         limits::check_id(OPERATION, "writer", self.writer.as_str())?;
         limits::check_length(OPERATION, "chunks of an append", self.chunks.len(), limits::MAX_PAGE)?;
-        let longest = self.chunks.iter().map(Bytes::len).max().unwrap_or_default();
+        let longest = self.chunks.iter().map(|chunk| sealed::chunk_length(chunk)).max().unwrap_or_default();
         limits::check_length(OPERATION, "chunk", longest, limits::MAX_CHUNK_BYTES)?;
-        let error = if let Some(StreamEnd::Failed(error)) = &self.end { error.len() } else { 0 };
+        let error =
+            if let Some(StreamEnd::Failed(error)) = &self.end { sealed::text_length(error) } else { 0 };
         limits::check_length(OPERATION, "error", error, limits::MAX_TITLE_BYTES)
     }
 }

@@ -11,6 +11,7 @@ mod curate;
 mod edits;
 #[cfg(all(feature = "anthropic", feature = "tokens"))]
 mod example;
+mod forgetting;
 mod fragments;
 #[cfg(feature = "instructions")]
 mod instructions;

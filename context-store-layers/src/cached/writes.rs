@@ -112,7 +112,7 @@ forward! {
 }
 
 forward! {
-    Maintenance for Shared: check vacuum backup;
+    Maintenance for Shared: check users vacuum backup;
     {
         async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
             let erased = self.inner.upkeep()?.erase_user(user, cancel).await;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, CheckReport, Erasure, Error, ErrorKind, Maintenance, Result, UserId, Vacuumed,
+    CancelSignal, CheckReport, Cursor, Erasure, Error, ErrorKind, Maintenance, Page, Result, UserId, Vacuumed,
 };
 
 use super::{Shared, shadow};
@@ -37,6 +37,10 @@ impl Maintenance for Shared {
             erased.remaining += u64::from(shadow::is_noted(&**other, user).await?);
         }
         Ok(erased)
+    }
+
+    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        self.main.upkeep()?.users(limit, after).await
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {

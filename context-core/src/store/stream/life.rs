@@ -1,7 +1,7 @@
 //! What each call does to a stream, without a backend: every store changes streams by these functions, or as they do.
 
 use super::{StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamState};
-use crate::{Error, Result, StreamId, Timestamp, limits};
+use crate::{Error, Result, StreamId, Timestamp, limits, sealed};
 
 /// Where an append belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,11 +75,13 @@ impl StoredStream {
     /// Adds what stands [next](AppendPlace::Next). Refuses, and changes nothing, if the stream would become too large.
     pub fn append(&mut self, append: &StreamAppend) -> Result<()> {
         let (chunks, bytes) = (append.chunks.len() as u64, append.bytes());
-        for (what, have, more, limit) in [
-            ("chunks of a stream", self.chunks, chunks, limits::MAX_STREAM_CHUNKS),
-            ("bytes of a stream", self.bytes, bytes, limits::MAX_STREAM_BYTES),
+        let is_sealed = append.chunks.iter().all(|chunk| sealed::is_sealed(chunk));
+        let marks = if is_sealed { (self.chunks + chunks) * sealed::RECORD_BYTES as u64 } else { 0 };
+        for (what, have, more, limit, room) in [
+            ("chunks of a stream", self.chunks, chunks, limits::MAX_STREAM_CHUNKS, 0),
+            ("bytes of a stream", self.bytes, bytes, limits::MAX_STREAM_BYTES, marks),
         ] {
-            if have + more > limit {
+            if have + more > limit + room {
                 return Err(Error::invalid("append_stream", "too long")
                     .with("what", what)
                     .with("stream", &self.id)

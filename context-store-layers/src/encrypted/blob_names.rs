@@ -1,0 +1,202 @@
+//! Which stored blob is which: callers name a blob by the hash of its bytes, the backend by that of the sealed ones.
+//!
+//! What belongs together stands sealed in the stored blob's media type, written with it in one transaction. Finding a blob
+//! means looking through those of the chat; what was found is remembered. A name is a function of key and bytes, so what is
+//! remembered can be gone, and never wrong.
+
+use bytes::Bytes;
+use context_core::{Blob, BlobId, BlobStore, ChatRef, Cursor, Result, limits};
+use moka::sync::Cache;
+
+use super::keys::EncryptionKey;
+use super::layer::Layer;
+use super::place::Place;
+use super::record::{SealError, Sealer, key_of, record_text, seal, text_record};
+use super::segments::Sealing;
+
+/// How many names are remembered.
+const REMEMBERED: u64 = 10_000;
+
+/// Which stored blob has the bytes of this name.
+pub(super) struct BlobNames(Cache<(ChatRef, BlobId), BlobId>);
+
+/// A stored blob, opened.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) id: BlobId,
+    pub(super) media_type: Option<String>,
+    /// Nothing if it is stored without encryption.
+    pub(super) sealing: Option<Sealing>,
+    /// As the backend knows it.
+    pub(super) stored: Blob,
+    /// Whether it was sealed with another key than the current one.
+    pub(super) old: bool,
+}
+
+impl Default for BlobNames {
+    fn default() -> Self {
+        Self(Cache::new(REMEMBERED))
+    }
+}
+
+impl BlobNames {
+    pub(super) fn remember(&self, chat: &ChatRef, found: &Found) {
+        self.0.insert((chat.clone(), found.id), found.stored.id);
+    }
+}
+
+/// What stands in a stored blob's media type.
+pub(super) fn seal_name(
+    key: &EncryptionKey,
+    chat: &ChatRef,
+    stored: &BlobId,
+    id: &BlobId,
+    sealing: &Sealing,
+    media_type: Option<&str>,
+) -> String {
+    let mut text = Vec::with_capacity(64 + media_type.map_or(0, str::len));
+    text.extend_from_slice(id.as_bytes());
+    text.extend_from_slice(&sealing.bytes.to_le_bytes());
+    text.push(sealing.variant);
+    text.extend_from_slice(&sealing.prefix);
+    text.push(media_type.is_some().into());
+    text.extend_from_slice(media_type.unwrap_or_default().as_bytes());
+    record_text(&seal(key, &Place::blob_name(chat, stored), &text))
+}
+
+impl Sealer {
+    /// Reads what stands in a stored blob's media type.
+    pub(super) fn open_name(&self, chat: &ChatRef, stored: Blob) -> Result<Found, SealError> {
+        let Some(record) = stored.media_type.as_deref().and_then(text_record) else {
+            if !self.allow_plain {
+                return Err(SealError::Plain);
+            }
+            let (id, media_type) = (stored.id, stored.media_type.clone());
+            return Ok(Found { id, media_type, sealing: None, stored, old: true });
+        };
+        let record = record?;
+        let text = self.open(&Place::blob_name(chat, &stored.id), &record)?;
+        let read = || {
+            let (id, rest) = text.split_first_chunk()?;
+            let (bytes, rest) = rest.split_first_chunk()?;
+            let (&variant, rest) = rest.split_first()?;
+            let (prefix, rest) = rest.split_first_chunk()?;
+            let (&typed, media_type) = rest.split_first()?;
+            let media_type = std::str::from_utf8(media_type).ok()?.to_owned();
+            let sealing = Sealing { bytes: u64::from_le_bytes(*bytes), variant, prefix: *prefix };
+            Some((BlobId::from_bytes(*id), (typed != 0).then_some(media_type), sealing))
+        };
+        let (id, media_type, sealing) = read().ok_or(SealError::Broken)?;
+        if sealing.sealed_bytes() != stored.bytes {
+            return Err(SealError::Broken);
+        }
+        let old = self.is_old(&record);
+        Ok(Found { id, media_type, sealing: Some(sealing), stored, old })
+    }
+}
+
+impl Found {
+    /// The key that the bytes are sealed with.
+    pub(super) fn key<'a>(&self, sealer: &'a Sealer) -> Result<&'a EncryptionKey, SealError> {
+        let record = self.stored.media_type.as_deref().and_then(text_record).ok_or(SealError::Plain)??;
+        sealer.ring.get(&key_of(&record)?).ok_or(SealError::Broken)
+    }
+
+    /// The blob as callers know it.
+    pub(super) fn blob(&self) -> Blob {
+        let mut blob = self.stored.clone();
+        blob.id = self.id;
+        blob.media_type.clone_from(&self.media_type);
+        if let Some(sealing) = &self.sealing {
+            blob.bytes = sealing.bytes;
+        }
+        blob
+    }
+
+    /// How good it is, beside others with the same bytes: one that has a type, and one of the current key, which were put
+    /// last.
+    fn rank(&self) -> (bool, bool, Option<u8>) {
+        (self.media_type.is_some(), !self.old, self.sealing.as_ref().map(|sealing| sealing.variant))
+    }
+
+    /// The opened bytes of what was read.
+    pub(super) fn open(
+        &self,
+        sealer: &Sealer,
+        chat: &ChatRef,
+        part: &super::segments::Part,
+        read: &[u8],
+    ) -> Result<Bytes, SealError> {
+        let Some(sealing) = &self.sealing else { return Err(SealError::Plain) };
+        sealing.open(self.key(sealer)?, &Place::blob(&chat.user, &self.id), part, read)
+    }
+}
+
+/// Those of a chat, by name; the best first where several have the same bytes, as while one is sealed anew.
+pub(super) fn sort(found: &mut [Found]) {
+    found.sort_by(|a, b| a.id.cmp(&b.id).then_with(|| b.rank().cmp(&a.rank())));
+}
+
+impl Layer {
+    /// Whether the bytes of this name are remembered as another stored blob than this one.
+    pub(super) fn names_another(&self, chat: &ChatRef, id: &BlobId, stored: &BlobId) -> bool {
+        self.names.0.get(&(chat.clone(), *id)).is_some_and(|known| known != *stored)
+    }
+
+    /// All blobs of a chat, [sorted](sort), and those that cannot be opened.
+    pub(super) async fn all_blobs(&self, chat: &ChatRef) -> Result<(Vec<Found>, Vec<(BlobId, SealError)>)> {
+        let blobs: &dyn BlobStore = self.blobs()?;
+        let (mut all, mut broken) = (Vec::new(), Vec::new());
+        let mut after: Option<Cursor> = None;
+        loop {
+            let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            for stored in page.items {
+                let id = stored.id;
+                match self.sealer.open_name(chat, stored) {
+                    Ok(found) => all.push(found),
+                    Err(error) => broken.push((id, error)),
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                sort(&mut all);
+                return Ok((all, broken));
+            }
+        }
+    }
+
+    /// The stored blobs that have the bytes of this name, the best first. Fails if there is none, but some that cannot be
+    /// opened.
+    pub(super) async fn variants(
+        &self,
+        operation: &'static str,
+        chat: &ChatRef,
+        id: &BlobId,
+    ) -> Result<Vec<Found>> {
+        let (mut all, broken) = self.all_blobs(chat).await?;
+        all.retain(|found| found.id == *id);
+        match broken.into_iter().next() {
+            Some((stored, error)) if all.is_empty() => Err(error.of(operation, "blob", &stored.to_string())),
+            _ => Ok(all),
+        }
+    }
+
+    /// The stored blob with the bytes of this name, from memory if it is there.
+    pub(super) async fn find_blob(
+        &self,
+        operation: &'static str,
+        chat: &ChatRef,
+        id: &BlobId,
+    ) -> Result<Option<Found>> {
+        if let Some(stored) = self.names.0.get(&(chat.clone(), *id)) {
+            if let Some(stored) = self.blobs()?.blob(chat, &stored).await? {
+                let found = self.sealer.open_name(chat, stored);
+                return found.map(Some).map_err(|error| error.of(operation, "blob", &id.to_string()));
+            }
+            self.names.0.invalidate(&(chat.clone(), *id));
+        }
+        let found = self.variants(operation, chat, id).await?.into_iter().next();
+        found.iter().for_each(|found| self.names.remember(chat, found));
+        Ok(found)
+    }
+}

@@ -1,0 +1,209 @@
+//! What is sealed of chats: titles, and the values of metadata.
+//!
+//! Numbers that are *added* to metadata are the exception. A backend adds them within its transaction, so that two writers
+//! never lose one another's count, and cannot add what it cannot read: `add` of a key goes to a counter of its own beside the
+//! sealed value, its numbers and the names of its fields readable, all else in it sealed. Opening puts both together.
+
+use context_core::{
+    Chat, ChatPatch, ChatRef, ChatSummary, Error, Json, JsonMap, Metadata, NewChat, Result, sealed,
+};
+
+use super::keys::EncryptionKey;
+use super::place::Place;
+use super::record::{SealError, Sealer, seal_text, text_record};
+
+/// Prefixes the key of a counter.
+const COUNTER: &str = "sealed+";
+/// Prefixes a key that begins like one of ours.
+const ESCAPED: &str = "sealed=";
+/// Down to this depth fields of counters are added one by one; what is deeper is a value.
+const MOST_LEVELS: usize = 16;
+
+pub(super) fn seal_new_chat(key: &EncryptionKey, mut new: NewChat) -> NewChat {
+    new.title = new.title.map(|title| seal_text(key, &Place::title(&new.chat), &title));
+    new.metadata = seal_values(key, &new.chat, &new.metadata);
+    new
+}
+
+/// A patch for the backend, which needs nothing to be read before.
+pub(super) fn seal_patch(key: &EncryptionKey, chat: &ChatRef, patch: &ChatPatch) -> ChatPatch {
+    let title = patch.title.as_ref();
+    let title = title.map(|title| title.as_ref().map(|title| seal_text(key, &Place::title(chat), title)));
+    let counter = |name: &str| format!("{COUNTER}{name}");
+    let set = patch.set.iter().map(|(name, _)| counter(name));
+    let remove = patch.remove.iter().flat_map(|name| [stored_key(name), counter(name)]).chain(set).collect();
+    let mut add = Metadata::default();
+    for (name, amount) in patch.add.iter() {
+        add.insert(counter(name), seal_amount(key, chat, name, &mut Vec::new(), amount));
+    }
+    ChatPatch { title, remove, set: seal_values(key, chat, &patch.set), add }
+}
+
+fn seal_values(key: &EncryptionKey, chat: &ChatRef, metadata: &Metadata) -> Metadata {
+    let seal = |(name, value): (&str, &Json)| {
+        let text = seal_text(key, &Place::metadata(chat, name), value.as_str());
+        (stored_key(name), Json::from(text.as_str()))
+    };
+    metadata.iter().map(seal).collect()
+}
+
+/// An amount with its numbers as they are.
+fn seal_amount(
+    key: &EncryptionKey,
+    chat: &ChatRef,
+    name: &str,
+    path: &mut Vec<String>,
+    amount: &Json,
+) -> Json {
+    if amount.parse::<serde_json::Number>().is_ok() {
+        return amount.clone();
+    }
+    if path.len() < MOST_LEVELS
+        && let Ok(fields) = amount.parse::<JsonMap>()
+    {
+        let mut sealed = JsonMap::with_capacity(fields.len());
+        for (field, amount) in fields {
+            path.push(field.clone());
+            sealed.insert(field, seal_amount(key, chat, name, path, &amount));
+            path.pop();
+        }
+        return Json::from_serialize(&sealed).unwrap_or_else(|_| amount.clone());
+    }
+    Json::from(seal_text(key, &Place::added(chat, name, path), amount.as_str()).as_str())
+}
+
+/// What the backend calls a key of metadata.
+fn stored_key(name: &str) -> String {
+    let ours = [COUNTER, ESCAPED].iter().any(|prefix| name.starts_with(prefix));
+    if ours { format!("{ESCAPED}{name}") } else { name.to_owned() }
+}
+
+impl Sealer {
+    pub(super) fn open_chat(&self, operation: &'static str, mut chat: Chat) -> Result<Chat> {
+        let failed = |what: &'static str, name: &str, chat: &ChatRef| {
+            let (name, chat) = (name.to_owned(), chat.chat.clone());
+            move |error: SealError| error.of(operation, what, &name).with("chat", chat)
+        };
+        if let Some(title) = &chat.title {
+            let opened = self.open_text(&Place::title(&chat.chat), title);
+            chat.title = Some(opened.map_err(failed("title", "", &chat.chat))?);
+        }
+        let (mut values, mut counters) = (Metadata::default(), Metadata::default());
+        for (stored, value) in chat.metadata.iter() {
+            if let Some(name) = stored.strip_prefix(COUNTER) {
+                let amount = self.open_amount(&chat.chat, name, &mut Vec::new(), value);
+                counters.insert(name, amount.map_err(failed("metadata", name, &chat.chat))?);
+            } else {
+                let name = stored.strip_prefix(ESCAPED).unwrap_or(stored);
+                let value = self.open_json(&Place::metadata(&chat.chat, name), value);
+                values.insert(name, value.map_err(failed("metadata", name, &chat.chat))?);
+            }
+        }
+        chat.metadata = values;
+        if !counters.is_empty() {
+            ChatPatch { add: counters, ..ChatPatch::default() }.apply(&mut chat)?;
+        }
+        Ok(chat)
+    }
+
+    pub(super) fn open_summary(&self, mut summary: ChatSummary) -> Result<ChatSummary> {
+        summary.chat = self.open_chat("list_chats", summary.chat)?;
+        Ok(summary)
+    }
+
+    pub(super) fn open_json(&self, place: &Place, value: &Json) -> Result<Json, SealError> {
+        match value.to_text().filter(|text| text.starts_with(sealed::TEXT_MARK)) {
+            Some(text) => Json::from_text(self.open_text(place, &text)?).map_err(|_| SealError::Broken),
+            None if self.allow_plain => Ok(value.clone()),
+            None => Err(SealError::Plain),
+        }
+    }
+
+    fn open_amount(
+        &self,
+        chat: &ChatRef,
+        name: &str,
+        path: &mut Vec<String>,
+        amount: &Json,
+    ) -> Result<Json, SealError> {
+        if amount.parse::<serde_json::Number>().is_ok() {
+            return Ok(amount.clone());
+        }
+        if path.len() < MOST_LEVELS
+            && let Ok(fields) = amount.parse::<JsonMap>()
+        {
+            let mut opened = JsonMap::with_capacity(fields.len());
+            for (field, amount) in fields {
+                path.push(field.clone());
+                opened.insert(field, self.open_amount(chat, name, path, &amount)?);
+                path.pop();
+            }
+            return Json::from_serialize(&opened).map_err(|_| SealError::Broken);
+        }
+        self.open_json(&Place::added(chat, name, path), amount)
+    }
+
+    /// The records in a chat's title and metadata, or that there is none where one should be.
+    pub(super) fn records_of(chat: &Chat) -> Vec<Result<Vec<u8>, SealError>> {
+        let of = |text: &str| text_record(text).unwrap_or(Err(SealError::Plain));
+        let mut records: Vec<_> = chat.title.iter().map(|title| of(title)).collect();
+        for (name, value) in chat.metadata.iter() {
+            match value.to_text() {
+                Some(text) => records.push(of(&text)),
+                None if name.starts_with(COUNTER) => {
+                    let leaves = texts_of(value, 0).into_iter().flat_map(|texts| strings(&texts, 0));
+                    records.extend(leaves.map(|text| of(&text)));
+                }
+                None => records.push(Err(SealError::Plain)),
+            }
+        }
+        records
+    }
+
+    /// What seals title and metadata anew. Counters keep their numbers: to set them would lose what is added meanwhile, so
+    /// only what is beside the numbers is added once more.
+    pub(super) fn reseal_values(&self, stored: &Chat) -> Result<ChatPatch> {
+        let key = self.ring.current();
+        let (mut values, mut add) = (stored.clone(), Metadata::default());
+        for (counter, amount) in stored.metadata.iter() {
+            let Some(name) = counter.strip_prefix(COUNTER) else { continue };
+            values.metadata.remove(counter);
+            if let Some(texts) = texts_of(amount, 0) {
+                let opened = self.open_amount(&stored.chat, name, &mut Vec::new(), &texts);
+                let opened = opened.map_err(|error| error.of("rotate", "metadata", name))?;
+                add.insert(counter, seal_amount(key, &stored.chat, name, &mut Vec::new(), &opened));
+            }
+        }
+        let opened = self.open_chat("rotate", values)?;
+        let title = opened.title.map(|title| Some(seal_text(key, &Place::title(&opened.chat), &title)));
+        let set = seal_values(key, &opened.chat, &opened.metadata);
+        Ok(ChatPatch { title, set, add, ..ChatPatch::default() })
+    }
+}
+
+/// A counter without its numbers; nothing if it has nothing else.
+fn texts_of(amount: &Json, level: usize) -> Option<Json> {
+    if amount.parse::<serde_json::Number>().is_ok() {
+        return None;
+    }
+    let fields = amount.parse::<JsonMap>().ok().filter(|_| level < MOST_LEVELS);
+    let Some(fields) = fields else { return Some(amount.clone()) };
+    let texts = fields.iter().filter_map(|(field, amount)| Some((field, texts_of(amount, level + 1)?)));
+    let texts: JsonMap = texts.map(|(field, texts)| (field.clone(), texts)).collect();
+    Json::from_serialize(&texts).ok().filter(|_| !texts.is_empty())
+}
+
+/// The texts of a counter.
+fn strings(amount: &Json, level: usize) -> Vec<String> {
+    match amount.parse::<JsonMap>() {
+        Ok(fields) if level < MOST_LEVELS => {
+            fields.values().flat_map(|amount| strings(amount, level + 1)).collect()
+        }
+        _ => vec![amount.to_text().unwrap_or_default()],
+    }
+}
+
+/// A cursor of another listing, or none at all.
+pub(super) fn bad_cursor(operation: &'static str) -> Error {
+    Error::invalid(operation, "the cursor is not one of this listing")
+}

@@ -1,0 +1,136 @@
+//! Commits, and how they stay safe to repeat.
+//!
+//! A backend tells a repeated commit by its bytes. Sealing is deterministic, so as long as the key is the same, a commit
+//! repeated is the same commit. After a rotation it is not: then messages that are stored with the same text are sent as they
+//! are stored, and a commit with a key is sealed with each older key until one is the commit that was remembered. Whatever
+//! is sent, the backend decides under its own guard.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use context_core::{
+    ChatRef, Commit, CommitOutcome, ErrorKind, FragmentId, FragmentStore, MessageId, Node, Result,
+    StoredFragment, Timestamp, limits,
+};
+
+use super::chats::seal_patch;
+use super::forms::{nameless_id, seal_fragment, seal_node, stored_id};
+use super::keys::EncryptionKey;
+use super::layer::Layer;
+
+impl Layer {
+    pub(super) async fn sealed_commit(&self, commit: Commit) -> Result<CommitOutcome> {
+        limits::check_commit(&commit)?;
+        let chat = &commit.chat;
+        let _writing = self.writing(chat).await;
+        let names = self.fragment_names(chat, &commit.fragments).await?;
+        let ring = &self.sealer.ring;
+        let sealed = seal_commit(ring.current(), &commit, &names);
+        let history = self.inner.history();
+        match history.commit(sealed.clone()).await {
+            Ok(CommitOutcome::Exists { ids }) => match self.as_stored(&commit, &sealed).await? {
+                Some(stored) => history.commit(stored).await,
+                None => Ok(CommitOutcome::Exists { ids }),
+            },
+            Err(refused) if refused.kind() == ErrorKind::Invalid && commit.key.is_some() => {
+                for older in ring.older() {
+                    let done = history.commit(seal_commit(older, &commit, &names)).await;
+                    if done.is_ok() {
+                        return done;
+                    }
+                }
+                Err(refused)
+            }
+            done => done,
+        }
+    }
+
+    /// The commit with the stored bytes of those new messages that are stored with the same text; nothing if there are none
+    /// that would differ.
+    async fn as_stored(&self, commit: &Commit, sealed: &Commit) -> Result<Option<Commit>> {
+        let ids: Vec<MessageId> = commit.nodes.iter().map(|node| node.id.clone()).collect();
+        let found = self.inner.history().messages(&commit.chat, &ids).await?;
+        let mut same = sealed.clone();
+        let mut differs = false;
+        for ((plain, sent), stored) in commit.nodes.iter().zip(&mut same.nodes).zip(found) {
+            let Some(stored) = stored.map(|placed| placed.node).filter(|stored| !stored.same_content(sent))
+            else {
+                continue;
+            };
+            // One that cannot be opened is not the same text.
+            let opened = self.sealer.open_node("commit", &commit.chat, &stored);
+            if opened.is_ok_and(|opened| opened.same_content(plain)) {
+                *sent = stored;
+                differs = true;
+            }
+        }
+        Ok(differs.then_some(same))
+    }
+
+    /// What the backend calls each of these fragments. One without an id that is stored has its name already, which may be
+    /// of an older key.
+    async fn fragment_names(&self, chat: &ChatRef, fragments: &[StoredFragment]) -> Result<Vec<FragmentId>> {
+        let mut known = HashMap::new();
+        if fragments.iter().any(|fragment| fragment.id.is_none()) {
+            for stored in self.inner.fragments().fragments(chat).await? {
+                let opened = self.sealer.open_fragment(chat, &stored);
+                if let (Some(id), Ok(StoredFragment { id: None, body, .. })) = (stored.id, opened) {
+                    known.insert((body.kind().to_owned(), body.version(), body.bytes().clone()), id);
+                }
+            }
+        }
+        let name = |fragment: &StoredFragment| match &fragment.id {
+            Some(id) => stored_id(id),
+            None => {
+                let StoredFragment { body, .. } = fragment;
+                let known = known.get(&(body.kind().to_owned(), body.version(), body.bytes().clone()));
+                known.cloned().unwrap_or_else(|| nameless_id(self.sealer.ring.current(), chat, fragment))
+            }
+        };
+        Ok(fragments.iter().map(name).collect())
+    }
+}
+
+fn seal_commit(key: &EncryptionKey, commit: &Commit, names: &[FragmentId]) -> Commit {
+    let chat = &commit.chat;
+    let seal = |nodes: &[Arc<Node>]| nodes.iter().map(|node| seal_node(key, chat, node)).collect();
+    Commit {
+        nodes: seal(&commit.nodes),
+        amendments: seal(&commit.amendments),
+        redactions: seal(&commit.redactions),
+        fragments: seal_fragments(key, chat, &commit.fragments, names),
+        patch: commit.patch.as_ref().map(|patch| seal_patch(key, chat, patch)),
+        ..commit.clone()
+    }
+}
+
+fn seal_fragments(
+    key: &EncryptionKey,
+    chat: &ChatRef,
+    fragments: &[StoredFragment],
+    names: &[FragmentId],
+) -> Vec<StoredFragment> {
+    let named = fragments.iter().zip(names);
+    named.map(|(fragment, name)| seal_fragment(key, chat, name.clone(), fragment)).collect()
+}
+
+#[async_trait]
+impl FragmentStore for Layer {
+    async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
+        let stored = self.inner.fragments().fragments(chat).await?;
+        stored.iter().map(|fragment| self.sealer.open_fragment(chat, fragment)).collect()
+    }
+
+    async fn put_fragments(&self, chat: &ChatRef, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
+        fragments.iter().try_for_each(|fragment| limits::check_fragment("put_fragments", fragment))?;
+        let _writing = self.writing(chat).await;
+        let names = self.fragment_names(chat, fragments).await?;
+        let sealed = seal_fragments(self.sealer.ring.current(), chat, fragments, &names);
+        self.inner.fragments().put_fragments(chat, &sealed, at).await
+    }
+
+    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
+        self.inner.fragments().remove_fragment(chat, &stored_id(id)).await
+    }
+}

@@ -1,0 +1,158 @@
+//! What is sealed of messages and fragments: the stored form, with its kind and version.
+//!
+//! The text of a record is a byte of flags, the version, the length of the kind, the kind, and the bytes.
+
+use std::sync::Arc;
+
+use context_core::{
+    ChatRef, Encoded, FragmentId, Metadata, Node, Placed, Result, Revision, StoredFragment, sealed,
+};
+
+use super::keys::EncryptionKey;
+use super::place::Place;
+use super::record::{SealError, Sealer, seal, seal_text};
+
+/// The version of the sealed form.
+const VERSION: u16 = 1;
+
+/// The message was not counted: what the backend has is its weight, so that windows by tokens are cut alike.
+const UNCOUNTED: u8 = 1;
+
+/// Prefixes an id of a fragment that has none.
+const NAMELESS: &str = "sealed:";
+/// Prefixes an id that begins like one of ours.
+const ESCAPED: &str = "sealed=";
+
+pub(super) fn seal_node(key: &EncryptionKey, chat: &ChatRef, node: &Node) -> Arc<Node> {
+    let place = Place::message(chat, &node.id, node.kind);
+    let flags = if node.tokens.is_none() { UNCOUNTED } else { 0 };
+    let body = seal_form(key, &place, flags, node.body());
+    let tokens = node.tokens.unwrap_or_else(|| u32::try_from(node.weight()).unwrap_or(u32::MAX));
+    Arc::new(with_body(node, body).with_tokens(tokens))
+}
+
+fn with_body(node: &Node, body: Encoded) -> Node {
+    let mut sealed = Node::from_encoded(node.id.clone(), node.kind, node.created_at, body);
+    (sealed.revision, sealed.tokens) = (node.revision, node.tokens);
+    sealed
+}
+
+fn seal_form(key: &EncryptionKey, place: &Place, flags: u8, form: &Encoded) -> Encoded {
+    let mut text = Vec::with_capacity(form.bytes().len() + form.kind().len() + 5);
+    text.push(flags);
+    text.extend_from_slice(&form.version().to_le_bytes());
+    // The limits keep kinds shorter.
+    text.extend_from_slice(&u16::try_from(form.kind().len()).unwrap_or(u16::MAX).to_le_bytes());
+    text.extend_from_slice(form.kind().as_bytes());
+    text.extend_from_slice(form.bytes());
+    Encoded::new(sealed::KIND, VERSION, seal(key, place, &text))
+}
+
+impl Sealer {
+    pub(super) fn open_node(
+        &self,
+        operation: &'static str,
+        chat: &ChatRef,
+        node: &Arc<Node>,
+    ) -> Result<Arc<Node>> {
+        let place = Place::message(chat, &node.id, node.kind);
+        let opened = self.open_form(&place, node.body());
+        let (flags, body) = opened.map_err(|error| error.of(operation, "message", node.id.as_str()))?;
+        let Some(flags) = flags else { return Ok(node.clone()) };
+        let mut opened = with_body(node, body);
+        if flags & UNCOUNTED != 0 {
+            opened.tokens = None;
+        }
+        Ok(Arc::new(opened))
+    }
+
+    pub(super) fn open_placed(
+        &self,
+        operation: &'static str,
+        chat: &ChatRef,
+        mut placed: Placed,
+    ) -> Result<Placed> {
+        placed.node = self.open_node(operation, chat, &placed.node)?;
+        Ok(placed)
+    }
+
+    pub(super) fn open_revision(&self, chat: &ChatRef, mut revision: Revision) -> Result<Revision> {
+        revision.node = self.open_node("revisions", chat, &revision.node)?;
+        Ok(revision)
+    }
+
+    /// The form within, and its flags; no flags if it was not sealed.
+    fn open_form(&self, place: &Place, form: &Encoded) -> Result<(Option<u8>, Encoded), SealError> {
+        if form.kind() != sealed::KIND {
+            return if self.allow_plain { Ok((None, form.clone())) } else { Err(SealError::Plain) };
+        }
+        if form.version() != VERSION {
+            return Err(SealError::NewerForm(u8::try_from(form.version()).unwrap_or(u8::MAX)));
+        }
+        let text = self.open(place, form.bytes())?;
+        let read = || {
+            let (&flags, rest) = text.split_first()?;
+            let (version, rest) = rest.split_first_chunk()?;
+            let (length, rest) = rest.split_first_chunk()?;
+            let (kind, bytes) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+            let start = text.len() - bytes.len();
+            Some((flags, u16::from_le_bytes(*version), std::str::from_utf8(kind).ok()?.to_owned(), start))
+        };
+        let (flags, version, kind, start) = read().ok_or(SealError::Broken)?;
+        let bytes = bytes::Bytes::from(text).slice(start..);
+        Ok((Some(flags), Encoded::new(kind, version, bytes)))
+    }
+
+    /// The fragment as callers know it.
+    pub(super) fn open_fragment(&self, chat: &ChatRef, stored: &StoredFragment) -> Result<StoredFragment> {
+        const OPERATION: &str = "fragments";
+        let name = stored.id.as_ref().map_or("", |id| id.as_str());
+        let failed = |error: SealError| error.of(OPERATION, "fragment", name);
+        let Some(id) = &stored.id else {
+            return if self.allow_plain { Ok(stored.clone()) } else { Err(failed(SealError::Plain)) };
+        };
+        let (_, body) = self.open_form(&Place::fragment(chat, id), &stored.body).map_err(failed)?;
+        let mut metadata = Metadata::default();
+        for (key, value) in stored.metadata.iter() {
+            let place = Place::fragment_metadata(chat, id, key);
+            metadata.insert(key, self.open_json(&place, value).map_err(failed)?);
+        }
+        Ok(StoredFragment { id: known_id(id), metadata, body })
+    }
+}
+
+/// A fragment under an id that the backend knows.
+pub(super) fn seal_fragment(
+    key: &EncryptionKey,
+    chat: &ChatRef,
+    id: FragmentId,
+    fragment: &StoredFragment,
+) -> StoredFragment {
+    let body = seal_form(key, &Place::fragment(chat, &id), 0, &fragment.body);
+    let value = |name: &str, json: &context_core::Json| {
+        seal_text(key, &Place::fragment_metadata(chat, &id, name), json.as_str()).as_str().into()
+    };
+    let metadata =
+        fragment.metadata.iter().map(|(name, json)| (name.to_owned(), value(name, json))).collect();
+    StoredFragment { id: Some(id), metadata, body }
+}
+
+/// What the backend calls the fragment of this id.
+pub(super) fn stored_id(id: &FragmentId) -> FragmentId {
+    let ours = [NAMELESS, ESCAPED].iter().any(|prefix| id.as_str().starts_with(prefix));
+    if ours { format!("{ESCAPED}{id}").into() } else { id.clone() }
+}
+
+/// What the backend calls a fragment without an id: a hash of its content that only who has the key can make.
+pub(super) fn nameless_id(key: &EncryptionKey, chat: &ChatRef, fragment: &StoredFragment) -> FragmentId {
+    let form = seal_form(key, &Place::fragment_name(chat), 0, &fragment.body);
+    let hash = blake3::hash(form.bytes());
+    format!("{NAMELESS}{}", &hash.to_hex()[..40]).into()
+}
+
+fn known_id(stored: &FragmentId) -> Option<FragmentId> {
+    match stored.as_str().strip_prefix(ESCAPED) {
+        Some(id) => Some(id.into()),
+        None => (!stored.as_str().starts_with(NAMELESS)).then(|| stored.clone()),
+    }
+}

@@ -1,0 +1,173 @@
+//! Chats and messages, sealed on the way in and opened on the way out.
+
+use async_trait::async_trait;
+use context_core::{
+    Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize,
+    ChatSummary, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor, HistoryStore, MessageId,
+    NewChat, Page, Placed, Result, Revision, Timestamp, Window, limits,
+};
+
+use super::chats::{seal_new_chat, seal_patch};
+use super::layer::Layer;
+
+#[async_trait]
+impl HistoryStore for Layer {
+    async fn create_chat(&self, new: NewChat) -> Result<Created> {
+        limits::check_new_chat(&new)?;
+        let new = seal_new_chat(self.sealer.ring.current(), new);
+        let open = |chat| self.sealer.open_chat("create_chat", chat);
+        Ok(match self.inner.history().create_chat(new).await? {
+            Created::New(chat) => Created::New(open(chat)?),
+            Created::Existing(chat) => Created::Existing(open(chat)?),
+        })
+    }
+
+    async fn chat(&self, chat: &ChatRef) -> Result<Option<Chat>> {
+        let found = self.inner.history().chat(chat).await?;
+        found.map(|chat| self.sealer.open_chat("chat", chat)).transpose()
+    }
+
+    async fn list_chats(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
+        query.check()?;
+        if !query.metadata.is_empty() {
+            return self.list_matching(query).await;
+        }
+        let Page { items, next } = self.inner.history().list_chats(query).await?;
+        let items: Result<_> = items.into_iter().map(|summary| self.sealer.open_summary(summary)).collect();
+        Ok(Page { items: items?, next })
+    }
+
+    async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat> {
+        // Refuses what is too large in itself, in the words of the backend.
+        let mut blank = Chat::new(NewChat::new(chat.clone(), at));
+        patch.apply(&mut blank)?;
+        let _writing = self.writing(chat).await;
+        let patch = seal_patch(self.sealer.ring.current(), chat, patch);
+        let chat = self.inner.history().update_chat(chat, &patch, at).await?;
+        self.sealer.open_chat("update_chat", chat)
+    }
+
+    async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
+        self.inner.history().delete_chat(chat, idle_since).await
+    }
+
+    async fn chat_size(&self, chat: &ChatRef) -> Result<ChatSize> {
+        self.inner.history().chat_size(chat).await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
+        self.sealed_commit(commit).await
+    }
+
+    async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
+        self.inner.history().branches(chat).await
+    }
+
+    async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
+        self.inner.history().activate_branch(chat, branch, at).await
+    }
+
+    async fn rename_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        to: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
+        self.inner.history().rename_branch(chat, branch, to, at).await
+    }
+
+    async fn delete_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        expected: Option<&MessageId>,
+        at: Timestamp,
+    ) -> Result<BranchDeletion> {
+        self.inner.history().delete_branch(chat, branch, expected, at).await
+    }
+
+    async fn set_checkpoint(
+        &self,
+        chat: &ChatRef,
+        name: &CheckpointName,
+        message: &MessageId,
+        at: Timestamp,
+    ) -> Result<Checkpoint> {
+        self.inner.history().set_checkpoint(chat, name, message, at).await
+    }
+
+    async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
+        self.inner.history().checkpoints(chat).await
+    }
+
+    async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+        self.inner.history().delete_checkpoint(chat, name).await
+    }
+
+    async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+        let sealed = self.inner.history().chain(chat, end, window).await?;
+        let nodes: Result<Vec<_>> =
+            sealed.iter().map(|node| self.sealer.open_node("chain", chat, node)).collect();
+        Ok(Chain::from_nodes(sealed.skipped(), nodes?).with_edition(sealed.edition()))
+    }
+
+    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+        let found = self.inner.history().messages(chat, ids).await?;
+        let open = |placed| self.sealer.open_placed("messages", chat, placed);
+        found.into_iter().map(|placed| placed.map(open).transpose()).collect()
+    }
+
+    async fn all_messages(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Placed>> {
+        let Page { items, next } = self.inner.history().all_messages(chat, limit, after).await?;
+        let open = |placed| self.sealer.open_placed("all_messages", chat, placed);
+        let items: Result<_> = items.into_iter().map(open).collect();
+        Ok(Page { items: items?, next })
+    }
+
+    async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
+        let found = self.inner.history().revisions(chat, message).await?;
+        found.into_iter().map(|revision| self.sealer.open_revision(chat, revision)).collect()
+    }
+}
+
+impl Layer {
+    /// A page of chats that fit the filters, which only this side of the backend can tell.
+    ///
+    /// A cursor is one of the backend's, behind the last chat that was taken: where a backend's page has more that fit than
+    /// are wanted, it is read again, shorter.
+    async fn list_matching(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
+        let history = self.inner.history();
+        let mut asked = ChatQuery { metadata: Vec::new(), limit: limits::MAX_PAGE, ..query.clone() };
+        let mut items = Vec::new();
+        loop {
+            let page = history.list_chats(&asked).await?;
+            let mut fitting = Vec::new();
+            for (position, summary) in page.items.into_iter().enumerate() {
+                let summary = self.sealer.open_summary(summary)?;
+                if query.matches(&summary.chat) {
+                    fitting.push((position, summary));
+                }
+            }
+            let wanted = query.limit - items.len();
+            if wanted == 0 && !fitting.is_empty() {
+                return Ok(Page { items, next: asked.after });
+            }
+            if fitting.len() > wanted {
+                asked.limit = fitting[wanted - 1].0 + 1;
+                continue;
+            }
+            items.extend(fitting.into_iter().map(|(_, summary)| summary));
+            asked.limit = limits::MAX_PAGE;
+            asked.after = page.next;
+            if asked.after.is_none() {
+                return Ok(Page { items, next: None });
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Keys: the one that seals, and older ones that still open.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use zeroize::Zeroizing;
+
+/// How long a key is, in bytes.
+const KEY_BYTES: usize = 32;
+
+/// What a key is called in the records that it sealed: 1 to 16 visible ASCII characters. It is no secret.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId([u8; Self::BYTES]);
+
+/// Why something is no key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// The name of a key is empty, too long, or has characters that are not visible ASCII.
+    #[error("a key is named by 1 to 16 visible ASCII characters")]
+    Id,
+    /// It is not 32 bytes, or no text of 32 bytes.
+    #[error("a key is 32 bytes, as 64 hexadecimal digits or as Base64")]
+    Bytes,
+    /// Two keys of a ring have one name.
+    #[error("two keys are named {0}")]
+    Twice(KeyId),
+    /// The file with the key cannot be read.
+    #[error("the file with the key cannot be read")]
+    File(#[from] std::io::Error),
+}
+
+/// A secret key of 32 bytes. What it is made of is wiped from memory when it is dropped, and never shown.
+#[derive(Clone)]
+pub struct EncryptionKey {
+    id: KeyId,
+    records: Zeroizing<[u8; KEY_BYTES]>,
+    blobs: Zeroizing<[u8; KEY_BYTES]>,
+    nonces: Zeroizing<[u8; KEY_BYTES]>,
+}
+
+/// The keys of a store: the current one, which seals, and older ones, which only open. `Debug` shows their names.
+#[derive(Clone)]
+pub struct KeyRing {
+    current: EncryptionKey,
+    older: Vec<EncryptionKey>,
+}
+
+impl KeyId {
+    pub(super) const BYTES: usize = 16;
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        let length = self.0.iter().position(|byte| *byte == 0).unwrap_or(Self::BYTES);
+        std::str::from_utf8(&self.0[..length]).unwrap_or_default()
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8; Self::BYTES] {
+        &self.0
+    }
+
+    /// The name in a record; nothing if it cannot be one.
+    pub(super) fn from_record(bytes: [u8; Self::BYTES]) -> Option<Self> {
+        let id = Self(bytes);
+        id.as_str().parse().ok().filter(|read| *read == id)
+    }
+}
+
+impl FromStr for KeyId {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let fits =
+            (1..=Self::BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+        if !fits {
+            return Err(KeyError::Id);
+        }
+        let mut id = [0; Self::BYTES];
+        id[..text.len()].copy_from_slice(text.as_bytes());
+        Ok(Self(id))
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl EncryptionKey {
+    /// A key of these bytes, which should be random.
+    pub fn from_bytes(id: &str, bytes: &[u8; KEY_BYTES]) -> Result<Self, KeyError> {
+        let derive = |purpose| Zeroizing::new(blake3::derive_key(purpose, bytes));
+        Ok(Self {
+            id: id.parse()?,
+            records: derive("context-store-layers 2026 encrypted records"),
+            blobs: derive("context-store-layers 2026 encrypted blobs"),
+            nonces: derive("context-store-layers 2026 synthetic nonces"),
+        })
+    }
+
+    /// A key written as 64 hexadecimal digits or as Base64, with white space around it or without.
+    pub fn from_text(id: &str, text: &str) -> Result<Self, KeyError> {
+        let text = text.trim();
+        let mut key = Zeroizing::new([0; KEY_BYTES]);
+        if text.len() == 2 * KEY_BYTES {
+            let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+            for (byte, pair) in key.iter_mut().zip(text.as_bytes().chunks(2)) {
+                let (high, low) = (digit(pair[0]), pair.get(1).and_then(|low| digit(*low)));
+                *byte = high.zip(low).map(|(high, low)| high << 4 | low).ok_or(KeyError::Bytes)?;
+            }
+        } else {
+            let forms = [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD];
+            let read = forms.iter().find_map(|form| form.decode(text).ok()).map(Zeroizing::new);
+            let read = read.filter(|read| read.len() == KEY_BYTES).ok_or(KeyError::Bytes)?;
+            key.copy_from_slice(&read);
+        }
+        Self::from_bytes(id, &key)
+    }
+
+    /// A key from a file: 32 bytes, or what [`from_text`](Self::from_text) reads. Blocks.
+    pub fn from_file(id: &str, path: impl AsRef<Path>) -> Result<Self, KeyError> {
+        let bytes = Zeroizing::new(std::fs::read(path)?);
+        if let Ok(key) = <&[u8; KEY_BYTES]>::try_from(bytes.as_slice()) {
+            return Self::from_bytes(id, key);
+        }
+        Self::from_text(id, std::str::from_utf8(&bytes).map_err(|_| KeyError::Bytes)?)
+    }
+
+    /// What it is called.
+    pub fn id(&self) -> &KeyId {
+        &self.id
+    }
+
+    pub(super) fn records(&self) -> &[u8; KEY_BYTES] {
+        &self.records
+    }
+
+    pub(super) fn blobs(&self) -> &[u8; KEY_BYTES] {
+        &self.blobs
+    }
+
+    /// A hash that only who has the key can make.
+    pub(super) fn hasher(&self) -> blake3::Hasher {
+        blake3::Hasher::new_keyed(&self.nonces)
+    }
+}
+
+impl fmt::Debug for EncryptionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EncryptionKey").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl KeyRing {
+    /// A ring of one key.
+    pub fn new(current: EncryptionKey) -> Self {
+        Self { current, older: Vec::new() }
+    }
+
+    /// With a key that opens what it once sealed.
+    pub fn with_older(mut self, key: EncryptionKey) -> Result<Self, KeyError> {
+        if self.get(key.id()).is_some() {
+            return Err(KeyError::Twice(key.id));
+        }
+        self.older.push(key);
+        Ok(self)
+    }
+
+    /// The key that seals.
+    pub fn current(&self) -> &EncryptionKey {
+        &self.current
+    }
+
+    /// The keys that only open.
+    pub fn older(&self) -> &[EncryptionKey] {
+        &self.older
+    }
+
+    /// The key of this name.
+    pub fn get(&self, id: &KeyId) -> Option<&EncryptionKey> {
+        std::iter::once(&self.current).chain(&self.older).find(|key| key.id == *id)
+    }
+}
+
+impl fmt::Debug for KeyRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let older: Vec<_> = self.older.iter().map(EncryptionKey::id).collect();
+        f.debug_struct("KeyRing").field("current", &self.current.id).field("older", &older).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_key_in_all_its_forms() {
+        let bytes: [u8; 32] = std::array::from_fn(|i| (i * 37) as u8);
+        let key = EncryptionKey::from_bytes("k1", &bytes).unwrap();
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, bytes).unwrap();
+        for same in [
+            EncryptionKey::from_text("k1", &format!(" {hex}\n")).unwrap(),
+            EncryptionKey::from_text("k1", &STANDARD.encode(bytes)).unwrap(),
+            EncryptionKey::from_text("k1", &URL_SAFE_NO_PAD.encode(bytes)).unwrap(),
+            EncryptionKey::from_file("k1", &path).unwrap(),
+        ] {
+            assert_eq!(same.records(), key.records());
+        }
+        assert_ne!(key.records(), key.blobs());
+        assert!(EncryptionKey::from_file("k1", folder.path().join("none")).is_err());
+        for bad in ["", "abc", &"é".repeat(32), &hex[1..], &STANDARD.encode([0; 31])] {
+            assert!(matches!(EncryptionKey::from_text("k1", bad), Err(KeyError::Bytes)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_are_short_and_shown_and_nothing_else_is() {
+        for bad in ["", "a b", "ключ", "seventeen-letters"] {
+            assert!(bad.parse::<KeyId>().is_err(), "{bad}");
+        }
+        let key = |id| EncryptionKey::from_bytes(id, &[7; 32]).unwrap();
+        let ring = KeyRing::new(key("b")).with_older(key("a")).unwrap();
+        assert_eq!(format!("{ring:?}"), r#"KeyRing { current: "b", older: ["a"] }"#);
+        assert_eq!(format!("{:?}", ring.current()), r#"EncryptionKey { id: "b", .. }"#);
+        assert!(matches!(ring.with_older(key("b")), Err(KeyError::Twice(_))));
+        assert_eq!(KeyId::from_record(*b"k1\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), "k1".parse().ok());
+        assert_eq!(KeyId::from_record(*b"k1\0x\0\0\0\0\0\0\0\0\0\0\0\0"), None);
+    }
+}

@@ -1,0 +1,60 @@
+//! The layer: what implements the seam beneath [`EncryptedStore`](super::EncryptedStore).
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
+
+use context_core::{BlobStore, ChatRef, Error, ErrorKind, Maintenance, Result, Store, StreamStore};
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::blob_names::BlobNames;
+use super::record::Sealer;
+
+/// How many locks the chats share.
+const GATES: usize = 64;
+
+pub(super) struct Layer {
+    pub(super) inner: Arc<dyn Store>,
+    pub(super) sealer: Sealer,
+    pub(super) names: BlobNames,
+    /// Whoever replaces what is stored holds one shared, a rotation exclusively: it reads, seals anew and writes, and what
+    /// is amended in between would be lost.
+    gates: [RwLock<()>; GATES],
+}
+
+impl Layer {
+    pub(super) fn new(inner: Arc<dyn Store>, sealer: Sealer) -> Self {
+        let gates = std::array::from_fn(|_| RwLock::default());
+        Self { inner, sealer, names: BlobNames::default(), gates }
+    }
+
+    fn gate(&self, chat: &ChatRef) -> &RwLock<()> {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(chat);
+        let at = usize::try_from(hash % GATES as u64).unwrap_or_default();
+        &self.gates[at]
+    }
+
+    pub(super) async fn writing(&self, chat: &ChatRef) -> RwLockReadGuard<'_, ()> {
+        self.gate(chat).read().await
+    }
+
+    pub(super) async fn rotating(&self, chat: &ChatRef) -> RwLockWriteGuard<'_, ()> {
+        self.gate(chat).write().await
+    }
+
+    pub(super) fn blobs(&self) -> Result<&dyn BlobStore> {
+        self.inner.blobs().ok_or_else(|| missing("blobs"))
+    }
+
+    pub(super) fn streams(&self) -> Result<&dyn StreamStore> {
+        self.inner.streams().ok_or_else(|| missing("streams"))
+    }
+
+    pub(super) fn maintenance(&self) -> Result<&dyn Maintenance> {
+        self.inner.maintenance().ok_or_else(|| missing("maintenance"))
+    }
+}
+
+/// The ability is only offered where the store beneath has it.
+fn missing(ability: &'static str) -> Error {
+    Error::new(ErrorKind::Unsupported, ability, "the store beneath has no such ability")
+}

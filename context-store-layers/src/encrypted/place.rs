@@ -1,0 +1,84 @@
+//! Where a record belongs. It is authenticated with the record, so that a record that was moved cannot be opened.
+
+use context_core::{BlobId, ChatRef, FragmentId, MessageId, NodeKind, StreamId, UserId};
+
+/// What a record is of, and the row it is in.
+#[derive(Clone)]
+pub(super) struct Place(Vec<u8>);
+
+impl Place {
+    fn new(what: &'static str, parts: &[&[u8]]) -> Self {
+        let mut place = Vec::with_capacity(parts.iter().map(|part| part.len() + 8).sum::<usize>() + 32);
+        for part in std::iter::once(&what.as_bytes()).chain(parts) {
+            place.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            place.extend_from_slice(part);
+        }
+        Self(place)
+    }
+
+    fn of_chat(what: &'static str, chat: &ChatRef, rest: &[&[u8]]) -> Self {
+        let mut parts = vec![chat.user.as_str().as_bytes(), chat.chat.as_str().as_bytes()];
+        parts.extend_from_slice(rest);
+        Self::new(what, &parts)
+    }
+
+    pub(super) fn message(chat: &ChatRef, id: &MessageId, kind: NodeKind) -> Self {
+        let kind = match kind {
+            NodeKind::Message(role) => role.as_str(),
+            NodeKind::Boundary => "boundary",
+            _ => "other",
+        };
+        Self::of_chat("message", chat, &[id.as_str().as_bytes(), kind.as_bytes()])
+    }
+
+    pub(super) fn title(chat: &ChatRef) -> Self {
+        Self::of_chat("title", chat, &[])
+    }
+
+    pub(super) fn metadata(chat: &ChatRef, key: &str) -> Self {
+        Self::of_chat("metadata", chat, &[key.as_bytes()])
+    }
+
+    /// A value that was added to metadata and is no number.
+    pub(super) fn added(chat: &ChatRef, key: &str, path: &[String]) -> Self {
+        let mut parts = vec![key.as_bytes()];
+        parts.extend(path.iter().map(String::as_bytes));
+        Self::of_chat("added", chat, &parts)
+    }
+
+    /// By the id that the backend knows.
+    pub(super) fn fragment(chat: &ChatRef, id: &FragmentId) -> Self {
+        Self::of_chat("fragment", chat, &[id.as_str().as_bytes()])
+    }
+
+    pub(super) fn fragment_metadata(chat: &ChatRef, id: &FragmentId, key: &str) -> Self {
+        Self::of_chat("fragment metadata", chat, &[id.as_str().as_bytes(), key.as_bytes()])
+    }
+
+    /// What gives a fragment without an id one that the backend knows.
+    pub(super) fn fragment_name(chat: &ChatRef) -> Self {
+        Self::of_chat("fragment name", chat, &[])
+    }
+
+    pub(super) fn chunk(chat: &ChatRef, stream: &StreamId, offset: u64) -> Self {
+        Self::of_chat("chunk", chat, &[stream.as_str().as_bytes(), &offset.to_le_bytes()])
+    }
+
+    pub(super) fn stream_error(chat: &ChatRef, stream: &StreamId) -> Self {
+        Self::of_chat("stream error", chat, &[stream.as_str().as_bytes()])
+    }
+
+    /// By the name that callers know. Of a user, since chats of one share it.
+    pub(super) fn blob(user: &UserId, id: &BlobId) -> Self {
+        Self::new("blob", &[user.as_str().as_bytes(), id.as_bytes()])
+    }
+
+    /// By the name that the backend knows.
+    pub(super) fn blob_name(chat: &ChatRef, stored: &BlobId) -> Self {
+        Self::of_chat("blob name", chat, &[stored.as_bytes()])
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}

@@ -1,0 +1,249 @@
+//! One record: how it is sealed and opened.
+//!
+//! A record is the mark, the form (1), the name of the key, the nonce, and what XChaCha20-Poly1305 makes of the text with all
+//! of that and the [`Place`] as associated data. The nonce is a keyed hash of place and text, so the same text in the same place
+//! gives the same record; nothing is drawn at random. Opening hashes again: a record opens under one key alone.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use context_core::sealed::{BYTES_MARK, RECORD_BYTES, TEXT_MARK};
+use context_core::{Error, ErrorKind};
+
+use super::keys::{EncryptionKey, KeyId, KeyRing};
+use super::place::Place;
+
+/// The form that is written.
+const FORM: u8 = 1;
+
+const KEY: usize = BYTES_MARK.len() + 1;
+const NONCE: usize = KEY + KeyId::BYTES;
+const NONCE_BYTES: usize = 24;
+const TEXT: usize = NONCE + NONCE_BYTES;
+
+/// Why what is stored could not be opened: the source of the store's error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SealError {
+    /// It was sealed with a key that the ring does not have.
+    #[error("sealed with the key {0}, which is not at hand")]
+    UnknownKey(KeyId),
+    /// It is not sealed, and the store takes nothing that is not.
+    #[error("stored without encryption")]
+    Plain,
+    /// It was sealed by a newer program.
+    #[error("sealed in form {0}, which this program does not know")]
+    NewerForm(u8),
+    /// It was altered, moved to another place, or sealed with another key of the same name.
+    #[error("altered, moved, or sealed with another key")]
+    Broken,
+}
+
+impl SealError {
+    /// The store's error; `what` is the thing, by its name.
+    pub(super) fn of(self, operation: &'static str, what: &'static str, name: &str) -> Error {
+        let kind = match &self {
+            Self::UnknownKey(_) | Self::NewerForm(_) => ErrorKind::Unsupported,
+            Self::Plain | Self::Broken => ErrorKind::Corrupt,
+        };
+        let error = Error::new(kind, operation, "what is stored cannot be opened").with(what, name);
+        let error = match &self {
+            Self::UnknownKey(id) => error.with("key", id),
+            _ => error,
+        };
+        error.with_source(self)
+    }
+}
+
+/// Seals and opens.
+#[derive(Debug)]
+pub(super) struct Sealer {
+    pub(super) ring: KeyRing,
+    pub(super) allow_plain: bool,
+}
+
+impl Sealer {
+    pub(super) fn open(&self, place: &Place, record: &[u8]) -> Result<Vec<u8>, SealError> {
+        let key = self.key(record)?;
+        let (Some(nonce), Some(text)) = (record.get(NONCE..TEXT), record.get(TEXT..)) else {
+            return Err(SealError::Broken);
+        };
+        let nonce: [u8; NONCE_BYTES] = nonce.try_into().map_err(|_| SealError::Broken)?;
+        let aad = associated(key, place);
+        let payload = Payload { msg: text, aad: &aad };
+        let plain = XChaCha20Poly1305::new(key.records().into()).decrypt(&XNonce::from(nonce), payload);
+        let plain = plain.map_err(|_| SealError::Broken)?;
+        if synthetic(key, place, &plain) != nonce {
+            return Err(SealError::Broken);
+        }
+        Ok(plain)
+    }
+
+    /// The key that sealed it, which must be in the ring.
+    pub(super) fn key(&self, sealed: &[u8]) -> Result<&EncryptionKey, SealError> {
+        let id = key_of(sealed)?;
+        self.ring.get(&id).ok_or(SealError::UnknownKey(id))
+    }
+
+    /// Whether it was sealed with another key than the current one.
+    pub(super) fn is_old(&self, sealed: &[u8]) -> bool {
+        key_of(sealed).ok().as_ref() != Some(self.ring.current().id())
+    }
+
+    pub(super) fn open_text(&self, place: &Place, text: &str) -> Result<String, SealError> {
+        match text_record(text) {
+            Some(record) => {
+                let plain = self.open(place, &record?)?;
+                String::from_utf8(plain).map_err(|_| SealError::Broken)
+            }
+            None if self.allow_plain => Ok(text.to_owned()),
+            None => Err(SealError::Plain),
+        }
+    }
+}
+
+/// Which key sealed it.
+pub(super) fn key_of(sealed: &[u8]) -> Result<KeyId, SealError> {
+    if !sealed.starts_with(&BYTES_MARK) {
+        return Err(SealError::Plain);
+    }
+    match sealed.get(BYTES_MARK.len()) {
+        Some(1 | 2) => {}
+        Some(form) => return Err(SealError::NewerForm(*form)),
+        None => return Err(SealError::Broken),
+    }
+    let form = sealed[BYTES_MARK.len()];
+    // A blob has one more byte in front of the name.
+    let start = KEY + usize::from(form == 2);
+    let id = sealed.get(start..start + KeyId::BYTES).and_then(|id| id.try_into().ok());
+    id.and_then(KeyId::from_record).ok_or(SealError::Broken)
+}
+
+/// The record in a sealed text; nothing if it is not sealed.
+pub(super) fn text_record(text: &str) -> Option<Result<Vec<u8>, SealError>> {
+    let rest = text.strip_prefix(TEXT_MARK)?;
+    Some(STANDARD_NO_PAD.decode(rest).map_err(|_| SealError::Broken))
+}
+
+pub(super) fn seal(key: &EncryptionKey, place: &Place, plain: &[u8]) -> Vec<u8> {
+    let nonce = synthetic(key, place, plain);
+    let aad = associated(key, place);
+    let payload = Payload { msg: plain, aad: &aad };
+    let text = XChaCha20Poly1305::new(key.records().into())
+        .encrypt(&XNonce::from(nonce), payload)
+        .expect("what the limits allow is far shorter than the cipher's own limit");
+    let mut record = Vec::with_capacity(RECORD_BYTES + plain.len());
+    record.extend_from_slice(&BYTES_MARK);
+    record.push(FORM);
+    record.extend_from_slice(key.id().as_bytes());
+    record.extend_from_slice(&nonce);
+    record.extend_from_slice(&text);
+    record
+}
+
+pub(super) fn seal_text(key: &EncryptionKey, place: &Place, plain: &str) -> String {
+    record_text(&seal(key, place, plain.as_bytes()))
+}
+
+/// A record as a text.
+pub(super) fn record_text(record: &[u8]) -> String {
+    let mut text = TEXT_MARK.to_owned();
+    STANDARD_NO_PAD.encode_string(record, &mut text);
+    text
+}
+
+/// A hash of place and text that only who has the key can make.
+pub(super) fn synthetic<const N: usize>(key: &EncryptionKey, place: &Place, plain: &[u8]) -> [u8; N] {
+    let mut hash = key.hasher();
+    hash.update(&(place.as_bytes().len() as u64).to_le_bytes()).update(place.as_bytes()).update(plain);
+    let mut out = [0; N];
+    hash.finalize_xof().fill(&mut out);
+    out
+}
+
+fn associated(key: &EncryptionKey, place: &Place) -> Vec<u8> {
+    let mut aad = Vec::with_capacity(KEY + KeyId::BYTES + place.as_bytes().len());
+    aad.extend_from_slice(&BYTES_MARK);
+    aad.push(FORM);
+    aad.extend_from_slice(key.id().as_bytes());
+    aad.extend_from_slice(place.as_bytes());
+    aad
+}
+
+#[cfg(test)]
+mod tests {
+    use context_core::ChatRef;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key(id: &str, byte: u8) -> EncryptionKey {
+        EncryptionKey::from_bytes(id, &[byte; 32]).unwrap()
+    }
+
+    fn sealer(key: EncryptionKey) -> Sealer {
+        Sealer { ring: KeyRing::new(key), allow_plain: false }
+    }
+
+    fn place(chat: &str) -> Place {
+        Place::title(&ChatRef::new("ada", chat))
+    }
+
+    #[test]
+    fn the_same_text_in_the_same_place_is_the_same_record() {
+        let (one, other) = (key("k", 1), key("l", 2));
+        let record = seal(&one, &place("c"), b"secret");
+        assert_eq!(record, seal(&one, &place("c"), b"secret"));
+        assert_eq!(record.len(), b"secret".len() + RECORD_BYTES);
+        for different in [
+            seal(&one, &place("d"), b"secret"),
+            seal(&one, &place("c"), b"Secret"),
+            seal(&other, &place("c"), b"secret"),
+        ] {
+            assert_ne!(record[NONCE..], different[NONCE..]);
+        }
+        assert!(
+            matches!(sealer(other).open(&place("c"), &record), Err(SealError::UnknownKey(id)) if id.as_str() == "k")
+        );
+        assert!(matches!(sealer(key("k", 2)).open(&place("c"), &record), Err(SealError::Broken)));
+        assert!(matches!(sealer(one).open(&place("d"), &record), Err(SealError::Broken)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Every byte counts: the mark, the form, the key's name, the nonce, the text, the tag.
+        #[test]
+        fn no_altered_record_opens(
+            plain in proptest::collection::vec(any::<u8>(), 0..40),
+            flip in 1..=255u8,
+            cut in 0..100usize,
+        ) {
+            let sealer = sealer(key("k", 1));
+            let record = seal(sealer.ring.current(), &place("c"), &plain);
+            prop_assert_eq!(sealer.open(&place("c"), &record).unwrap(), plain);
+            for at in 0..record.len() {
+                let mut altered = record.clone();
+                altered[at] ^= flip;
+                prop_assert!(sealer.open(&place("c"), &altered).is_err(), "byte {}", at);
+            }
+            prop_assert!(sealer.open(&place("c"), &record[..cut.min(record.len() - 1)]).is_err());
+        }
+
+        #[test]
+        fn texts_come_back(plain in ".*") {
+            let sealer = sealer(key("k", 1));
+            let text = seal_text(sealer.ring.current(), &place("c"), &plain);
+            prop_assert_eq!(sealer.open_text(&place("c"), &text).unwrap(), plain);
+        }
+
+        #[test]
+        fn no_text_is_too_odd_to_be_refused(text in ".*") {
+            let sealer = sealer(key("k", 1));
+            prop_assert!(sealer.open_text(&place("c"), &text).is_err());
+            let marked = format!("{TEXT_MARK}{text}");
+            prop_assert!(sealer.open_text(&place("c"), &marked).is_err());
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! Rotation: what is sealed with older keys, or not at all, is sealed with the current one.
+//!
+//! It can be ended at any time and begun again: what is done is passed over. Nothing of it counts as activity
+//! ([`Chat::updated_at`](context_core::Chat::updated_at) stays). A message that is sealed anew is redacted by itself: nothing
+//! of the old record is kept, its revision counts one up, and readers load the chat again.
+//!
+//! A store has no way to change earlier revisions, so a message that has some is left, with them, unless they may be dropped;
+//! so are streams, which end and are pruned, and fragments without an id that were stored without encryption.
+//! What is left keeps its key in use.
+//!
+//! Within one handle nothing is lost that is amended meanwhile. An amendment of the same message by another process, in the
+//! moment between reading and writing, would be: let one process write to a chat while it is rotated.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use context_core::{
+    CancelSignal, Chat, ChatPatch, ChatQuery, ChatRef, Commit, Error, Node, Result, Target, UserId, limits,
+    sealed,
+};
+use serde::Serialize;
+
+use super::blob_names::Found;
+use super::forms::{seal_fragment, seal_node};
+use super::keys::KeyId;
+use super::layer::Layer;
+use super::record::{SealError, key_of, text_record};
+
+/// How many messages are looked at between two looks at the cancel signal.
+const PAGE: usize = 100;
+/// How many bytes of messages are written at once; a single one may be larger.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// What a rotation may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RotateOptions {
+    /// Drops the earlier revisions of messages, where they or the message are sealed with older keys. Otherwise such messages are left.
+    pub drop_revisions: bool,
+}
+
+/// What a rotation has sealed anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Rotated {
+    /// Chats that were looked at to their end.
+    pub chats: u64,
+    /// Messages.
+    pub messages: u64,
+    /// Fragments.
+    pub fragments: u64,
+    /// Chats whose title and metadata were.
+    pub titles: u64,
+    /// Blobs.
+    pub blobs: u64,
+    /// Messages with revisions, fragments and streams that are not sealed with the current key, and could not be.
+    pub left: u64,
+}
+
+/// How many records are sealed with which key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyUsage {
+    /// By the name of the key; keys that are not at hand too.
+    pub records: BTreeMap<KeyId, u64>,
+    /// Stored without encryption.
+    pub plain: u64,
+    /// Damaged, so that not even the key is known.
+    pub broken: u64,
+}
+
+impl RotateOptions {
+    /// Drops the earlier revisions of messages that are sealed anew.
+    #[must_use]
+    pub fn drop_revisions(mut self, drop: bool) -> Self {
+        self.drop_revisions = drop;
+        self
+    }
+}
+
+impl Rotated {
+    pub(super) fn add(&mut self, other: Self) {
+        self.chats += other.chats;
+        self.messages += other.messages;
+        self.fragments += other.fragments;
+        self.titles += other.titles;
+        self.blobs += other.blobs;
+        self.left += other.left;
+    }
+}
+
+impl KeyUsage {
+    fn count(&mut self, sealed: Result<impl AsRef<[u8]>, SealError>) {
+        match sealed.and_then(|sealed| key_of(sealed.as_ref())) {
+            Ok(key) => *self.records.entry(key).or_default() += 1,
+            Err(SealError::Plain) => self.plain += 1,
+            Err(_) => self.broken += 1,
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        for (key, records) in other.records {
+            *self.records.entry(key).or_default() += records;
+        }
+        self.plain += other.plain;
+        self.broken += other.broken;
+    }
+}
+
+/// The record of a stored form.
+fn record(form: &context_core::Encoded) -> Result<&Bytes, SealError> {
+    if form.kind() == sealed::KIND { Ok(form.bytes()) } else { Err(SealError::Plain) }
+}
+
+impl Layer {
+    fn is_old_form(&self, form: &context_core::Encoded) -> bool {
+        record(form).map_or(true, |record| self.sealer.is_old(record))
+    }
+
+    pub(super) async fn rotate_user(
+        &self,
+        user: &UserId,
+        options: &RotateOptions,
+        cancel: &CancelSignal,
+        mut progress: impl FnMut(&ChatRef, &Rotated) + Send,
+    ) -> Result<Rotated> {
+        let mut all = Rotated::default();
+        let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
+        loop {
+            let page = self.inner.history().list_chats(&query).await?;
+            for summary in page.items {
+                let chat = summary.chat.chat;
+                match self.rotate_chat(&chat, options, cancel).await {
+                    // Deleted in the meantime.
+                    Err(error) if error.is_not_found() => continue,
+                    rotated => all.add(rotated?),
+                }
+                progress(&chat, &all);
+            }
+            query.after = page.next;
+            if query.after.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    pub(super) async fn rotate_chat(
+        &self,
+        chat: &ChatRef,
+        options: &RotateOptions,
+        cancel: &CancelSignal,
+    ) -> Result<Rotated> {
+        const OPERATION: &str = "rotate";
+        let history = self.inner.history();
+        let found = history.chat(chat).await?;
+        let stored = found.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
+        let mut rotated = Rotated::default();
+        let mut after = None;
+        loop {
+            cancel.check(OPERATION)?;
+            let _rotating = self.rotating(chat).await;
+            let page = history.all_messages(chat, PAGE, after.as_ref()).await?;
+            let nodes = page.items.into_iter().map(|placed| placed.node).collect();
+            self.rotate_nodes(&stored, nodes, options, &mut rotated).await?;
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        cancel.check(OPERATION)?;
+        self.rotate_beside(&stored, &mut rotated).await?;
+        if self.inner.blobs().is_some() {
+            let (found, broken) = self.all_blobs(chat).await?;
+            if let Some((id, error)) = broken.into_iter().next() {
+                return Err(error.of(OPERATION, "blob", &id.to_string()));
+            }
+            for found in found.into_iter().filter(|found| found.old) {
+                cancel.check(OPERATION)?;
+                self.rotate_blob(chat, &found).await?;
+                rotated.blobs += 1;
+            }
+        }
+        if let Some(streams) = self.inner.streams() {
+            let mut after = None;
+            loop {
+                let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+                for stream in page.items {
+                    let part = streams.read_stream(chat, &stream.id, 0, 1).await?;
+                    let first = part.and_then(|part| part.chunks.into_iter().next());
+                    rotated.left += u64::from(first.is_some_and(|chunk| self.sealer.is_old(&chunk)));
+                }
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        rotated.chats = 1;
+        Ok(rotated)
+    }
+
+    async fn rotate_nodes(
+        &self,
+        stored: &Chat,
+        nodes: Vec<Arc<Node>>,
+        options: &RotateOptions,
+        rotated: &mut Rotated,
+    ) -> Result<()> {
+        let (chat, history) = (&stored.chat, self.inner.history());
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        for node in nodes {
+            let mut is_old = self.is_old_form(node.body());
+            if node.revision > 0 {
+                let revisions = history.revisions(chat, &node.id).await?;
+                is_old |= revisions.iter().any(|revision| self.is_old_form(revision.node.body()));
+                if is_old && !revisions.is_empty() && !options.drop_revisions {
+                    rotated.left += 1;
+                    continue;
+                }
+            }
+            if !is_old {
+                continue;
+            }
+            let opened = self.sealer.open_node("rotate", chat, &node)?;
+            if bytes + opened.body().bytes().len() > BATCH_BYTES && !batch.is_empty() {
+                rotated.messages += self.redact(stored, std::mem::take(&mut batch)).await?;
+                bytes = 0;
+            }
+            bytes += opened.body().bytes().len();
+            batch.push(seal_node(self.sealer.ring.current(), chat, &opened));
+        }
+        rotated.messages += self.redact(stored, batch).await?;
+        Ok(())
+    }
+
+    async fn redact(&self, stored: &Chat, redactions: Vec<Arc<Node>>) -> Result<u64> {
+        let count = redactions.len() as u64;
+        if count > 0 {
+            let commit = Commit::new(stored.chat.clone(), Target::Stay, stored.updated_at);
+            // It has no target, so there is nothing it could conflict with.
+            let _ = self.inner.history().commit(Commit { redactions, ..commit }).await?;
+        }
+        Ok(count)
+    }
+
+    /// Fragments, title and metadata.
+    async fn rotate_beside(&self, stored: &Chat, rotated: &mut Rotated) -> Result<()> {
+        let chat = &stored.chat;
+        let _rotating = self.rotating(chat).await;
+        let mut anew = Vec::new();
+        for fragment in self.inner.fragments().fragments(chat).await? {
+            let values = fragment.metadata.iter().map(|(_, value)| value.to_text().unwrap_or_default());
+            let old_value = |text: String| !matches!(text_record(&text), Some(Ok(record)) if !self.sealer.is_old(&record));
+            if !self.is_old_form(&fragment.body) && !values.into_iter().any(old_value) {
+                continue;
+            }
+            let opened = self.sealer.open_fragment(chat, &fragment)?;
+            match fragment.id {
+                Some(id) => anew.push(seal_fragment(self.sealer.ring.current(), chat, id, &opened)),
+                None => rotated.left += 1,
+            }
+        }
+        for fragment in anew {
+            self.inner.fragments().put_fragments(chat, &[fragment], stored.updated_at).await?;
+            rotated.fragments += 1;
+        }
+        let Some(now) = self.inner.history().chat(chat).await? else { return Ok(()) };
+        if let Some(patch) = self.sealer.reseal_chat(&now)? {
+            self.inner.history().update_chat(chat, &patch, now.updated_at).await?;
+            rotated.titles += 1;
+        }
+        Ok(())
+    }
+
+    /// Puts the bytes anew, then lets go of the old ones: in between they are there twice, and shown once.
+    async fn rotate_blob(&self, chat: &ChatRef, found: &Found) -> Result<()> {
+        let bytes = self.read_whole(chat, found).await?;
+        let variant = found.sealing.as_ref().map_or(0, |sealing| sealing.variant);
+        let (id, sealing, sealed) = self.seal_bytes(chat, Some(found.id), variant, bytes).await?;
+        let media_type = found.media_type.as_deref();
+        let new = self.put_sealed(chat, &id, &sealing, sealed, media_type, found.stored.created_at).await?;
+        self.touch(chat, &new, found.stored.used_at).await?;
+        self.blobs()?.remove_blob(chat, &found.stored.id).await?;
+        Ok(())
+    }
+
+    /// All bytes of a stored blob.
+    pub(super) async fn read_whole(&self, chat: &ChatRef, found: &Found) -> Result<Bytes> {
+        const OPERATION: &str = "read_blob";
+        let part = found.sealing.as_ref().map(|sealing| sealing.part(0..u64::MAX));
+        let range = match &part {
+            None => 0..u64::MAX,
+            Some(None) => 0..0,
+            Some(Some(part)) => part.sealed.clone(),
+        };
+        let read = self.blobs()?.read_blob(chat, &found.stored.id, range, None).await?;
+        let read = read.ok_or_else(|| Error::not_found(OPERATION, "blob", found.id))?;
+        match part {
+            None => Ok(read),
+            Some(None) => Ok(Bytes::new()),
+            Some(Some(part)) => found
+                .open(&self.sealer, chat, &part, &read)
+                .map_err(|error| error.of(OPERATION, "blob", &found.id.to_string())),
+        }
+    }
+
+    pub(super) async fn key_usage(&self, user: &UserId, cancel: &CancelSignal) -> Result<KeyUsage> {
+        let mut usage = KeyUsage::default();
+        let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
+        loop {
+            let page = self.inner.history().list_chats(&query).await?;
+            for summary in page.items {
+                cancel.check("key_usage")?;
+                match self.key_usage_of(&summary.chat).await {
+                    // Deleted in the meantime.
+                    Err(error) if error.is_not_found() => {}
+                    of_chat => usage.add(of_chat?),
+                }
+            }
+            query.after = page.next;
+            if query.after.is_none() {
+                return Ok(usage);
+            }
+        }
+    }
+
+    async fn key_usage_of(&self, stored: &Chat) -> Result<KeyUsage> {
+        let (chat, history) = (&stored.chat, self.inner.history());
+        let mut usage = KeyUsage::default();
+        super::record::Sealer::records_of(stored).into_iter().for_each(|record| usage.count(record));
+        let mut after = None;
+        loop {
+            let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            for placed in page.items {
+                usage.count(record(placed.node.body()));
+                if placed.node.revision > 0 {
+                    let revisions = history.revisions(chat, &placed.node.id).await?;
+                    revisions.iter().for_each(|revision| usage.count(record(revision.node.body())));
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        for fragment in self.inner.fragments().fragments(chat).await? {
+            usage.count(record(&fragment.body));
+        }
+        if let Some(blobs) = self.inner.blobs() {
+            let mut after = None;
+            loop {
+                let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+                for blob in page.items {
+                    let name = blob.media_type.as_deref().and_then(text_record);
+                    usage.count(name.unwrap_or(Err(SealError::Plain)));
+                }
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        let Some(streams) = self.inner.streams() else { return Ok(usage) };
+        let mut after = None;
+        loop {
+            let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            for stream in page.items {
+                let mut offset = 0;
+                while let Some(part) = streams.read_stream(chat, &stream.id, offset, limits::MAX_PAGE).await?
+                    && !part.chunks.is_empty()
+                {
+                    part.chunks.iter().for_each(|chunk| usage.count(Ok(chunk)));
+                    offset = part.next();
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(usage);
+            }
+        }
+    }
+}
+
+impl super::record::Sealer {
+    /// What seals title and metadata anew; nothing if there is nothing to do.
+    pub(super) fn reseal_chat(&self, stored: &Chat) -> Result<Option<ChatPatch>> {
+        let is_old =
+            |record: &Result<Vec<u8>, SealError>| record.as_ref().map_or(true, |record| self.is_old(record));
+        if !Self::records_of(stored).iter().any(is_old) {
+            return Ok(None);
+        }
+        self.reseal_values(stored).map(Some)
+    }
+}

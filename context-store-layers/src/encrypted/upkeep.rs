@@ -1,0 +1,165 @@
+//! Looking after an encrypted store: what the one beneath does, and a check that opens every record.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use context_core::{
+    CancelSignal, ChatQuery, ChatRef, CheckReport, Cursor, Erasure, ErrorKind, Finding, Maintenance, Result,
+    UserId, Vacuumed, limits,
+};
+
+use super::layer::Layer;
+use super::record::SealError;
+
+#[async_trait]
+impl Maintenance for Layer {
+    async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
+        let maintenance = self.maintenance()?;
+        let mut report = maintenance.check(cancel).await?;
+        let mut after = None;
+        loop {
+            let page = match maintenance.users(limits::MAX_PAGE, after.as_ref()).await {
+                // Then an operator who knows the users checks one by one.
+                Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(report),
+                page => page?,
+            };
+            for user in page.items {
+                report.findings.extend(self.check_records(&user, cancel).await?);
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(report);
+            }
+        }
+    }
+
+    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<context_core::Page<UserId>> {
+        self.maintenance()?.users(limit, after).await
+    }
+
+    async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
+        self.maintenance()?.erase_user(user, cancel).await
+    }
+
+    async fn vacuum(&self) -> Result<Vacuumed> {
+        self.maintenance()?.vacuum().await
+    }
+
+    async fn backup(&self, to: &Path) -> Result<()> {
+        self.maintenance()?.backup(to).await
+    }
+}
+
+impl Layer {
+    /// Opens every record of a user, and says which cannot be. Asks `cancel` between chats.
+    pub(super) async fn check_records(&self, user: &UserId, cancel: &CancelSignal) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
+        loop {
+            let page = self.inner.history().list_chats(&query).await?;
+            for summary in page.items {
+                cancel.check("check")?;
+                let chat = summary.chat.chat.clone();
+                if let Err(error) = self.sealer.open_chat("check", summary.chat) {
+                    findings.push(Finding::new(Some(&chat), "title and metadata", error.to_string()));
+                }
+                match self.check_chat(&chat, &mut findings).await {
+                    // Deleted in the meantime.
+                    Err(error) if error.is_not_found() => {}
+                    checked => checked?,
+                }
+            }
+            query.after = page.next;
+            if query.after.is_none() {
+                return Ok(findings);
+            }
+        }
+    }
+
+    async fn check_chat(&self, chat: &ChatRef, findings: &mut Vec<Finding>) -> Result<()> {
+        let mut report = |about: String, problem: &dyn std::fmt::Display| {
+            findings.push(Finding::new(Some(chat), about, problem.to_string()));
+        };
+        let history = self.inner.history();
+        let mut after = None;
+        loop {
+            let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            for placed in page.items {
+                let about = || format!("message {}", placed.node.id);
+                match self.sealer.open_node("check", chat, &placed.node) {
+                    Err(error) => report(about(), &error),
+                    Ok(node)
+                        if node.role().is_some() && node.body().kind() == context_core::Message::KIND =>
+                    {
+                        node.message().err().iter().for_each(|error| report(about(), error));
+                    }
+                    Ok(_) => {}
+                }
+                if placed.node.revision > 0 {
+                    for revision in history.revisions(chat, &placed.node.id).await? {
+                        if let Err(error) = self.sealer.open_revision(chat, revision) {
+                            report(format!("a revision of message {}", placed.node.id), &error);
+                        }
+                    }
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        for stored in self.inner.fragments().fragments(chat).await? {
+            if let Err(error) = self.sealer.open_fragment(chat, &stored) {
+                report("a fragment".to_owned(), &error);
+            }
+        }
+        if self.inner.blobs().is_some() {
+            let (found, broken) = self.all_blobs(chat).await?;
+            broken.iter().for_each(|(id, error)| report(format!("stored blob {id}"), error));
+            for found in found {
+                match self.read_whole(chat, &found).await {
+                    Ok(bytes) if context_core::BlobId::of(&bytes) != found.id => {
+                        report(format!("blob {}", found.id), &"is not what its name says");
+                    }
+                    Ok(_) => {}
+                    Err(error) if error.is_not_found() => {}
+                    Err(error) => report(format!("blob {}", found.id), &error),
+                }
+            }
+        }
+        let Some(streams) = self.inner.streams() else { return Ok(()) };
+        let mut after = None;
+        loop {
+            let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            for stream in page.items {
+                if let Err(error) = self.check_stream(chat, &stream.id).await? {
+                    report(format!("stream {}", stream.id), &error);
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn check_stream(
+        &self,
+        chat: &ChatRef,
+        id: &context_core::StreamId,
+    ) -> Result<Result<(), SealError>> {
+        let mut offset = 0;
+        while let Some(part) = self.streams()?.read_stream(chat, id, offset, limits::MAX_PAGE).await? {
+            for (at, chunk) in (offset..).zip(&part.chunks) {
+                if let Err(error) = self.open_chunk(chat, id, at, chunk) {
+                    return Ok(Err(error));
+                }
+            }
+            if part.chunks.is_empty() {
+                break;
+            }
+            offset = part.next();
+        }
+        Ok(Ok(()))
+    }
+}
