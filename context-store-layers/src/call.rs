@@ -25,6 +25,7 @@ macro_rules! operations {
         }
     };
 }
+#[cfg(feature = "traced")]
 pub(crate) use operations;
 
 macro_rules! make_operation {
