@@ -20,7 +20,7 @@ use crate::offer::forward_store;
 ///
 /// Names of spans and fields are stable: dashboards may rely on them. What people said is in no field unless
 /// [`content`](Self::content) is asked for, who they are in none unless [`scope`](Self::scope) is. How long a call
-/// took, a subscriber tells by the span. To trace each try of a [`RetryStore`](crate::RetryStore), put this layer under
+/// took, a subscriber tells by the span. To trace each try of a `RetryStore`, put this layer under
 /// it; over it, a span is all tries together.
 ///
 /// # Fields
