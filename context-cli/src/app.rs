@@ -62,40 +62,76 @@ enum Place {
 /// What every command works with.
 pub(crate) struct App {
     pub(crate) user: UserId,
+    /// Those that were named beside the first.
+    more_users: Vec<UserId>,
     pub(crate) out: Output,
     pub(crate) world: World,
     place: Place,
 }
 
 impl App {
-    pub(crate) fn new(url: String, user: &str, json: bool) -> Self {
-        Self { user: user.into(), out: Output::new(json), world: World::default(), place: Place::Url(url) }
+    pub(crate) fn new(url: String, users: Vec<String>, json: bool) -> Self {
+        Self::at(Place::Url(url), users, Output::new(json), World::default())
+    }
+
+    fn at(place: Place, users: Vec<String>, out: Output, world: World) -> Self {
+        let mut users = users.into_iter().map(UserId::from);
+        let user = users.next().unwrap_or_else(|| UserId::from(""));
+        Self { user, more_users: users.collect(), out, world, place }
     }
 
     /// A command on a store that is open, in a world of its own.
     #[cfg(test)]
-    pub(crate) fn on(store: Arc<dyn Store>, user: &str, out: Output, world: World) -> Self {
-        Self { user: user.into(), out, world, place: Place::Open(store) }
+    pub(crate) fn on(store: Arc<dyn Store>, users: Vec<String>, out: Output, world: World) -> Self {
+        Self::at(Place::Open(store), users, out, world)
+    }
+
+    /// All users that were named.
+    pub(crate) fn users(&self) -> impl Iterator<Item = &UserId> {
+        std::iter::once(&self.user).chain(&self.more_users)
+    }
+
+    /// Refuses more than one user.
+    pub(crate) fn one_user(&self) -> Result<(), Failure> {
+        match self.more_users.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::Usage("only `copy` between stores takes more than one --user".into())),
+        }
     }
 
     /// The store, which must exist: looking for something does not make one.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, Failure> {
-        if let Place::Url(url) = &self.place
-            && let Some(path) = file_of(url)
-            && !Path::new(path).exists()
-        {
-            return Err(Failure::NoStore { url: url.clone() });
+        match &self.place {
+            Place::Url(url) => self.open_existing(url).await,
+            #[cfg(test)]
+            Place::Open(store) => Ok(Arc::clone(store)),
         }
-        self.store_or_new().await
     }
 
     /// The store, made if it does not exist.
     pub(crate) async fn store_or_new(&self) -> Result<Arc<dyn Store>, Failure> {
         match &self.place {
-            Place::Url(url) => Ok(context_runtime::open(url).await?),
+            Place::Url(url) => self.open(url).await,
             #[cfg(test)]
             Place::Open(store) => Ok(Arc::clone(store)),
         }
+    }
+
+    /// A store that must exist.
+    pub(crate) async fn open_existing(&self, url: &str) -> Result<Arc<dyn Store>, Failure> {
+        if is_absent(url) {
+            return Err(Failure::NoStore { url: url.to_owned() });
+        }
+        self.open(url).await
+    }
+
+    /// A store, made if it does not exist. Says what an operator should know of it.
+    pub(crate) async fn open(&self, url: &str) -> Result<Arc<dyn Store>, Failure> {
+        let store = context_runtime::open(url).await?;
+        if let Some(warning) = store.info().warning {
+            self.out.note(warning);
+        }
+        Ok(store)
     }
 
     /// A chat of the user.
@@ -172,6 +208,11 @@ fn says_yes(answers: &mut dyn BufRead, to: &mut dyn Write, question: &str) -> bo
     // A question that cannot be shown, or not be answered, is not answered with yes.
     let asked = write!(to, "{question}? Type yes to go on: ").and_then(|()| to.flush());
     asked.is_ok() && answers.read_line(&mut answer).is_ok() && answer.trim().eq_ignore_ascii_case("yes")
+}
+
+/// Whether a store URL names a file that is not there.
+pub(crate) fn is_absent(url: &str) -> bool {
+    file_of(url).is_some_and(|path| !Path::new(path).exists())
 }
 
 /// The file a store URL names, if it names one.

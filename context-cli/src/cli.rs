@@ -12,7 +12,7 @@ use crate::app::{App, Done};
 use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff, erase,
     export, fork, graph, import, log, prepare, prompt, redact, render, restore, retain, rewind, search, show,
-    spill, tokens, vacuum, verify,
+    spill, streams, tokens, vacuum, verify,
 };
 use crate::error::Failure;
 
@@ -35,7 +35,7 @@ until then is whole.";
 
 /// The commands by what they are for, as the help lists them.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Look at chats", &["chats", "log", "show", "prompt", "search", "graph", "spill"]),
+    ("Look at chats", &["chats", "log", "show", "prompt", "search", "graph", "spill", "streams"]),
     ("Bring in and take out", &["import", "export", "copy", "render"]),
     ("To a model", &["prepare", "tokens", "compact"]),
     ("Branch", &["branches", "fork", "rewind", "checkpoint", "restore", "diff", "cherry-pick"]),
@@ -65,7 +65,7 @@ pub(crate) struct Global {
     /// Whose chats
     #[arg(long, global = true, value_name = "NAME", env = "CONTEXT_USER", hide_env_values = true)]
     #[arg(default_value = "local", help_heading = "Global options")]
-    pub(crate) user: String,
+    pub(crate) user: Vec<String>,
     /// Write JSON, one record per line
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
@@ -112,9 +112,11 @@ pub(crate) enum Command {
     Graph(graph::Args),
     /// List, read and drop what was spilled out of messages
     Spill(spill::Args),
+    /// List, read and drop streams of answers
+    Streams(streams::Args),
     /// Write chats as transcripts
     Export(export::Args),
-    /// Copy a chat with all its branches
+    /// Copy a chat, or all chats to another store
     Copy(copy::Args),
     /// Take the content of messages away, for good
     Redact(redact::Args),
@@ -165,6 +167,9 @@ fn template(command: &clap::Command) -> String {
 
 impl Command {
     pub(crate) async fn run(self, app: &mut App) -> Result<Done, Failure> {
+        if !matches!(self, Self::Copy(_)) {
+            app.one_user()?;
+        }
         match self {
             Self::Import(args) => import::run(args, app).await,
             Self::Chats(args) => chats::run(args, app).await,
@@ -185,6 +190,7 @@ impl Command {
             Self::Compact(args) => compact::run(args, app).await,
             Self::Graph(args) => graph::run(args, app).await,
             Self::Spill(args) => spill::run(args, app).await,
+            Self::Streams(args) => streams::run(args, app).await,
             Self::Export(args) => export::run(args, app).await,
             Self::Copy(args) => copy::run(args, app).await,
             Self::Redact(args) => redact::run(args, app).await,

@@ -29,6 +29,7 @@ pub(crate) mod rewind;
 pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod spill;
+pub(crate) mod streams;
 pub(crate) mod tokens;
 pub(crate) mod vacuum;
 pub(crate) mod verify;
@@ -38,7 +39,7 @@ use std::sync::Arc;
 
 use context_runtime::{
     Branch, BranchName, ChainEnd, Chat, ChatQuery, ChatRef, ChatSummary, Checkpoint, ContextEngine, Error,
-    HistoryStore, Json, MessageId, Node, Placed, Store, limits,
+    HistoryStore, Json, MessageId, Node, Placed, Store, UserId, limits,
 };
 use serde::Serialize;
 
@@ -68,7 +69,12 @@ async fn all_messages(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Vec<
 
 /// Every chat of the user, newest activity first.
 async fn all_chats(app: &App, history: &dyn HistoryStore) -> Result<Vec<ChatSummary>, Failure> {
-    let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(app.user.clone()) };
+    all_chats_of(&app.user, history).await
+}
+
+/// Every chat of a user, newest activity first.
+async fn all_chats_of(user: &UserId, history: &dyn HistoryStore) -> Result<Vec<ChatSummary>, Failure> {
+    let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
     let mut all = Vec::new();
     loop {
         let page = history.list_chats(&query).await?;

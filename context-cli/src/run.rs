@@ -25,7 +25,7 @@ pub fn run() -> ExitCode {
         }
     };
     let Cli { global: Global { store, user, json }, command } = cli;
-    let mut app = App::new(store, &user, json);
+    let mut app = App::new(store, user, json);
     // A worker of its own, so that Ctrl-C is heard while the command computes or waits for input.
     let result = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

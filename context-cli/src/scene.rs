@@ -7,6 +7,7 @@ mod drawing;
 mod keeping;
 mod searching;
 mod spilling;
+mod streaming;
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -106,7 +107,7 @@ impl Scene {
         let (out, beside) = (Paper::default(), Paper::default());
         let cli = Cli::read(["context"].iter().chain(args)).expect("the command line is right");
         let output = Output::to(json, out.clone(), beside.clone());
-        let mut app = App::on(Arc::clone(&self.store), &cli.global.user, output, self.world.clone());
+        let mut app = App::on(Arc::clone(&self.store), cli.global.user, output, self.world.clone());
         let result = self.runtime.block_on(cli.command.run(&mut app));
         app.out.flush().expect("paper does not run out");
         (result, out.text(), beside.text())

@@ -72,6 +72,13 @@
 //! [`FaultStore`] makes chosen calls of any store fail before or after they did their work, for tests of your own:
 //! a [`FaultPlan`] is data, random ones come from a seed and are shown as JSON.
 //!
+//! [`CuttingProxy`] stands between a client and its server and cuts connections as a [`CutPlan`] says; it also counts round
+//! trips.
+//!
+//! # The same everywhere
+//!
+//! [`assert_same`] plays random sequences of all calls to several stores, and compares what is seen after each step.
+//!
 //! # Skips are honest
 //!
 //! A case is only skipped if the store does not claim the ability ([`Requires`]); it is shown as ignored, with
@@ -130,15 +137,18 @@ mod life;
 mod model;
 mod namespace;
 pub mod policy;
+mod proxy;
 mod random;
 pub mod recordings;
 mod report;
 mod run;
+mod same;
 mod script;
 mod seek;
 mod service;
 mod settings;
 mod shelf;
+mod shrink;
 pub mod simulator;
 mod step;
 mod subject;
@@ -153,8 +163,10 @@ pub use faults::{Fault, FaultPlan, FaultStore, Operation, PlannedFault};
 pub use fixed::{FixedClock, SequenceIds};
 pub use harness::main;
 pub use namespace::file_name;
+pub use proxy::{Cut, CutHow, CutPlan, CuttingProxy, Traffic, Way};
 pub use report::{CaseResult, Report, SUITE_VERSION};
 pub use run::{assert_conforms, run, run_with};
+pub use same::{Difference, assert_same, find_difference};
 pub use service::server_url;
 pub use settings::Settings;
 pub use subject::Subject;

@@ -48,6 +48,7 @@ use self::pending::PendingMessages;
 use self::prompt::Prompt;
 use self::save::InFlight;
 use self::view::View;
+use crate::streams::Streams;
 
 /// What a save does when somebody else has moved the branch in the meantime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -132,6 +133,12 @@ impl ContextEngine {
     /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.parts.store
+    }
+
+    /// The streams of this chat: answers in flight.
+    pub fn streams(&self) -> Streams {
+        let Parts { store, clock, ids, .. } = &self.parts;
+        Streams::new(Arc::clone(store), self.chat.clone(), Arc::clone(clock), Arc::clone(ids))
     }
 
     /// The context fragments, persisted ones first.

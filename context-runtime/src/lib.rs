@@ -76,6 +76,7 @@ mod registry;
 mod rescale;
 mod retention;
 mod runtime;
+pub mod streams;
 mod system;
 pub mod transfer;
 #[cfg(feature = "tokens")]
@@ -108,9 +109,11 @@ pub use context_core::{
     IdGenerator, Json, JsonMap, JsonPatch, LazyData, Loader, MAX_JSON_DEPTH, Maintenance, Media, MediaSource,
     Message, MessageId, Metadata, MisfitError, NewChat, Node, NodeKind, Number, OnFailure, OpaqueBlock, Page,
     Part, Piece, Pieces, Placed, Reasoning, RenderError, Renderer, Result, Retry, Reuse, Revision, Role,
-    SearchHit, SearchQuery, SearchScope, SearchStore, Severity, Store, StoreInfo, StoredFragment, Target,
-    Text, Timestamp, ToolCall, ToolInput, ToolResult, UserId, Vacuumed, Window, assistant, fragment, graph,
-    hint, last_assistant_message, lazy, lazy_future, lazy_stream, limits, role, search, user,
+    SearchHit, SearchQuery, SearchScope, SearchStore, Severity, Store, StoreInfo, StoredFragment,
+    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId, StreamOutcome, StreamPart, StreamPrune,
+    StreamState, StreamStore, StreamWriter, StreamsPruned, Target, Text, Timestamp, ToolCall, ToolInput,
+    ToolResult, UserId, Vacuumed, Window, assistant, fragment, graph, hint, last_assistant_message, lazy,
+    lazy_future, lazy_stream, limits, role, search, user,
 };
 pub use context_core::{
     Attempt, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Boundary, BoundaryDraft, BoundaryKind,

@@ -4,25 +4,32 @@
 //! every message, a parent before its children. [`ChatReader`] makes the stream out of a store and [`ChatWriter`] a
 //! chat out of the stream, messages page by page and blobs one by one, so the memory they take does not grow with
 //! either.
-//! [`copy_chat`] joins the two; [`export_jsonl`] and [`import_jsonl`] put a file between them. A [`Tree`] is a chat put together in memory, out of a foreign form.
+//! [`copy_chat`] joins the two; [`migrate_chat`] does it for whole stores, safe to repeat and compared by [`ChatDigest`]s;
+//! [`export_jsonl`] and [`import_jsonl`] put a file between them. A [`Tree`] is a chat put together in memory, out of a
+//! foreign form.
 //!
 //! Everything of the graph arrives: ids, times, revisions, counts of tokens, bodies byte for byte, branches in their
 //! order, checkpoints, fragments, blobs with their times, title and metadata. What does not travel: the keys of commits
-//! that were made safe to repeat. A chat that is written to while it is read arrives as of some moment in between.
+//! that were made safe to repeat, and streams: they are the way of an answer to its readers, and what stays of it is a
+//! message. A chat that is written to while it is read arrives as of some moment in between.
 
 mod copy;
+mod digest;
 mod jsonl;
 mod line;
+mod migrate;
 mod reader;
 mod record;
 mod tree;
 mod writer;
 
 pub use copy::copy_chat;
+pub use digest::{ChatDigest, PartDigest};
 pub use jsonl::{
     BrokenLine, ExportedJsonl, ImportJsonl, ImportedChat, ImportedJsonl, check_jsonl, export_jsonl,
     import_jsonl, is_jsonl,
 };
+pub use migrate::{MigrateChat, Migrated, migrate_chat};
 pub use reader::ChatReader;
 pub use record::{BlobRecord, ChatRecord, MessageRecord};
 pub use tree::{Tree, TreeError, TreePlan, TreeWritten};

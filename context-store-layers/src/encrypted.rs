@@ -32,6 +32,7 @@
 //! * A fragment without an id has one in the backend, which says nothing.
 
 mod blob_names;
+mod blob_search;
 mod blobs;
 mod chats;
 mod commit;
@@ -45,6 +46,7 @@ mod rotate;
 mod segments;
 mod streams;
 mod upkeep;
+mod usage;
 
 use std::fmt;
 use std::sync::Arc;
@@ -58,7 +60,8 @@ pub use self::keys::{EncryptionKey, KeyError, KeyId, KeyRing};
 use self::layer::Layer;
 pub use self::record::SealError;
 use self::record::Sealer;
-pub use self::rotate::{KeyUsage, RotateOptions, Rotated};
+pub use self::rotate::{RotateOptions, Rotated};
+pub use self::usage::KeyUsage;
 
 /// A store whose content is sealed before it reaches the store beneath.
 ///

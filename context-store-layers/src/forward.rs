@@ -424,6 +424,7 @@ macro_rules! forward {
             }
         ] $($r)*);
     };
+    // Nothing to observe, and nothing to repeat that the caller would not.
     (@ $s:ident $l:ident [$($d:tt)*] erase_user $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {

@@ -11,6 +11,11 @@ ALTER TABLE checkpoint ENABLE ROW LEVEL SECURITY;
 ALTER TABLE applied ENABLE ROW LEVEL SECURITY;
 ALTER TABLE fragment ENABLE ROW LEVEL SECURITY;
 ALTER TABLE words ENABLE ROW LEVEL SECURITY;
+ALTER TABLE blob ENABLE ROW LEVEL SECURITY;
+ALTER TABLE blob_piece ENABLE ROW LEVEL SECURITY;
+ALTER TABLE blob_ref ENABLE ROW LEVEL SECURITY;
+ALTER TABLE stream ENABLE ROW LEVEL SECURITY;
+ALTER TABLE stream_chunk ENABLE ROW LEVEL SECURITY;
 
 DROP POLICY IF EXISTS context_user ON chat;
 DROP POLICY IF EXISTS context_user ON branch;
@@ -22,6 +27,11 @@ DROP POLICY IF EXISTS context_user ON checkpoint;
 DROP POLICY IF EXISTS context_user ON applied;
 DROP POLICY IF EXISTS context_user ON fragment;
 DROP POLICY IF EXISTS context_user ON words;
+DROP POLICY IF EXISTS context_user ON blob;
+DROP POLICY IF EXISTS context_user ON blob_piece;
+DROP POLICY IF EXISTS context_user ON blob_ref;
+DROP POLICY IF EXISTS context_user ON stream;
+DROP POLICY IF EXISTS context_user ON stream_chunk;
 
 -- Without a setting there is nobody, and nothing to see.
 CREATE POLICY context_user ON chat
@@ -36,3 +46,9 @@ CREATE POLICY context_user ON fragment USING (EXISTS (SELECT FROM chat c WHERE c
 CREATE POLICY context_user ON run USING (EXISTS (SELECT FROM branch b WHERE b.no = run.pos >> 32));
 CREATE POLICY context_user ON boundary USING (EXISTS (SELECT FROM branch b WHERE b.no = boundary.pos >> 32));
 CREATE POLICY context_user ON words USING (EXISTS (SELECT FROM branch b WHERE b.no = words.pos >> 32));
+CREATE POLICY context_user ON blob
+  USING (user_id = decode(current_setting('context.user_id', true), 'hex'));
+CREATE POLICY context_user ON blob_piece USING (EXISTS (SELECT FROM blob b WHERE b.no = blob_piece.blob));
+CREATE POLICY context_user ON blob_ref USING (EXISTS (SELECT FROM chat c WHERE c.no = blob_ref.chat));
+CREATE POLICY context_user ON stream USING (EXISTS (SELECT FROM chat c WHERE c.no = stream.chat));
+CREATE POLICY context_user ON stream_chunk USING (EXISTS (SELECT FROM stream s WHERE s.no = stream_chunk.stream));

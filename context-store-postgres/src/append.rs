@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use context_core::{BranchName, Commit, Committed, MessageId, Node, NodeKind, Target, pack};
+use sqlx::Row;
 
+use crate::ends::Ends;
 use crate::error::Result;
 use crate::place::{place, signed};
 use crate::pool::{Pool, Session, Work};
@@ -23,16 +25,29 @@ const RUN_BYTES: usize = 256 << 10;
 
 /// Writes a commit that is nothing but a few new messages at the end of a branch. Nothing if it is something else, or
 /// if the store does not agree at once.
-pub(crate) async fn append(pool: &Pool, full_text: bool, commit: &Commit) -> Result<Option<Committed>> {
+pub(crate) async fn append(
+    pool: &Pool,
+    ends: &Ends,
+    full_text: bool,
+    commit: &Commit,
+) -> Result<Option<Committed>> {
     let Some((branch, expected)) = plain(commit) else { return Ok(None) };
     let data = pack::pack_all(&commit.nodes);
     if commit.nodes.len() > 1 && data.len() > RUN_BYTES {
         return Ok(None);
     }
+    let own = ends.own(&commit.chat, branch);
+    let merges = own.is_none_or(|own| full_block(own, own + signed(commit.nodes.len())).is_some());
+    let statement = match (merges, full_text) {
+        (false, false) => sql::APPEND,
+        (false, true) => sql::APPEND_WORDS,
+        (true, false) => sql::APPEND_MERGING,
+        (true, true) => sql::APPEND_MERGING_WORDS,
+    };
     let mut session = pool.begin(Work::Append, Some(&commit.chat.user)).await?;
     let written = {
         let query = session
-            .query(if full_text { sql::APPEND_WORDS } else { sql::APPEND })
+            .query(statement)
             .bind(commit.chat.user.as_str().as_bytes())
             .bind(commit.chat.chat.as_str().as_bytes())
             .bind(branch.as_str().as_bytes())
@@ -47,12 +62,13 @@ pub(crate) async fn append(pool: &Pool, full_text: bool, commit: &Commit) -> Res
         session.first(query).await
     };
     match session.end(written).await {
-        Ok(Some(_)) => {
+        Ok(Some(row)) => {
+            ends.learn(&commit.chat, branch, row.try_get(0)?);
             let head = commit.nodes.last().map(|node| node.id.clone());
             Ok(Some(Committed::new(Some(branch.clone()), head)))
         }
         Ok(None) => Ok(None),
-        Err(fault) if fault.is_taken() => Ok(None),
+        Err(fault) if fault.is_refusal() => Ok(None),
         Err(fault) => Err(fault),
     }
 }

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::place::count;
 use crate::pool::Session;
 use crate::rows::{message_id, text};
-use crate::scope::lock_chat;
+use crate::scope::{lock_chat, of_chat, rows_of_chat};
 use crate::{chat_rows, prune, sql};
 
 /// Adds a branch that forks behind a place, without messages of its own yet. Returns its number.
@@ -33,9 +33,9 @@ pub(crate) async fn create_branch(
 }
 
 pub(crate) async fn branches(session: &mut Session<'_>, chat: &ChatRef) -> Result<Vec<Branch>> {
-    let found = chat_rows::read(session, chat).await?;
-    let (no, found) = found.ok_or_else(|| Error::not_found("branches", "chat", &chat.chat))?;
-    branches_of(session, no, &found.active).await
+    let query = of_chat(session, sql::BRANCHES_OF, chat);
+    let rows = rows_of_chat(session, "branches", chat, query).await?;
+    rows.iter().map(|row| branch_from(row, &BranchName::from(text(row, 6)?))).collect()
 }
 
 pub(crate) async fn branches_of(
@@ -45,14 +45,15 @@ pub(crate) async fn branches_of(
 ) -> Result<Vec<Branch>> {
     let query = session.query(sql::BRANCHES).bind(chat);
     let rows = session.all(query).await?;
-    let branch = |row: &PgRow| {
-        let name = BranchName::from(text(row, 1)?);
-        let length = row.try_get::<i64, _>(3)? + row.try_get::<i64, _>(4)?;
-        let created_at = Timestamp::from_micros(row.try_get(5)?);
-        let active = name == *active;
-        Ok(Branch::new(name, message_id(row, 2)?, count(length)?, active, created_at))
-    };
-    rows.iter().map(branch).collect()
+    rows.iter().map(|row| branch_from(row, active)).collect()
+}
+
+fn branch_from(row: &PgRow, active: &BranchName) -> Result<Branch> {
+    let name = BranchName::from(text(row, 1)?);
+    let length = row.try_get::<i64, _>(3)? + row.try_get::<i64, _>(4)?;
+    let created_at = Timestamp::from_micros(row.try_get(5)?);
+    let active = name == *active;
+    Ok(Branch::new(name, message_id(row, 2)?, count(length)?, active, created_at))
 }
 
 /// A branch by its name: its number, how many messages it owns, and its head.

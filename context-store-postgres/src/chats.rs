@@ -9,7 +9,7 @@ use crate::error::{Fault, Result};
 use crate::place::count;
 use crate::pool::Session;
 use crate::scope::lock_chat;
-use crate::sql;
+use crate::{blobs, sql, streams};
 
 /// What goes with a chat before its row does.
 const BEFORE_THE_ROW: [&str; 5] = [
@@ -73,6 +73,8 @@ pub(crate) async fn delete(
     if idle_since.is_some_and(|since| found.updated_at > since) {
         return Ok(false);
     }
+    blobs::forget_chat(session, &chat.user, no).await?;
+    streams::forget_chat(session, no).await?;
     for statement in BEFORE_THE_ROW {
         let forget = session.query(statement).bind(no);
         session.execute(forget).await?;

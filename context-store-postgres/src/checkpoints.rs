@@ -2,14 +2,13 @@
 
 use context_core::{ChatRef, Checkpoint, CheckpointName, Error, Timestamp};
 use sqlx::Row;
-use sqlx::postgres::PgRow;
 
 use crate::error::Result;
 use crate::messages::find;
 use crate::place::branch_of;
 use crate::pool::Session;
-use crate::rows::text;
-use crate::scope::{chat_no, lock_chat};
+use crate::rows::optional_text;
+use crate::scope::{lock_chat, of_chat, rows_of_chat};
 use crate::{chat_rows, prune, sql};
 
 pub(crate) async fn set(
@@ -38,14 +37,15 @@ pub(crate) async fn list(
     operation: &'static str,
     chat: &ChatRef,
 ) -> Result<Vec<Checkpoint>> {
-    let no = chat_no(session, operation, chat).await?;
-    let query = session.query(sql::CHECKPOINTS).bind(no);
-    let rows = session.all(query).await?;
-    let checkpoint = |row: &PgRow| {
-        let (name, message) = (text(row, 0)?, text(row, 1)?);
-        Ok(Checkpoint::new(name.into(), message.into(), Timestamp::from_micros(row.try_get(2)?)))
-    };
-    rows.iter().map(checkpoint).collect()
+    let query = of_chat(session, sql::CHECKPOINTS, chat);
+    let rows = rows_of_chat(session, operation, chat, query).await?;
+    let mut checkpoints = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let (Some(name), Some(message)) = (optional_text(row, 0)?, optional_text(row, 1)?) else { continue };
+        let created_at = Timestamp::from_micros(row.try_get(2)?);
+        checkpoints.push(Checkpoint::new(name.into(), message.into(), created_at));
+    }
+    Ok(checkpoints)
 }
 
 pub(crate) async fn delete(session: &mut Session<'_>, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {

@@ -5,9 +5,9 @@ use sqlx::{AssertSqlSafe, Row};
 
 use crate::error::Result;
 use crate::place::count;
-use crate::pool::{Pool, Work, quoted};
+use crate::pool::{Pool, Session, Work, quoted};
 use crate::rows::text;
-use crate::{chats, sql};
+use crate::{blobs, chats, sql, streams};
 
 const OPERATION: &str = "erase_user";
 
@@ -19,7 +19,7 @@ pub(crate) async fn erase_user(
     user: &UserId,
     cancel: &CancelSignal,
 ) -> Result<Erasure> {
-    let (mut erased_chats, mut messages) = (0, 0);
+    let (mut messages, mut erased) = (0, Erasure::new(0, 0, 0));
     loop {
         cancel.check(OPERATION)?;
         let mut session = pool.begin(Work::Write, Some(user)).await?;
@@ -28,23 +28,41 @@ pub(crate) async fn erase_user(
             let Some(row) = session.first(query).await? else { return Ok(None) };
             let chat = ChatRef::new(user.clone(), text(&row, 0)?);
             let size: i64 = row.try_get(1)?;
-            Ok(Some(if chats::delete(&mut session, &chat, None).await? { (1, size) } else { (0, 0) }))
+            let before = kept(&mut session, user).await?;
+            if !chats::delete(&mut session, &chat, None).await? {
+                return Ok(Some((0, 0, 0, 0)));
+            }
+            let left = kept(&mut session, user).await?;
+            Ok(Some((1, size, before.0.saturating_sub(left.0), before.1.saturating_sub(left.1))))
         };
         let result = result.await;
-        match session.end(result).await? {
-            None => break,
-            Some((chats, size)) => {
-                erased_chats += chats;
-                messages += size;
-            }
-        }
+        let Some((chats, size, blobs, streams)) = session.end(result).await? else { break };
+        erased.chats += chats;
+        messages += size;
+        erased.blobs += blobs;
+        erased.streams += streams;
     }
     rewrite(pool, schema, sql::VACUUM).await?;
     let mut session = pool.begin(Work::Snapshot, Some(user)).await?;
-    let query = session.query(sql::REMAINING).bind(user.as_str().as_bytes());
-    let remaining = session.only(query).await.and_then(|row| Ok(row.try_get::<i64, _>(0)?));
-    let remaining = session.end(remaining).await?;
-    Ok(Erasure::new(erased_chats, count(messages)?, count(remaining)?))
+    let remaining = remaining(&mut session, user).await;
+    erased.remaining = count(session.end(remaining).await?)?;
+    erased.messages = count(messages)?;
+    Ok(erased)
+}
+
+/// How many blobs and streams a user has.
+async fn kept(session: &mut Session<'_>, user: &UserId) -> Result<(u64, u64)> {
+    Ok((blobs::kept(session, user).await?, streams::kept(session, user).await?))
+}
+
+/// Rows of this user, and rows that belong to nobody.
+async fn remaining(session: &mut Session<'_>, user: &UserId) -> Result<i64> {
+    let mut remaining = 0;
+    for statement in [sql::REMAINING, sql::blobs::REMAINING_BLOBS, sql::streams::REMAINING_STREAMS] {
+        let query = session.query(statement).bind(user.as_str().as_bytes());
+        remaining += session.only(query).await?.try_get::<i64, _>(0)?;
+    }
+    Ok(remaining)
 }
 
 /// Writes the tables anew, without what is not used. Whoever uses a table meanwhile waits.

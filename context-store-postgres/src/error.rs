@@ -55,9 +55,9 @@ impl Fault {
         }
     }
 
-    /// Whether a unique index said no.
-    pub(crate) fn is_taken(&self) -> bool {
-        matches!(self, Self::Driver(error) if code(error).as_deref() == Some("23505"))
+    /// Whether a unique index said no, or an append that came too late (it divides by zero then).
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Driver(error) if matches!(code(error).as_deref(), Some("23505" | "22012")))
     }
 
     /// Whether the connection can be used for something else. After an error that the server reported it can.
@@ -150,4 +150,46 @@ impl std::error::Error for Cause {}
 /// A cursor of another listing, or of nobody's making.
 pub(crate) fn bad_cursor(operation: &'static str) -> Error {
     Error::invalid(operation, "the cursor is not one of this listing")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PostgresConfig;
+    use crate::pool::{Pool, Work};
+
+    /// What a server says with these codes is what callers are told.
+    #[tokio::test]
+    async fn codes_of_the_server_are_kinds_of_ours() {
+        use ErrorKind::{Bug, Corrupt, Timeout, Unavailable};
+        let Some(url) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else { return };
+        let pool = Pool::new(&PostgresConfig::from_url(&url).unwrap().connections(1));
+        let codes = [
+            ("40001", Unavailable, Retry::Safe, true),
+            ("40P01", Unavailable, Retry::Safe, true),
+            ("57P01", Unavailable, Retry::Safe, false),
+            ("08006", Unavailable, Retry::Safe, false),
+            ("53300", Unavailable, Retry::Safe, true),
+            ("53100", Unavailable, Retry::Never, true),
+            ("28P01", Unavailable, Retry::Never, true),
+            ("57014", Timeout, Retry::Safe, true),
+            ("55P03", Timeout, Retry::Safe, true),
+            ("XX001", Corrupt, Retry::Never, true),
+            ("22012", Bug, Retry::Never, true),
+        ];
+        for (code, kind, retry, leaves) in codes {
+            let mut session = pool.begin(Work::Upkeep, None).await.unwrap();
+            let raise = format!(
+                "DO $$ BEGIN RAISE EXCEPTION 'said' USING ERRCODE = '{code}', DETAIL = 'hunter2', HINT = 'hunter2'; END $$"
+            );
+            let result = sqlx::raw_sql(sqlx::AssertSqlSafe(raise)).execute(session.connection()).await;
+            let fault = session.end(result.map_err(Fault::from)).await.unwrap_err();
+            assert_eq!(fault.leaves_connection(), leaves, "{code}");
+            let error = fault.during("test");
+            assert_eq!((error.kind(), error.retry()), (kind, retry), "{code}");
+            let shown = format!("{error} {error:?} {:?}", std::error::Error::source(&error));
+            assert!(shown.contains(code) && !shown.contains("hunter2"), "{shown}");
+        }
+        pool.close().await.unwrap();
+    }
 }

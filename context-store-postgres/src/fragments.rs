@@ -1,7 +1,7 @@
 //! Context fragments that are kept with a chat.
 
 use bytes::Bytes;
-use context_core::{Encoded, FragmentId, StoredFragment};
+use context_core::{ChatRef, Encoded, FragmentId, StoredFragment};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -9,12 +9,25 @@ use crate::chat_rows::{metadata_bytes, metadata_from};
 use crate::error::{Fault, Result};
 use crate::pool::Session;
 use crate::rows::{blob, optional_text, text};
+use crate::scope::{of_chat, rows_of_chat};
 use crate::sql;
 
 /// The fragments in the order they were first put, each with its number.
 pub(crate) async fn list(session: &mut Session<'_>, chat: i64) -> Result<Vec<(i64, StoredFragment)>> {
     let query = session.query(sql::FRAGMENTS).bind(chat);
     session.all(query).await?.into_iter().map(fragment).collect()
+}
+
+/// The fragments of a chat of this user.
+pub(crate) async fn of(session: &mut Session<'_>, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
+    let query = of_chat(session, sql::FRAGMENTS_OF, chat);
+    let mut fragments = Vec::new();
+    for row in rows_of_chat(session, "fragments", chat, query).await? {
+        if row.try_get::<Option<i64>, _>(0)?.is_some() {
+            fragments.push(fragment(row)?.1);
+        }
+    }
+    Ok(fragments)
 }
 
 fn fragment(row: PgRow) -> Result<(i64, StoredFragment)> {

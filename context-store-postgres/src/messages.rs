@@ -14,7 +14,7 @@ use crate::error::{Fault, Result, bad_cursor};
 use crate::place::{branch_of, count, own_of, place};
 use crate::pool::Session;
 use crate::rows::{self, blob, message_id, nth, optional_text, weight};
-use crate::scope::chat_no;
+use crate::scope::{chat_no, of_chat, rows_of_chat};
 use crate::sql;
 
 /// Where a stored message is.
@@ -194,14 +194,14 @@ pub(crate) async fn revisions(
     chat: &ChatRef,
     message: &MessageId,
 ) -> Result<Vec<Revision>> {
-    let chat = chat_no(session, "revisions", chat).await?;
-    let query = session.query(sql::REVISIONS).bind(chat).bind(message.as_str().as_bytes());
-    let rows = session.all(query).await?;
-    let revision = |row: PgRow| {
-        let replaced_at = Timestamp::from_micros(row.try_get(1)?);
-        Ok(Revision::new(nth(&blob(row, 0)?, 0)?, replaced_at))
-    };
-    rows.into_iter().map(revision).collect()
+    let query = of_chat(session, sql::REVISIONS, chat).bind(message.as_str().as_bytes());
+    let mut revisions = Vec::new();
+    for row in rows_of_chat(session, "revisions", chat, query).await? {
+        if let Some(at) = row.try_get(1)? {
+            revisions.push(Revision::new(nth(&blob(row, 0)?, 0)?, Timestamp::from_micros(at)));
+        }
+    }
+    Ok(revisions)
 }
 
 /// Gives a stored message a new body where it is. What it was is kept as `replaced` at that time, or not at all:

@@ -21,9 +21,11 @@ use crate::sql;
 const OLDEST_SERVER: i32 = 130_000;
 
 /// The migrations by version. They are run with the schema as the search path, so they name tables alone.
-const MIGRATIONS: [(i64, &str, &str); 2] = [
+const MIGRATIONS: [(i64, &str, &str); 4] = [
     (1, "init", include_str!("../migrations/0001_init.sql")),
     (2, "search", include_str!("../migrations/0002_search.sql")),
+    (10, "blobs", include_str!("../migrations/0010_blobs.sql")),
+    (11, "streams", include_str!("../migrations/0011_streams.sql")),
 ];
 
 /// What row-level security adds, if it is wanted.

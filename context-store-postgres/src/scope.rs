@@ -2,9 +2,10 @@
 
 use context_core::{ChatRef, Error};
 use sqlx::Row;
+use sqlx::postgres::PgRow;
 
 use crate::error::Result;
-use crate::pool::Session;
+use crate::pool::{Session, Statement};
 use crate::sql;
 
 /// The number of a chat of this user.
@@ -25,14 +26,33 @@ pub(crate) async fn lock_chat(
     numbered(session, operation, chat, sql::LOCK_CHAT).await
 }
 
+/// The rows that a statement about a chat of this user gives; such a statement gives one at least if there is the chat.
+pub(crate) async fn rows_of_chat(
+    session: &mut Session<'_>,
+    operation: &'static str,
+    chat: &ChatRef,
+    query: Statement,
+) -> Result<Vec<PgRow>> {
+    let rows = session.all(query).await?;
+    if rows.is_empty() {
+        return Err(Error::not_found(operation, "chat", &chat.chat).into());
+    }
+    Ok(rows)
+}
+
+/// A statement whose first parameters are a user and a chat of theirs.
+pub(crate) fn of_chat(session: &Session<'_>, statement: &'static str, chat: &ChatRef) -> Statement {
+    let query = session.query(statement).bind(chat.user.as_str().as_bytes());
+    query.bind(chat.chat.as_str().as_bytes())
+}
+
 async fn numbered(
     session: &mut Session<'_>,
     operation: &'static str,
     chat: &ChatRef,
     statement: &'static str,
 ) -> Result<i64> {
-    let query =
-        session.query(statement).bind(chat.user.as_str().as_bytes()).bind(chat.chat.as_str().as_bytes());
+    let query = of_chat(session, statement, chat);
     let row = session.first(query).await?;
     let row = row.ok_or_else(|| Error::not_found(operation, "chat", &chat.chat))?;
     Ok(row.try_get(0)?)

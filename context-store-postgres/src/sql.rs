@@ -32,9 +32,12 @@ macro_rules! statements {
         $($(#[$doc])* pub(crate) const $name: &str = $text;)*
 
         #[cfg(test)]
-        const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
+        pub(super) const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
     };
 }
+
+pub(crate) mod blobs;
+pub(crate) mod streams;
 
 /// The longest run that a merge makes, in bytes.
 macro_rules! merged_bytes {
@@ -43,43 +46,64 @@ macro_rules! merged_bytes {
     };
 }
 
-/// New messages $5 at the end of branch $3 of a chat, if its head still is $4: one statement, which gives a row if it
-/// has written. $6 are the messages packed, $7 is what they weigh, $8 the time. What fills a block of 16 or 64 messages
-/// is merged with the runs of the block.
+/// New messages $5 at the end of branch $3 of a chat, if its head still is $4: one statement, which gives how many
+/// messages the branch then owns, or no row if it has not written. $6 are the messages packed, $7 is what they weigh, $8
+/// the time.
+///
+/// Whether the branch is there is looked at twice: before the chat's row is locked, and, since another writer may have come
+/// first, as it then is. If only the first look says yes the statement fails, by a division by zero, and nothing is written.
 macro_rules! append {
-    ($words:expr) => {
+    ($runs:expr, $words:expr) => {
         concat!(
-            "WITH c AS (SELECT no FROM #chat WHERE user_id = $1 AND id = $2 FOR NO KEY UPDATE),
+            "WITH c AS (
+               UPDATE #chat t SET updated_at = greatest(t.updated_at, $8::bigint),
+                 minute = greatest(t.updated_at, $8::bigint) / 60000000
+               WHERE t.user_id = $1 AND t.id = $2 AND EXISTS (
+                 SELECT FROM #branch b WHERE b.chat = t.no AND b.name = $3 AND b.head IS NOT DISTINCT FROM $4)
+               RETURNING t.no),
              b AS (
                UPDATE #branch b SET own = b.own + cardinality($5::bytea[]), head = ($5::bytea[])[cardinality($5::bytea[])]
                FROM c WHERE b.chat = c.no AND b.name = $3 AND b.head IS NOT DISTINCT FROM $4
-               RETURNING b.chat, b.no << 32 AS lo, b.own - cardinality($5::bytea[]) AS before, b.own),
-             m AS (
+               RETURNING b.chat, b.no << 32 AS lo, b.own - cardinality($5::bytea[]) AS before, b.own),",
+            $runs,
+            ", n AS (
+               INSERT INTO #node (chat, id, pos)
+               SELECT b.chat, i.id, b.lo + b.before + i.n
+               FROM b CROSS JOIN unnest($5::bytea[]) WITH ORDINALITY i (id, n))",
+            $words,
+            " SELECT b.own, 1 / (SELECT count(*) FROM b) FROM c LEFT JOIN b ON true"
+        )
+    };
+}
+
+/// The messages as a run of their own.
+macro_rules! one_run {
+    () => {
+        " r AS (
+           INSERT INTO #run (pos, weight, data) SELECT b.lo + b.before + 1, $7::bigint, $6::bytea FROM b)"
+    };
+}
+
+/// The same, but if they fill a block of 16 or 64 messages they become one run with those of the block.
+macro_rules! merged_run {
+    () => {
+        concat!(
+            " m AS (
                SELECT lo + before + 1 AS pos, lo + CASE
                  WHEN own / 64 > before / 64 THEN before / 64 * 64 + 1
                  WHEN own / 16 > before / 16 THEN before / 16 * 16 + 1 END AS first FROM b),
              gone AS (
                DELETE FROM #run r USING m WHERE r.pos >= m.first AND r.pos < m.pos
-                 AND octet_length($6) + (SELECT coalesce(sum(octet_length(s.data)), 0) FROM #run s
+                 AND octet_length($6::bytea) + (SELECT coalesce(sum(octet_length(s.data)), 0) FROM #run s
                    WHERE s.pos >= m.first AND s.pos < m.pos) <= ",
             merged_bytes!(),
             "  RETURNING r.pos, r.weight, r.data),
              r AS (
                INSERT INTO #run (pos, weight, data)
-               SELECT coalesce(g.pos, m.pos), coalesce(g.weight, 0) + $7, coalesce(g.data, ''::bytea) || $6
+               SELECT coalesce(g.pos, m.pos), coalesce(g.weight, 0) + $7::bigint, coalesce(g.data, ''::bytea) || $6::bytea
                FROM m CROSS JOIN (
                  SELECT min(pos) AS pos, sum(weight)::bigint AS weight, string_agg(data, ''::bytea ORDER BY pos) AS data
-                 FROM gone) g),
-             n AS (
-               INSERT INTO #node (chat, id, pos)
-               SELECT b.chat, i.id, b.lo + b.before + i.n
-               FROM b CROSS JOIN unnest($5::bytea[]) WITH ORDINALITY i (id, n)),
-             u AS (
-               UPDATE #chat t SET updated_at = greatest(t.updated_at, $8),
-                 minute = greatest(t.updated_at, $8) / 60000000
-               FROM b WHERE t.no = b.chat)",
-            $words,
-            " SELECT own FROM b"
+                 FROM gone) g)"
         )
     };
 }
@@ -153,7 +177,7 @@ statements! {
     CHAT = "SELECT no, id, title, metadata, active, created_at, updated_at FROM #chat WHERE user_id = $1 AND id = $2";
     /// The number of the new chat; no row if there is one of that name.
     CREATE_CHAT = "INSERT INTO #chat (user_id, id, title, metadata, active, created_at, updated_at, minute)
-        VALUES ($1, $2, $3, $4, $5, $6, $6, $6 / 60000000) ON CONFLICT (user_id, id) DO NOTHING RETURNING no";
+        VALUES ($1, $2, $3, $4, $5, $6, $6, $6::bigint / 60000000) ON CONFLICT (user_id, id) DO NOTHING RETURNING no";
     LIST = concat!(summary!(), " FROM (
           SELECT * FROM #chat WHERE user_id = $1 AND minute <= $2::bigint / 60000000 AND (updated_at, no) < ($2, $3)
           ORDER BY minute DESC, updated_at DESC, no DESC LIMIT $4) c
@@ -186,6 +210,10 @@ statements! {
     BRANCH = "SELECT no, own, head FROM #branch WHERE chat = $1 AND name = $2";
     BRANCHES = "SELECT no, name, head, base, own, created_at FROM #branch
         WHERE chat = $1 AND name IS NOT NULL ORDER BY no";
+    /// The same, with the chat's active one; no row if there is no chat.
+    BRANCHES_OF = "SELECT b.no, b.name, b.head, b.base, b.own, b.created_at, c.active
+        FROM #chat c JOIN #branch b ON b.chat = c.no AND b.name IS NOT NULL
+        WHERE c.user_id = $1 AND c.id = $2 ORDER BY b.no";
     RENAME_BRANCH = "UPDATE #branch SET name = $2 WHERE no = $1";
     /// The active branch of chat $1 is called $3, if it was called $2.
     RENAME_ACTIVE = "UPDATE #chat SET active = $3 WHERE no = $1 AND active = $2";
@@ -205,14 +233,18 @@ statements! {
     DELETE_BRANCH = "DELETE FROM #branch WHERE no = $1";
     CHECKPOINT = "SELECT n.pos FROM #checkpoint c JOIN #node n ON n.chat = c.chat AND n.id = c.message
         WHERE c.chat = $1 AND c.name = $2";
-    CHECKPOINTS = "SELECT name, message, created_at FROM #checkpoint WHERE chat = $1 ORDER BY name";
+    /// A row without a name if a chat has none, as the next ones.
+    CHECKPOINTS = "SELECT k.name, k.message, k.created_at FROM #chat c LEFT JOIN #checkpoint k ON k.chat = c.no
+        WHERE c.user_id = $1 AND c.id = $2 ORDER BY k.name";
     SET_CHECKPOINT = "INSERT INTO #checkpoint (chat, name, message, created_at) VALUES ($1, $2, $3, $4)
         ON CONFLICT (chat, name) DO UPDATE SET message = excluded.message, created_at = excluded.created_at";
     DELETE_CHECKPOINT = "DELETE FROM #checkpoint WHERE chat = $1 AND name = $2";
 
     // Messages.
-    APPEND = append!("");
-    APPEND_WORDS = append!(words_of_append!());
+    APPEND = append!(one_run!(), "");
+    APPEND_WORDS = append!(one_run!(), words_of_append!());
+    APPEND_MERGING = append!(merged_run!(), "");
+    APPEND_MERGING_WORDS = append!(merged_run!(), words_of_append!());
     ADD_RUNS = "INSERT INTO #run (pos, weight, data)
         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])";
     /// The runs that begin at places from $1 to $2 become one, unless that is large.
@@ -245,7 +277,8 @@ statements! {
     FORGET_WORDS = "DELETE FROM #words WHERE pos BETWEEN $1 AND $2";
     FORGET_NODES = "DELETE FROM #node WHERE chat = $1 AND id = ANY($2::bytea[])";
     FORGET_REVISIONS = "DELETE FROM #revision WHERE chat = $1 AND id = ANY($2::bytea[])";
-    REVISIONS = "SELECT record, replaced_at FROM #revision WHERE chat = $1 AND id = $2 ORDER BY no";
+    REVISIONS = "SELECT r.record, r.replaced_at, r.no FROM #chat c LEFT JOIN #revision r ON r.chat = c.no AND r.id = $3
+        WHERE c.user_id = $1 AND c.id = $2 ORDER BY r.no";
     /// The branches a chain goes through, as places: where each piece begins and ends.
     LINEAGE = "WITH RECURSIVE piece (lo, cut, parent) AS (
         SELECT no << 32, (no << 32) + own, parent FROM #branch WHERE chat = $1 AND name = $2
@@ -289,6 +322,8 @@ statements! {
     REMEMBER = "INSERT INTO #applied (chat, key, digest, branch, head) VALUES ($1, $2, $3, $4, $5)";
 
     // Fragments.
+    FRAGMENTS_OF = "SELECT f.no, f.id, f.kind, f.version, f.metadata, f.body
+        FROM #chat c LEFT JOIN #fragment f ON f.chat = c.no WHERE c.user_id = $1 AND c.id = $2 ORDER BY f.no";
     FRAGMENTS = "SELECT no, id, kind, version, metadata, body FROM #fragment WHERE chat = $1 ORDER BY no";
     ADD_FRAGMENT = "INSERT INTO #fragment (chat, id, kind, version, metadata, body) VALUES ($1, $2, $3, $4, $5, $6)
         RETURNING no";
@@ -345,7 +380,7 @@ mod tests {
         let mut session = pool.begin(Work::Upkeep, None).await.unwrap();
         schema::open(&mut session, &config).await.unwrap_or_else(|fault| panic!("{fault:?}"));
         let mut wrong = Vec::new();
-        for (name, text) in ALL {
+        for (name, text) in ALL.iter().chain(blobs::ALL).chain(streams::ALL) {
             let statement = AssertSqlSafe(text.replace('#', session.prefix()));
             if let Err(error) = session.connection().prepare(statement.into_sql_str()).await {
                 wrong.push(format!("{name}: {error}"));

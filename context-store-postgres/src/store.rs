@@ -1,21 +1,23 @@
 //! The store: the traits of the seam, each call handed to where it is done.
 
 use std::fmt;
+use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::{
-    Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef,
-    ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor,
-    Erasure, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat, Page, Placed, Result,
-    Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, Timestamp, UserId,
-    Vacuumed, Window, limits,
+    BlobStore, Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery,
+    ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created,
+    Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId,
+    NewChat, Page, Placed, Result, Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo,
+    StoredFragment, StreamStore, Timestamp, UserId, Vacuumed, Window, limits,
 };
 
 use crate::config::PostgresConfig;
+use crate::ends::Ends;
 use crate::error::Fault;
 use crate::pool::{Pool, Work};
 use crate::schema::Facts;
-use crate::scope::{chat_no, lock_chat};
+use crate::scope::lock_chat;
 use crate::{
     append, branches, chat_rows, chats, check, checkpoints, commit, erase, fragments, listing, messages,
     read, schema, search, sql,
@@ -25,8 +27,9 @@ use crate::{
 pub struct PostgresStore(Shared);
 
 /// Implements the traits apart from [`PostgresStore`], so that `store.fragments()` can only mean one thing.
-struct Shared {
-    pool: Pool,
+pub(crate) struct Shared {
+    pub(crate) pool: Pool,
+    ends: Ends,
     schema: String,
     facts: Facts,
 }
@@ -46,7 +49,7 @@ impl PostgresStore {
             session.end(facts).await
         };
         let facts = opened.await.map_err(|fault| fault.during("open").with("schema", &config.schema))?;
-        Ok(Self(Shared { pool, schema: config.schema, facts }))
+        Ok(Self(Shared { pool, ends: Ends::default(), schema: config.schema, facts }))
     }
 
     /// Closes the connections. One that is in use is closed when its operation ends. A pool that was given stays open.
@@ -83,6 +86,14 @@ impl Store for PostgresStore {
         self.0.facts.full_text.then_some(&self.0 as &dyn SearchStore)
     }
 
+    fn blobs(&self) -> Option<&dyn BlobStore> {
+        Some(&self.0)
+    }
+
+    fn streams(&self) -> Option<&dyn StreamStore> {
+        Some(&self.0)
+    }
+
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         Some(&self.0)
     }
@@ -100,6 +111,7 @@ macro_rules! work {
         $shared.pool.in_time(work).await.map_err(|fault| fault.during($operation))
     }};
 }
+pub(crate) use work;
 
 #[async_trait]
 impl HistoryStore for Shared {
@@ -165,7 +177,7 @@ impl HistoryStore for Shared {
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
         limits::check_commit(&commit)?;
         let full_text = self.facts.full_text;
-        let appended = self.pool.in_time(append::append(&self.pool, full_text, &commit)).await;
+        let appended = self.pool.in_time(append::append(&self.pool, &self.ends, full_text, &commit)).await;
         if let Some(committed) = appended.map_err(|fault| fault.during("commit"))? {
             return Ok(CommitOutcome::Applied(committed));
         }
@@ -175,7 +187,7 @@ impl HistoryStore for Shared {
     }
 
     async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
-        work!(self, "branches", Work::Snapshot, &chat.user, |session| branches::branches(session, chat).await)
+        work!(self, "branches", Work::Read, &chat.user, |session| branches::branches(session, chat).await)
     }
 
     async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()> {
@@ -199,7 +211,7 @@ impl HistoryStore for Shared {
     }
 
     async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
-        work!(self, "checkpoints", Work::Snapshot, &chat.user, |session| {
+        work!(self, "checkpoints", Work::Read, &chat.user, |session| {
             checkpoints::list(session, "checkpoints", chat).await
         })
     }
@@ -232,7 +244,7 @@ impl HistoryStore for Shared {
     }
 
     async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
-        work!(self, "revisions", Work::Snapshot, &chat.user, |session| {
+        work!(self, "revisions", Work::Read, &chat.user, |session| {
             messages::revisions(session, chat, message).await
         })
     }
@@ -241,11 +253,7 @@ impl HistoryStore for Shared {
 #[async_trait]
 impl FragmentStore for Shared {
     async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
-        work!(self, "fragments", Work::Snapshot, &chat.user, |session| {
-            let no = chat_no(session, "fragments", chat).await?;
-            let fragments = fragments::list(session, no).await?;
-            Ok(fragments.into_iter().map(|(_, fragment)| fragment).collect())
-        })
+        work!(self, "fragments", Work::Read, &chat.user, |session| fragments::of(session, chat).await)
     }
 
     async fn put_fragments(&self, chat: &ChatRef, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
@@ -290,5 +298,10 @@ impl Maintenance for Shared {
 
     async fn vacuum(&self) -> Result<Vacuumed> {
         erase::vacuum(&self.pool, &self.schema).await.map_err(|fault| fault.during("vacuum"))
+    }
+
+    async fn backup(&self, _to: &Path) -> Result<()> {
+        let message = "backups of a database are made with pg_dump or pg_basebackup";
+        Err(Error::new(ErrorKind::Unsupported, "backup", message).with("schema", &self.schema))
     }
 }

@@ -8,24 +8,28 @@ use async_trait::async_trait;
 use context_conformance::{Subject, server_url};
 use context_core::{Result, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection};
 
+#[derive(Clone)]
 struct Postgres {
     url: String,
-    schemas: Mutex<Schemas>,
+    schemas: Arc<Mutex<Schemas>>,
 }
 
 /// Names of namespaces may be anything, so schemas are numbered.
 #[derive(Default)]
 struct Schemas {
-    opened: u32,
+    /// All that this process has made, to be dropped at the end.
+    made: Vec<String>,
     newest: HashMap<String, String>,
 }
 
 impl Schemas {
     /// A schema of its own for a namespace that is opened anew.
     fn fresh(&mut self, namespace: &str) -> String {
-        self.opened += 1;
-        let schema = format!("conformance_{}_{}", std::process::id(), self.opened);
+        let schema = format!("conformance_{}_{}", std::process::id(), self.made.len());
+        self.made.push(schema.clone());
         self.newest.insert(namespace.to_owned(), schema.clone());
         schema
     }
@@ -70,7 +74,34 @@ impl Subject for Postgres {
     }
 }
 
+impl Postgres {
+    /// Drops what was made. A child of the suite has made nothing.
+    async fn clean_up(&self) -> sqlx::Result<()> {
+        let made = std::mem::take(&mut self.schemas.lock().expect("no holder panics").made);
+        if made.is_empty() {
+            return Ok(());
+        }
+        let mut connection = PgConnection::connect(&self.url).await?;
+        sqlx::raw_sql("SET client_min_messages TO warning").execute(&mut connection).await?;
+        for schema in made {
+            let drop = AssertSqlSafe(format!("DROP SCHEMA IF EXISTS {schema} CASCADE"));
+            sqlx::raw_sql(drop).execute(&mut connection).await?;
+        }
+        connection.close().await
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "there is no other place to say it")]
 fn main() -> ExitCode {
     let Some(url) = server_url("CONTEXT_TEST_POSTGRES_URL") else { return ExitCode::SUCCESS };
-    context_conformance::main(Postgres { url, schemas: Mutex::default() })
+    let subject = Postgres { url, schemas: Arc::default() };
+    let code = context_conformance::main(subject.clone());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    match runtime.map_err(sqlx::Error::from).and_then(|runtime| runtime.block_on(subject.clean_up())) {
+        Ok(()) => code,
+        Err(error) => {
+            eprintln!("schemas were left behind: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -1,1 +1,99 @@
-//! The Redis store of the context layer.
+//! The Redis store of the context layer: one script per commit, one key per chat.
+//!
+//! ```no_run
+//! use context_core::{ChatRef, NewChat, Store, Timestamp};
+//! use context_store_redis::{RedisConfig, RedisStore};
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let store = RedisStore::open(RedisConfig::from_url("redis://localhost/?prefix=app:")?).await?;
+//! let chat = NewChat::new(ChatRef::new("ada", "trip"), Timestamp::from_micros(1));
+//! assert_eq!(store.history().create_chat(chat).await?.into_chat().active, "main");
+//! # Ok::<_, context_core::Error>(())
+//! # })?;
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it promises
+//!
+//! * **A commit is one script.** The usual one, new messages at the end of a branch, is one round trip that checks and
+//!   writes. Every other one is decided on after a look at the chat and applied by a script that first sees whether
+//!   what was looked at still holds; if not, it is decided anew. A dropped future leaves all of a commit or nothing.
+//! * **A chat is one key.** It expires, is evicted, moves within a cluster and is deleted whole: what is there of a
+//!   chat is all of it. A run of messages that is missing all the same is
+//!   [`Corrupt`](context_core::ErrorKind::Corrupt), never a shorter chain.
+//! * **A read is one state of the chat**: a script, or looks that were compared.
+//! * **What survives** is what the server is set up for, and [`Store::info`](context_core::Store::info) says it: with
+//!   `appendfsync always` a loss of power; with another append-only file a crash; without one, only the end of this
+//!   process. A failover may lose acknowledged writes, whatever is set: replication does not wait.
+//! * **Cost.** An append costs the same in a chat of ten messages and of a million. A chain is read in runs of up to
+//!   64 messages; a window costs the window. A fork copies nothing. A listing asks every chat of the user when it was
+//!   written to, so it costs what the user has chats.
+//!
+//! # What it does not do
+//!
+//! * **No search**: [`Store::search`](context_core::Store::search) is none. An index in every server's memory would cost
+//!   more than the messages; whoever needs it keeps the chats in a store that has it.
+//! * **No backups and no vacuum**: the server has both, and the errors say which.
+//!
+//! # Servers
+//!
+//! * Redis 6.2 or newer, or what speaks like it: commands for hashes, sorted sets and scripts. No modules.
+//! * **Memory.** Set `maxmemory-policy noeviction`: another one throws away whole chats when memory is full, and may throw
+//!   away the numbers that tell chats of one name apart. A full server refuses writes, and nothing is half written.
+//! * **Clusters** (feature `cluster`). The keys of a chat are in one slot, the chats of a user in many.
+//! * **Encryption** (feature `tls`): `rediss://`, with the certificates the system trusts.
+//! * **Rights.** `CONFIG GET` and `INFO` are asked once; without them the least is assumed. `SCAN` is needed by checking
+//!   and erasing, which look at all keys of the server.
+//! * **Time to live** ([`chat_ttl`](RedisConfig::chat_ttl)): every write puts the end of the chat off. The handle that
+//!   writes decides; one without a time to live leaves the end where it is.
+//! * A script runs alone on its server: one that writes 10,000 messages, or deletes a branch of a million, keeps others
+//!   waiting. All calls of a handle share a connection, so a large read keeps small ones behind it waiting: who reads
+//!   very large chats opens a second handle for it.
+//!
+//! # What is deleted
+//!
+//! * A deleted branch keeps what forks and checkpoints need of it, without a name; the rest goes.
+//! * Redacting and [erasing](context_core::Maintenance::erase_user) take what they remove out of memory at once. It leaves
+//!   the server's files with their next rewriting (`BGREWRITEAOF`, `BGSAVE`), which a user of the store may not start.
+//! * Erasing looks at all keys of the store, so that nothing is left that a list forgot. A mark without content, a number
+//!   under a hash of the names, stays for an hour where a chat was.
+//!
+//! # Layout
+//!
+//! A chat is a hash; its fields are listed at the top of `fields.rs`. A branch owns the messages that were written
+//! through it, its piece, numbered without a gap; packed runs of them are fields by the number of the first. Single
+//! messages are merged into runs of 16 and then of 64 by the script that fills the block. A fork notes the place it
+//! begins behind. The version that writes compare is another one after everything but a plain append, so appends of
+//! one branch do not keep changes elsewhere from being made.
+//!
+//! The list of a user's chats is in another place than the chats, and no script reaches both: an entry is written
+//! before its chat, an entry without a chat is none, and who finds one sweeps it, with a mark at the chat's place so
+//! that no creation under way ends up unlisted.
+
+mod append;
+mod branches;
+mod change;
+mod chats;
+mod check;
+mod commit;
+mod config;
+mod connection;
+mod erase;
+mod error;
+mod fields;
+mod fragments;
+mod keys;
+mod listing;
+mod look;
+mod messages;
+mod read;
+mod reply;
+mod runs;
+mod scripts;
+mod server;
+mod shape;
+mod shared;
+mod store;
+
+pub use config::RedisConfig;
+pub use store::RedisStore;

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::process::Verdict;
 use crate::workspace::Workspace;
-use crate::{bench, ci, conformance, fuzz, layers, test, tidy, vectors};
+use crate::{bench, ci, conformance, fuzz, layers, services, test, tidy, vectors};
 
 /// The workspace's tasks.
 ///
@@ -25,11 +25,16 @@ enum Task {
     /// Arguments are handed to `cargo test`, for example `cargo xtask test -p context-core -- chain`. Tests
     /// that need data from outside the repository look into the folder that CONTEXT_TEST_DATA names, else
     /// ../shared, and say so when it is absent.
+    ///
+    /// Crates that need PostgreSQL or Redis get one: at CONTEXT_TEST_POSTGRES_URL, CONTEXT_TEST_REDIS_URL and
+    /// CONTEXT_TEST_REDIS_CLUSTER_URL if they are set, else started for this run. Root on Debian or Ubuntu installs what is
+    /// missing, unless CONTEXT_NO_INSTALL is set; else those tests are skipped, or fail if CI is set.
     Test(test::Args),
     /// Run the conformance suites against every implementor and print one table
     ///
     /// A crate takes part by `[package.metadata.context-conformance] suite = "store"` and a test target named
-    /// `conformance`. A store crate without it is an error. Packages outside the workspace take part if
+    /// `conformance`, or those that it lists as `tests`. `needs` says which servers they need. A store crate without
+    /// it is an error. Packages outside the workspace take part if
     /// `[workspace.metadata.context-conformance] outside` lists their folders; an author elsewhere gives
     /// `--manifest-path`.
     Conformance(conformance::Args),
@@ -43,6 +48,8 @@ enum Task {
     Fuzz(fuzz::Args),
     /// Measure an area against a floor that does the same work with the bare library
     Bench(bench::Args),
+    /// Start PostgreSQL, Redis and a Redis Cluster, print where they are, and keep them until Ctrl-C
+    Services(services::Args),
     /// Check who may depend on whom, and what the pure crates may touch
     ///
     /// The rules are those of ARCHITECTURE.md; every broken one is listed.
@@ -58,10 +65,11 @@ pub fn run(cli: Cli) -> Result<Verdict> {
     let workspace = Workspace::ours;
     match cli.task {
         Task::Test(args) => test::run(&workspace()?, &args),
-        Task::Conformance(args) => conformance::run(&args),
+        Task::Conformance(args) => conformance::run(&args, None),
         Task::Vectors(args) => vectors::run(&workspace()?, &args),
         Task::Fuzz(args) => fuzz::run(&workspace()?, &args),
         Task::Bench(args) => bench::run(&workspace()?, &args),
+        Task::Services(args) => services::run(&args),
         Task::Layers => layers::run(&workspace()?),
         Task::Tidy => tidy::run(&workspace()?),
         Task::Ci(args) => ci::run(&workspace()?, &args),

@@ -1,7 +1,7 @@
 //! `cargo xtask conformance`: every implementor against the conformance kit, in one table.
 //!
 //! Finds the subjects by their crates' metadata, also in the packages outside the workspace that its manifest
-//! lists, runs each one's `conformance` test program, which appends a
+//! lists, gives them the servers they need, runs their test programs, which append a
 //! line of JSON per case to a report, and prints what the reports say. The kit itself is proven too: stores
 //! with a known fault must be caught.
 
@@ -17,6 +17,7 @@ use serde::Deserialize;
 use self::subjects::{Subject, subjects};
 use self::table::Table;
 use crate::process::{Cargo, Verdict};
+use crate::services::start::Services;
 use crate::workspace::{KIT, Workspace};
 
 /// The test program of broken stores.
@@ -24,7 +25,7 @@ const MUTANTS: &str = "kit_catches_mutants";
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
-    /// Only this subject: a crate's name, or its end (`sqlite`)
+    /// Only this subject: a crate's name, or its end (`sqlite`, `redis`), or that of one of its programs (`redis-cluster`)
     #[arg(long)]
     subject: Option<String>,
     /// Only this group of cases
@@ -95,7 +96,8 @@ pub enum Outcome {
     Fail,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Verdict> {
+/// Proves what is asked for, with servers that are there already or else with its own.
+pub(crate) fn run(args: &Args, services: Option<&Services>) -> Result<Verdict> {
     let workspace = match &args.manifest_path {
         Some(manifest) => Workspace::at(manifest)?,
         None => Workspace::ours()?,
@@ -104,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     let mut known = Vec::new();
     let mut verdict = Verdict::Passed;
     for place in std::iter::once(&workspace).chain(&outside) {
-        let (subjects, forgotten) = subjects(&place.crates());
+        let (subjects, forgotten) = subjects(&place.crates())?;
         for krate in &forgotten {
             println!("{krate} is a store without [package.metadata.context-conformance]: nothing proves it");
             verdict = Verdict::Failed;
@@ -117,35 +119,59 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
         bail!("no such subject; known: {}", known.join(", "));
     }
 
-    let mut lines = Vec::new();
+    let own;
+    let services = match services {
+        Some(services) => services,
+        None => {
+            let needs = picked.iter().flat_map(|(_, subject)| &subject.needs).copied().collect();
+            own = Services::start(&needs, false)?;
+            &own
+        }
+    };
+    let (mut lines, mut provisions, mut not_asked) = (Vec::new(), Vec::new(), Vec::new());
     for (place, subject) in picked {
+        let Some(provision) = provision(subject, services) else {
+            not_asked.push(format!("{} {}", subject.krate, subject.program));
+            continue;
+        };
         let cargo = Cargo::building_into(workspace.target_folder(), place.root(), "test");
-        let (passed, of_subject) = prove(cargo, subject, args)?;
+        let (passed, of_subject) = prove(cargo.envs(&services.environment()), subject, args)?;
         if of_subject.is_empty() && !args.picks() {
-            println!("{} reported no case: is its test program made by the kit?", subject.krate);
+            println!("{} {} reported no case: is it made by the kit?", subject.krate, subject.program);
             verdict = Verdict::Failed;
         }
         verdict = verdict.and(passed);
+        provisions.extend(of_subject.iter().map(|line| (line.subject.clone(), provision.clone())));
         lines.extend(of_subject);
     }
-    let table = Table::new(&lines);
+    let provisions = provisions.iter().map(|(subject, provision)| (subject.as_str(), provision.as_str()));
+    let table = Table::new(&lines).provisions(provisions);
     print!("{table}");
     verdict = verdict.and(Verdict::of(!table.has_failures()));
+    if let Some(missing) = services.missing().filter(|_| !not_asked.is_empty()) {
+        println!("NOT ASKED {}: {missing}", not_asked.join(", "));
+    }
     if !args.picks() && args.subject.is_none() && workspace.has_target(KIT, "test", MUTANTS) {
         verdict = verdict.and(catch_mutants(&workspace, args)?);
     }
     Ok(verdict)
 }
 
+/// Where a subject is given what it needs; none if that is not to be had.
+fn provision(subject: &Subject, services: &Services) -> Option<String> {
+    let from: Option<Vec<_>> = subject.needs.iter().map(|need| services.provision(*need)).collect();
+    from.map(|from| if from.is_empty() { "-".to_owned() } else { from.join(", ") })
+}
+
 /// Runs a subject's test program and reads its report. Its own output is only shown if it fails.
 fn prove(cargo: Cargo, subject: &Subject, args: &Args) -> Result<(Verdict, Vec<Line>)> {
     let folder = tempfile::tempdir().context("no folder for the report")?;
     let report = folder.path().join("report.jsonl");
-    println!("{} ({})", subject.krate, subject.suite);
+    println!("{} {} ({})", subject.krate, subject.program, subject.suite);
     let output = cargo
         .env_if("CONTEXT_CONFORMANCE_SEED", args.seed.as_ref())
         .env_if("CONTEXT_CONFORMANCE_CASES", args.cases.as_ref())
-        .args(["--quiet", "--package", &subject.krate, "--test", "conformance", "--"])
+        .args(["--quiet", "--package", &subject.krate, "--all-features", "--test", &subject.program, "--"])
         .args(args.filter())
         .env("CONTEXT_CONFORMANCE_REPORT", &report)
         .output()?;

@@ -5,7 +5,8 @@
 //! 1. Core's normal tree holds no runtime, driver, client or tracing.
 //! 2. A plug-in depends on core and on no sibling; only the facade names plug-ins, each behind a feature; the
 //!    command depends on the facade alone.
-//! 3. The conformance kit is a dev-dependency only, and never of core.
+//! 3. The conformance kit and what starts servers are dev-dependencies only, and the kit is never one of core. What starts servers
+//!    depends on none of ours, so tasks may link it.
 //! 4. Core, renderers, policies and wire codecs are pure: no clock, no files, no network, and but for core's
 //!    traits nothing to await.
 //! 5. No variant of a public enum is behind a feature.
@@ -30,6 +31,7 @@ const CORE: &str = "context-core";
 const FACADE: &str = crate::workspace::FACADE;
 const COMMAND: &str = "context-cli";
 const KIT: &str = crate::workspace::KIT;
+const SERVERS: &str = "context-servers";
 const TASKS: &str = "xtask";
 
 /// What core must not reach, by package name; a name that ends with a hyphen stands for a family.
@@ -78,6 +80,7 @@ enum Role {
     Facade,
     Command,
     Kit,
+    Servers,
     Tasks,
 }
 
@@ -87,6 +90,7 @@ fn role(name: &str) -> Role {
         FACADE => Role::Facade,
         COMMAND => Role::Command,
         KIT => Role::Kit,
+        SERVERS => Role::Servers,
         TASKS => Role::Tasks,
         _ => Role::PlugIn,
     }
@@ -123,11 +127,18 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
     if target == Role::Kit && (to.kind != Kind::Dev || source == Role::Core) {
         return broken(3, "the conformance kit is for the tests of plug-ins and the facade");
     }
+    if source == Role::Servers {
+        return broken(3, "what starts servers depends on none of our crates");
+    }
+    if target == Role::Servers && to.kind != Kind::Dev && source != Role::Tasks {
+        return broken(3, "servers are for tests and tasks");
+    }
     if to.kind == Kind::Dev {
         return None;
     }
     match (source, target) {
         (Role::Core, _) => broken(2, "core depends on none of our crates"),
+        (Role::Tasks, Role::Servers) => None,
         (Role::Tasks, _) => broken(2, "tasks link none of our crates"),
         (Role::Command, Role::Facade) => None,
         (Role::Command, _) => broken(2, "the command depends on the facade alone"),

@@ -1,7 +1,7 @@
 //! The workspace's tasks, run as `cargo xtask TASK`.
 //!
 //! A task drives cargo and judges what comes out; it links none of our crates, so that it builds while they do
-//! not. Rules ([`layers`], [`tidy`]) are pure functions over data, so that a test can show that each of them
+//! not, but the one that starts servers, which depends on none of them either. Rules ([`layers`], [`tidy`]) are pure functions over data, so that a test can show that each of them
 //! finds what it is for; only [`run`] touches the world.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
@@ -13,6 +13,7 @@ mod fuzz;
 mod guarantees;
 pub mod layers;
 mod process;
+mod services;
 pub mod source;
 mod test;
 pub mod tidy;

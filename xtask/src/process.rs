@@ -60,6 +60,12 @@ impl Cargo {
         self
     }
 
+    /// Sets variables of the environment.
+    pub(crate) fn envs<V: AsRef<OsStr>>(mut self, variables: &[(&'static str, V)]) -> Self {
+        self.0.envs(variables.iter().map(|(name, value)| (name, value.as_ref())));
+        self
+    }
+
     /// Sets a variable of the environment if there is a value.
     pub(crate) fn env_if(self, name: &str, value: Option<impl AsRef<OsStr>>) -> Self {
         match value {

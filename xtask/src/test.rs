@@ -1,11 +1,16 @@
 //! `cargo xtask test`: everything, from a fresh clone.
 //!
-//! Needs nothing but cargo. Tests that need a server are to get its address through [`environment`], the one
-//! place where a server would be started; there are none yet.
+//! Needs nothing but cargo. Servers that tests need are started before, see [`services`](crate::services); without them
+//! those tests are skipped, and that is the last thing said.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 
 use anyhow::Result;
 
 use crate::process::{Cargo, Verdict};
+use crate::services::need::{self, Need};
+use crate::services::start::Services;
 use crate::workspace::Workspace;
 
 #[derive(Debug, Default, clap::Args)]
@@ -23,46 +28,80 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
             data.display()
         );
     }
-    let run = |cargo: Cargo| {
-        let cargo = cargo.args(cargo_args(&args.cargo_args));
-        environment(workspace).into_iter().fold(cargo, |cargo, (name, value)| cargo.env(name, value)).run()
-    };
+    let outside = if packages(&args.cargo_args).is_empty() { workspace.outside()? } else { Vec::new() };
+    let services = Services::start(&needs(workspace, &outside, &packages(&args.cargo_args))?, false)?;
+    if let Some(missing) = services.missing() {
+        println!("{missing}");
+    }
+    let environment = environment(workspace, &services);
+    let run = |cargo: Cargo| cargo.args(cargo_args(&args.cargo_args)).envs(&environment).run();
     let mut verdict = run(Cargo::new(workspace.root(), "test"))?;
-    if !names_packages(&args.cargo_args) {
-        for outside in workspace.outside()? {
-            let cargo = Cargo::building_into(workspace.target_folder(), outside.root(), "test");
-            verdict = verdict.and(run(cargo)?);
-        }
+    for outside in &outside {
+        let cargo = Cargo::building_into(workspace.target_folder(), outside.root(), "test");
+        verdict = verdict.and(run(cargo)?);
+    }
+    if let Some(missing) = services.missing() {
+        println!("{missing}");
     }
     Ok(verdict)
 }
 
 /// What tests find in their environment.
-pub(crate) fn environment(workspace: &Workspace) -> Vec<(&'static str, std::ffi::OsString)> {
-    vec![("CONTEXT_TEST_DATA", workspace.data_root().into())]
+pub(crate) fn environment(workspace: &Workspace, services: &Services) -> Vec<(&'static str, OsString)> {
+    let data = ("CONTEXT_TEST_DATA", workspace.data_root().into());
+    let servers = services.environment().into_iter().map(|(name, value)| (name, value.into()));
+    std::iter::once(data).chain(servers).collect()
+}
+
+/// What the tests of the named packages need; of everything, if none is named.
+pub(crate) fn needs(workspace: &Workspace, outside: &[Workspace], named: &[&str]) -> Result<BTreeSet<Need>> {
+    let crates = std::iter::once(workspace).chain(outside).flat_map(Workspace::crates);
+    need::of_all(crates.filter(|krate| named.is_empty() || named.iter().any(|spec| is(spec, &krate.name))))
+}
+
+/// Whether a package specification may mean a crate: a name, perhaps with a version; a pattern may mean any.
+fn is(spec: &str, krate: &str) -> bool {
+    let name = spec.split_once('@').map_or(spec, |(name, _)| name);
+    name == krate || name.contains(['*', '?', '[', ':', '#'])
 }
 
 /// The arguments of `cargo test`: the whole workspace, unless packages are named. All failures are shown, not
 /// only those of the first crate.
 fn cargo_args(given: &[String]) -> Vec<String> {
-    let scope: &[&str] = if names_packages(given) { &[] } else { &["--workspace", "--all-features"] };
+    let named = !packages(given).is_empty();
+    let scope: &[&str] = if named { &[] } else { &["--workspace", "--all-features"] };
     let fixed = ["--locked", "--no-fail-fast"].iter();
     fixed.chain(scope).map(ToString::to_string).chain(given.iter().cloned()).collect()
 }
 
-fn names_packages(given: &[String]) -> bool {
-    let mut of_cargo = given.iter().take_while(|arg| *arg != "--");
-    of_cargo.any(|arg| arg.starts_with("-p") || arg.starts_with("--package"))
+/// The packages that arguments of cargo name: `-p NAME`, `-pNAME`, `--package NAME`, `--package=NAME`.
+fn packages(given: &[String]) -> Vec<&str> {
+    let mut of_cargo = given.iter().take_while(|arg| *arg != "--").map(String::as_str);
+    let mut found = Vec::new();
+    while let Some(arg) = of_cargo.next() {
+        match arg {
+            // Cargo says what is wrong with a flag that nothing follows.
+            "-p" | "--package" => found.push(of_cargo.next().unwrap_or_default()),
+            _ => {
+                let short = arg.strip_prefix("-p").map(|name| name.strip_prefix('=').unwrap_or(name));
+                found.extend(arg.strip_prefix("--package=").or(short));
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]
 mod tests {
-    use super::cargo_args;
+    use super::{cargo_args, is, packages};
+
+    fn words(given: &str) -> Vec<String> {
+        given.split_whitespace().map(String::from).collect()
+    }
 
     #[track_caller]
     fn check(given: &str, expect: &str) {
-        let given: Vec<_> = given.split_whitespace().map(String::from).collect();
-        assert_eq!(cargo_args(&given).join(" "), expect);
+        assert_eq!(cargo_args(&words(given)).join(" "), expect);
     }
 
     #[test]
@@ -70,5 +109,17 @@ mod tests {
         check("", "--locked --no-fail-fast --workspace --all-features");
         check("-p context-core", "--locked --no-fail-fast -p context-core");
         check("-- -p", "--locked --no-fail-fast --workspace --all-features -- -p");
+        check("--profile dev", "--locked --no-fail-fast --workspace --all-features --profile dev");
+    }
+
+    #[test]
+    fn a_package_is_found_however_it_is_named() {
+        let given = words("-p a --package b -pc --package=d --test x -- -p e");
+        assert_eq!(packages(&given), ["a", "b", "c", "d"]);
+        assert!(is("a", "a") && is("a@0.1", "a") && !is("a", "ab"));
+        assert!(
+            is("context-store-*", "context-store-x"),
+            "a pattern may mean any, so what all need is there"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask vectors SUITE FILE`: replays recorded behaviour through the facade's `vectors` test program.
 //!
-//! How a case is judged is that program's business.
+//! How a case is judged is that program's business. No suite needs a server, so none is started; one that the environment names is
+//! there for it all the same.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,8 +1,10 @@
-//! `copy`: a chat with its whole graph, under another name or in another store.
+//! `copy`: a chat with its whole graph, under another name or in another store; or all chats from store to store.
+
+mod stores;
 
 use std::sync::Arc;
 
-use context_runtime::{Diagnostic, transfer};
+use context_runtime::{Diagnostic, StoreRegistry, transfer};
 use serde::Serialize;
 
 use crate::app::{App, Done};
@@ -11,26 +13,43 @@ use crate::output::Style;
 use crate::progress::Progress;
 use crate::text::{clean, count};
 
-/// Copy a chat with all its branches.
+/// Copy a chat, or all chats to another store
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
+FROM and TO are two names of chats, or two stores (URLs): then all chats of the user go, or those
+named by --chat. --user may be given more than once.
+
 Examples:
   context copy support-7 support-7-before
   context copy support-7 support-7 --to sqlite:archive.db
+  context copy sqlite:context.db sqlite:archive.db --user ada --user eve
+  context copy sqlite:context.db sqlite:archive.db --chat support-7 --dry-run
 
-Everything goes along: branches, checkpoints, fragments, revisions, ids and times. The new chat must
-not exist. A copy that is interrupted is not there.")]
+Everything goes along: branches, checkpoints, fragments, revisions, blobs, ids and times; only
+streams do not, the way of answers that are being written. Between stores each chat is read back and
+compared with what was sent. Ctrl-C ends after the chat that is under way. To go on, run the same
+command again: chats that are there and equal are not sent again, half a chat is begun anew, and a
+chat that differs is left as it is, told, and makes the exit status 1.")]
 pub(crate) struct Args {
-    /// The chat
-    chat: String,
-    /// What the copy is called
-    new: String,
-    /// The store that gets it [default: the same]
-    #[arg(long, value_name = "URL")]
-    to: Option<String>,
+    /// The chat, or the store that the chats come from
+    from: String,
+    /// What the copy is called, or the store that gets the chats
+    to: String,
+    /// The store that gets the copy of a chat [default: the same]
+    #[arg(long = "to", value_name = "URL")]
+    other: Option<String>,
+    /// Between stores: only this chat; may be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "other")]
+    chat: Vec<String>,
+    /// Between stores: do not read back what was written
+    #[arg(long, conflicts_with = "other")]
+    no_verify: bool,
+    /// Between stores: only say what would be copied
+    #[arg(long, conflicts_with = "other")]
+    dry_run: bool,
 }
 
-/// JSON record of `copy`: the new chat.
+/// JSON record of `copy` of a chat: the new chat.
 #[derive(Serialize)]
 struct CopyRecord<'a> {
     v: u32,
@@ -44,32 +63,53 @@ struct CopyRecord<'a> {
     diagnostics: &'a [Diagnostic],
 }
 
+/// Whether a text names a store and no chat.
+fn is_store(text: &str) -> bool {
+    let scheme = text.split_once(':').map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| StoreRegistry::default().schemes().any(|known| known == scheme))
+}
+
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    // `--to` says that a chat is meant, whatever it is called.
+    let stores = args.other.is_none() && [&args.from, &args.to].into_iter().any(|name| is_store(name));
+    if stores {
+        let pair = is_store(&args.from) && is_store(&args.to);
+        let usage = "both are stores, or both are chats; --to names the store that gets the copy of a chat";
+        return if pair { stores::run(&args, app).await } else { Err(Failure::Usage(usage.into())) };
+    }
+    if !args.chat.is_empty() || args.no_verify || args.dry_run {
+        return Err(Failure::Usage("--chat, --no-verify and --dry-run are for copies between stores".into()));
+    }
+    app.one_user()?;
+    chat(&args, app).await
+}
+
+async fn chat(args: &Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store().await?;
-    let other = match &args.to {
+    let other = match &args.other {
         None => Arc::clone(&store),
-        Some(url) => context_runtime::open(url).await?,
+        Some(url) => app.open(url).await?,
     };
-    let (from, to) = (app.chat(&args.chat), app.chat(&args.new));
+    let (from, to) = (app.chat(&args.from), app.chat(&args.to));
     let working = Progress::spinner(&app.out, "copying");
     let copied = transfer::copy_chat(&*store, &from, &*other, &to, &app.interrupt()).await?;
     working.done();
     if app.out.is_json() {
         app.out.record(&CopyRecord {
             v: 1,
-            from: &args.chat,
-            chat: &args.new,
+            from: &args.from,
+            chat: &args.to,
             messages: copied.messages,
             branches: copied.branches,
             diagnostics: &copied.diagnostics,
         })?;
         return Ok(Done::Fine);
     }
-    app.out.diagnostics(&args.chat, &copied.diagnostics);
+    app.out.diagnostics(&args.from, &copied.diagnostics);
     let done = app.out.paint(Style::Green, "copied").to_string();
     let size = [(copied.messages, "message"), (copied.branches, "branch")];
     let [messages, branches] = size.map(|(n, what)| count(n as usize, what));
     app.out
-        .line(format_args!("{done} {} to {}: {messages}, {branches}", clean(&args.chat), clean(&args.new)))
+        .line(format_args!("{done} {} to {}: {messages}, {branches}", clean(&args.from), clean(&args.to)))
         .map(|()| Done::Fine)
 }

@@ -1,5 +1,6 @@
 //! The real executable on real files: what an operator sees, and what a script reads.
 
+mod copying;
 mod data;
 mod errors;
 mod files;

@@ -8,12 +8,10 @@ use crate::case::cases;
 use crate::checked::{Checked, Stop};
 use crate::lab::Lab;
 use crate::life::Life;
+use crate::shrink::Shrinker;
 use crate::step::Step;
 
 cases!("model": random_lives_look_as_they_must, long_lives_look_as_they_must);
-
-/// How often a failing life is tried again with a step less.
-const SHRINKS: usize = 400;
 
 async fn fails(lab: &Lab, steps: &[Step]) -> Checked<Option<String>> {
     let mut life = Life::begin(lab.desk().await?.other("ada", "life"), None).await?;
@@ -24,25 +22,15 @@ async fn fails(lab: &Lab, steps: &[Step]) -> Checked<Option<String>> {
     }
 }
 
-/// Takes steps away one by one, from the end, as long as it still fails.
-async fn shortest(lab: &Lab, mut steps: Vec<Step>, mut text: String) -> Checked<(Vec<Step>, String)> {
-    let mut tries = SHRINKS;
-    loop {
-        let before = steps.len();
-        let mut at = steps.len();
-        while at > 0 && tries > 0 {
-            at -= 1;
-            tries -= 1;
-            let mut fewer = steps.clone();
-            fewer.remove(at);
-            if let Some(still) = fails(lab, &fewer).await? {
-                (steps, text) = (fewer, still);
-            }
-        }
-        if steps.len() == before || tries == 0 {
-            return Ok((steps, text));
+async fn shortest(lab: &Lab, steps: Vec<Step>, mut text: String) -> Checked<(Vec<Step>, String)> {
+    let mut shrinker = Shrinker::new(steps);
+    while let Some(fewer) = shrinker.fewer() {
+        if let Some(still) = fails(lab, &fewer).await? {
+            shrinker.fails_too();
+            text = still;
         }
     }
+    Ok((shrinker.shortest(), text))
 }
 
 async fn lives(lab: &Lab, lives: u64, length: usize) -> Checked {

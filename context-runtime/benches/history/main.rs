@@ -13,6 +13,9 @@ mod bench;
 #[path = "../shared/board.rs"]
 mod board;
 mod chats;
+#[path = "../shared/ours.rs"]
+mod chats_of;
+#[path = "../shared/data.rs"]
 mod data;
 mod floor;
 mod load;

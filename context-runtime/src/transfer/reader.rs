@@ -64,6 +64,11 @@ impl<'a> ChatReader<'a> {
         Ok(self.ready.pop_front())
     }
 
+    /// The next piece, as long as it is neither a blob nor a message nor the end.
+    pub(super) fn next_of_outline(&mut self) -> Option<ChatRecord> {
+        self.ready.pop_front()
+    }
+
     async fn list_blobs(&mut self, after: Option<Cursor>) -> Result<()> {
         let mut next = None;
         if let Some(blobs) = self.store.blobs() {

@@ -23,7 +23,7 @@ const BATCH: usize = 1000;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// The metadata key of a chat that is not complete yet.
-const INCOMPLETE: &str = "context.incomplete";
+pub(super) const INCOMPLETE: &str = "context.incomplete";
 
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -21,6 +21,7 @@ mod large;
 mod lazy;
 mod lazy_data;
 mod lost_replies;
+mod migrate;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
 mod model_call;
 mod prompt;
@@ -70,6 +71,7 @@ mod runtime_prepare;
 mod runtime_recall;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod simulator;
+mod streams;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "uimessage"))]
 mod to_a_model;
 #[cfg(feature = "tokens")]

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use crate::kit::store;
 
-fn chat(name: &str) -> ChatRef {
+pub(super) fn chat(name: &str) -> ChatRef {
     ChatRef::new("ada", name)
 }
 
@@ -36,7 +36,7 @@ fn lenient() -> ImportJsonl {
     ImportJsonl::new("ada")
 }
 
-async fn sound(store: &dyn Store) {
+pub(super) async fn sound(store: &dyn Store) {
     let report = store.maintenance().unwrap().check(&CancelSource::new().signal()).await.unwrap();
     // Bodies that nobody can read are among what is made here.
     let wrong = report.findings.into_iter().filter(|finding| !finding.problem.starts_with("stored"));
@@ -45,7 +45,7 @@ async fn sound(store: &dyn Store) {
 
 /// What a random chat is made by.
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Extend(u16, u8),
     Fork(u16, u8),
     Amend(u16),
@@ -57,7 +57,7 @@ enum Step {
     Fragment(u8),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let index = any::<u16>;
     let step = prop_oneof![
         6 => (index(), 1u8..5).prop_map(|(i, n)| Step::Extend(i, n)),
@@ -178,7 +178,7 @@ impl Maker<'_> {
     }
 }
 
-async fn make(store: &dyn Store, name: &str, steps: Vec<Step>) {
+pub(super) async fn make(store: &dyn Store, name: &str, steps: Vec<Step>) {
     let mut new = NewChat::new(chat(name), Timestamp::from_micros(0));
     new.title = Some("A title\n".into());
     new.metadata = Metadata::default().with("k", serde_json::json!({"a": [1.5]}));

@@ -12,7 +12,7 @@ use crate::peer::{Given, World};
 use crate::soundness::Watch;
 
 /// What a case may need that is here.
-const ABILITIES: [&str; 5] = ["renderers", "builders", "reminders", "lazy-data", "tokens"];
+const ABILITIES: [&str; 6] = ["renderers", "builders", "reminders", "lazy-data", "tokens", "stream-store"];
 
 pub(crate) fn judge(file: &File<'_>) -> Result<Vec<Judged>, BoxError> {
     let recorded: Value = serde_json::from_str(file.text)?;

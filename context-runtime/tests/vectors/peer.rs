@@ -7,6 +7,7 @@
 mod history;
 mod ids;
 mod items;
+pub(crate) mod streams;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -71,6 +72,8 @@ pub(crate) struct World {
     chats: Vec<ChatRef>,
     ids: Ids,
     shown: Shown,
+    /// How many of the manager's claims there were.
+    claims: u32,
 }
 
 impl World {
@@ -81,6 +84,7 @@ impl World {
             chats: Vec::new(),
             ids: Ids::default(),
             shown: Shown::default(),
+            claims: 0,
         })
     }
 
@@ -139,6 +143,8 @@ impl World {
             | "checkpoint" | "switch" | "updateChat" | "trackUsage" | "continue" | "messageDataId" => {
                 self.with_engine(name, first, &op[2]).await
             }
+            "sNew" | "sUpsert" | "sRegister" | "sClaim" | "sCancel" | "sStatus" | "sAppend" | "sChunks"
+            | "sGet" | "sDelete" | "sReopen" => self.stream_operation(name, op).await,
             _ => self.store_operation(name, op).await,
         }
     }

@@ -15,7 +15,10 @@
 //! * *loaded*: every text that a loader gives is in a later prompt;
 //! * *counted*: an estimate is the sum of prompt, messages and what is around them, each message counts, it costs its
 //!   tokens times the price, and says whether it exceeds the window;
-//! * *typed error*: an error is no fault of ours, carries no driver text, and leaves the store as it was.
+//! * *typed error*: an error is no fault of ours, carries no driver text, and leaves the store as it was;
+//! * *streamed*: see [`streams`].
+
+mod streams;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -48,6 +51,7 @@ struct Pending {
 #[derive(Default)]
 pub(crate) struct Watch {
     before: BTreeMap<Place, State>,
+    streams: streams::Streams,
     branch: Option<String>,
     pending: HashMap<String, Vec<Pending>>,
     unsaved_fragments: HashMap<String, Vec<String>>,
@@ -77,6 +81,7 @@ impl Watch {
     /// Looks at the store before a step.
     pub(crate) async fn before(&mut self, world: &World, op: &Value) -> Result<(), BoxError> {
         self.before = snapshot(world).await?;
+        self.streams = streams::snapshot(world).await?;
         let engine = op[1].as_str().unwrap_or_default();
         self.branch = world.place(engine).map(|(_, branch)| branch.to_owned());
         Ok(())
@@ -90,6 +95,10 @@ impl Watch {
         given: &Given,
     ) -> Result<Checked, BoxError> {
         let after = snapshot(world).await?;
+        match streams::check(op, given, &self.streams, &streams::snapshot(world).await?) {
+            Ok(rule) => self.applied.extend(rule),
+            Err(difference) => return Ok(Err(difference)),
+        }
         Ok(self.check(world, op, given, &after))
     }
 

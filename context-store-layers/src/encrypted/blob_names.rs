@@ -1,15 +1,13 @@
 //! Which stored blob is which: callers name a blob by the hash of its bytes, the backend by that of the sealed ones.
 //!
-//! What belongs together stands sealed in the stored blob's media type, written with it in one transaction. Finding a blob
-//! means looking through those of the chat; what was found is remembered. A name is a function of key and bytes, so what is
-//! remembered can be gone, and never wrong.
+//! What belongs together stands sealed in the stored blob's media type, written with it in one transaction. What was found is
+//! remembered: a name is a function of key and bytes, so what is remembered can be gone, and never wrong.
 
 use bytes::Bytes;
-use context_core::{Blob, BlobId, BlobStore, ChatRef, Cursor, Result, limits};
+use context_core::{Blob, BlobId, ChatRef};
 use moka::sync::Cache;
 
 use super::keys::EncryptionKey;
-use super::layer::Layer;
 use super::place::Place;
 use super::record::{SealError, Sealer, key_of, record_text, seal, text_record};
 use super::segments::Sealing;
@@ -40,6 +38,14 @@ impl Default for BlobNames {
 }
 
 impl BlobNames {
+    pub(super) fn get(&self, chat: &ChatRef, id: &BlobId) -> Option<BlobId> {
+        self.0.get(&(chat.clone(), *id))
+    }
+
+    pub(super) fn forget(&self, chat: &ChatRef, id: &BlobId) {
+        self.0.invalidate(&(chat.clone(), *id));
+    }
+
     pub(super) fn remember(&self, chat: &ChatRef, found: &Found) {
         self.0.insert((chat.clone(), found.id), found.stored.id);
     }
@@ -135,68 +141,4 @@ impl Found {
 /// Those of a chat, by name; the best first where several have the same bytes, as while one is sealed anew.
 pub(super) fn sort(found: &mut [Found]) {
     found.sort_by(|a, b| a.id.cmp(&b.id).then_with(|| b.rank().cmp(&a.rank())));
-}
-
-impl Layer {
-    /// Whether the bytes of this name are remembered as another stored blob than this one.
-    pub(super) fn names_another(&self, chat: &ChatRef, id: &BlobId, stored: &BlobId) -> bool {
-        self.names.0.get(&(chat.clone(), *id)).is_some_and(|known| known != *stored)
-    }
-
-    /// All blobs of a chat, [sorted](sort), and those that cannot be opened.
-    pub(super) async fn all_blobs(&self, chat: &ChatRef) -> Result<(Vec<Found>, Vec<(BlobId, SealError)>)> {
-        let blobs: &dyn BlobStore = self.blobs()?;
-        let (mut all, mut broken) = (Vec::new(), Vec::new());
-        let mut after: Option<Cursor> = None;
-        loop {
-            let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
-            for stored in page.items {
-                let id = stored.id;
-                match self.sealer.open_name(chat, stored) {
-                    Ok(found) => all.push(found),
-                    Err(error) => broken.push((id, error)),
-                }
-            }
-            after = page.next;
-            if after.is_none() {
-                sort(&mut all);
-                return Ok((all, broken));
-            }
-        }
-    }
-
-    /// The stored blobs that have the bytes of this name, the best first. Fails if there is none, but some that cannot be
-    /// opened.
-    pub(super) async fn variants(
-        &self,
-        operation: &'static str,
-        chat: &ChatRef,
-        id: &BlobId,
-    ) -> Result<Vec<Found>> {
-        let (mut all, broken) = self.all_blobs(chat).await?;
-        all.retain(|found| found.id == *id);
-        match broken.into_iter().next() {
-            Some((stored, error)) if all.is_empty() => Err(error.of(operation, "blob", &stored.to_string())),
-            _ => Ok(all),
-        }
-    }
-
-    /// The stored blob with the bytes of this name, from memory if it is there.
-    pub(super) async fn find_blob(
-        &self,
-        operation: &'static str,
-        chat: &ChatRef,
-        id: &BlobId,
-    ) -> Result<Option<Found>> {
-        if let Some(stored) = self.names.0.get(&(chat.clone(), *id)) {
-            if let Some(stored) = self.blobs()?.blob(chat, &stored).await? {
-                let found = self.sealer.open_name(chat, stored);
-                return found.map(Some).map_err(|error| error.of(operation, "blob", &id.to_string()));
-            }
-            self.names.0.invalidate(&(chat.clone(), *id));
-        }
-        let found = self.variants(operation, chat, id).await?.into_iter().next();
-        found.iter().for_each(|found| self.names.remember(chat, found));
-        Ok(found)
-    }
 }

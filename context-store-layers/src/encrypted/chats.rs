@@ -160,9 +160,19 @@ impl Sealer {
         records
     }
 
-    /// What seals title and metadata anew. Counters keep their numbers: to set them would lose what is added meanwhile, so
+    /// What seals title and metadata anew; nothing if there is nothing to do.
+    pub(super) fn reseal_chat(&self, stored: &Chat) -> Result<Option<ChatPatch>> {
+        let is_old =
+            |record: &Result<Vec<u8>, SealError>| record.as_ref().map_or(true, |record| self.is_old(record));
+        if !Self::records_of(stored).iter().any(is_old) {
+            return Ok(None);
+        }
+        self.reseal_values(stored).map(Some)
+    }
+
+    /// Counters keep their numbers: to set them would lose what is added meanwhile, so
     /// only what is beside the numbers is added once more.
-    pub(super) fn reseal_values(&self, stored: &Chat) -> Result<ChatPatch> {
+    fn reseal_values(&self, stored: &Chat) -> Result<ChatPatch> {
         let key = self.ring.current();
         let (mut values, mut add) = (stored.clone(), Metadata::default());
         for (counter, amount) in stored.metadata.iter() {

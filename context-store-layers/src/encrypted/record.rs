@@ -6,10 +6,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use bytes::Bytes;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-use context_core::sealed::{BYTES_MARK, RECORD_BYTES, TEXT_MARK};
-use context_core::{Error, ErrorKind};
+use context_core::sealed::{BYTES_MARK, KIND, RECORD_BYTES, TEXT_MARK};
+use context_core::{Encoded, Error, ErrorKind};
 
 use super::keys::{EncryptionKey, KeyId, KeyRing};
 use super::place::Place;
@@ -118,6 +119,11 @@ pub(super) fn key_of(sealed: &[u8]) -> Result<KeyId, SealError> {
     let start = KEY + usize::from(form == 2);
     let id = sealed.get(start..start + KeyId::BYTES).and_then(|id| id.try_into().ok());
     id.and_then(KeyId::from_record).ok_or(SealError::Broken)
+}
+
+/// The record of a stored form.
+pub(super) fn form_record(form: &Encoded) -> Result<&Bytes, SealError> {
+    if form.kind() == KIND { Ok(form.bytes()) } else { Err(SealError::Plain) }
 }
 
 /// The record in a sealed text; nothing if it is not sealed.

@@ -11,21 +11,18 @@
 //! Within one handle nothing is lost that is amended meanwhile. An amendment of the same message by another process, in the
 //! moment between reading and writing, would be: let one process write to a chat while it is rotated.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::{
-    CancelSignal, Chat, ChatPatch, ChatQuery, ChatRef, Commit, Error, Node, Result, Target, UserId, limits,
-    sealed,
+    CancelSignal, Chat, ChatQuery, ChatRef, Commit, Error, Node, Result, Target, UserId, limits,
 };
 use serde::Serialize;
 
 use super::blob_names::Found;
 use super::forms::{seal_fragment, seal_node};
-use super::keys::KeyId;
 use super::layer::Layer;
-use super::record::{SealError, key_of, text_record};
+use super::record::{form_record, text_record};
 
 /// How many messages are looked at between two looks at the cancel signal.
 const PAGE: usize = 100;
@@ -58,18 +55,6 @@ pub struct Rotated {
     pub left: u64,
 }
 
-/// How many records are sealed with which key.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct KeyUsage {
-    /// By the name of the key; keys that are not at hand too.
-    pub records: BTreeMap<KeyId, u64>,
-    /// Stored without encryption.
-    pub plain: u64,
-    /// Damaged, so that not even the key is known.
-    pub broken: u64,
-}
-
 impl RotateOptions {
     /// Drops the earlier revisions of messages that are sealed anew.
     #[must_use]
@@ -90,32 +75,9 @@ impl Rotated {
     }
 }
 
-impl KeyUsage {
-    fn count(&mut self, sealed: Result<impl AsRef<[u8]>, SealError>) {
-        match sealed.and_then(|sealed| key_of(sealed.as_ref())) {
-            Ok(key) => *self.records.entry(key).or_default() += 1,
-            Err(SealError::Plain) => self.plain += 1,
-            Err(_) => self.broken += 1,
-        }
-    }
-
-    fn add(&mut self, other: Self) {
-        for (key, records) in other.records {
-            *self.records.entry(key).or_default() += records;
-        }
-        self.plain += other.plain;
-        self.broken += other.broken;
-    }
-}
-
-/// The record of a stored form.
-fn record(form: &context_core::Encoded) -> Result<&Bytes, SealError> {
-    if form.kind() == sealed::KIND { Ok(form.bytes()) } else { Err(SealError::Plain) }
-}
-
 impl Layer {
     fn is_old_form(&self, form: &context_core::Encoded) -> bool {
-        record(form).map_or(true, |record| self.sealer.is_old(record))
+        form_record(form).map_or(true, |record| self.sealer.is_old(record))
     }
 
     pub(super) async fn rotate_user(
@@ -304,93 +266,5 @@ impl Layer {
                 .open(&self.sealer, chat, &part, &read)
                 .map_err(|error| error.of(OPERATION, "blob", &found.id.to_string())),
         }
-    }
-
-    pub(super) async fn key_usage(&self, user: &UserId, cancel: &CancelSignal) -> Result<KeyUsage> {
-        let mut usage = KeyUsage::default();
-        let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
-        loop {
-            let page = self.inner.history().list_chats(&query).await?;
-            for summary in page.items {
-                cancel.check("key_usage")?;
-                match self.key_usage_of(&summary.chat).await {
-                    // Deleted in the meantime.
-                    Err(error) if error.is_not_found() => {}
-                    of_chat => usage.add(of_chat?),
-                }
-            }
-            query.after = page.next;
-            if query.after.is_none() {
-                return Ok(usage);
-            }
-        }
-    }
-
-    async fn key_usage_of(&self, stored: &Chat) -> Result<KeyUsage> {
-        let (chat, history) = (&stored.chat, self.inner.history());
-        let mut usage = KeyUsage::default();
-        super::record::Sealer::records_of(stored).into_iter().for_each(|record| usage.count(record));
-        let mut after = None;
-        loop {
-            let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await?;
-            for placed in page.items {
-                usage.count(record(placed.node.body()));
-                if placed.node.revision > 0 {
-                    let revisions = history.revisions(chat, &placed.node.id).await?;
-                    revisions.iter().for_each(|revision| usage.count(record(revision.node.body())));
-                }
-            }
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-        for fragment in self.inner.fragments().fragments(chat).await? {
-            usage.count(record(&fragment.body));
-        }
-        if let Some(blobs) = self.inner.blobs() {
-            let mut after = None;
-            loop {
-                let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
-                for blob in page.items {
-                    let name = blob.media_type.as_deref().and_then(text_record);
-                    usage.count(name.unwrap_or(Err(SealError::Plain)));
-                }
-                after = page.next;
-                if after.is_none() {
-                    break;
-                }
-            }
-        }
-        let Some(streams) = self.inner.streams() else { return Ok(usage) };
-        let mut after = None;
-        loop {
-            let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
-            for stream in page.items {
-                let mut offset = 0;
-                while let Some(part) = streams.read_stream(chat, &stream.id, offset, limits::MAX_PAGE).await?
-                    && !part.chunks.is_empty()
-                {
-                    part.chunks.iter().for_each(|chunk| usage.count(Ok(chunk)));
-                    offset = part.next();
-                }
-            }
-            after = page.next;
-            if after.is_none() {
-                return Ok(usage);
-            }
-        }
-    }
-}
-
-impl super::record::Sealer {
-    /// What seals title and metadata anew; nothing if there is nothing to do.
-    pub(super) fn reseal_chat(&self, stored: &Chat) -> Result<Option<ChatPatch>> {
-        let is_old =
-            |record: &Result<Vec<u8>, SealError>| record.as_ref().map_or(true, |record| self.is_old(record));
-        if !Self::records_of(stored).iter().any(is_old) {
-            return Ok(None);
-        }
-        self.reseal_values(stored).map(Some)
     }
 }

@@ -90,8 +90,8 @@ async fn no_other_record_opens_in_another_place() {
     let blobs = inner.blobs().unwrap();
     let page = blobs.blobs(&one, 10, None).await.unwrap().items;
     let name = page[0].media_type.clone().unwrap();
-    let bytes =
-        blobs.read_blob(&other, &blobs.blobs(&other, 10, None).await.unwrap().items[0].id, 0..u64::MAX, None);
+    let theirs = blobs.blobs(&other, 10, None).await.unwrap().items[0].id;
+    let bytes = blobs.read_blob(&other, &theirs, 0..u64::MAX, None);
     let moved = NewBlob::new(bytes.await.unwrap().unwrap(), at(9)).media_type(name);
     blobs.put_blob(&one, moved).await.unwrap();
     let error = store.blobs().unwrap().blobs(&one, 10, None).await.unwrap_err();

@@ -109,8 +109,9 @@ async fn text_without_encryption_is_refused_unless_allowed() {
     let seen = store.history().chat(&chat("old")).await.unwrap();
     assert_eq!(seen, inner.history().chat(&chat("old")).await.unwrap());
     assert_eq!(store.fragments().fragments(&chat("old")).await.unwrap()[1], fragment(None, MARKER));
-    let whole = store.blobs().unwrap().read_blob(&chat("old"), &BlobId::of(MARKER.as_bytes()), 0..99, None);
-    assert_eq!(whole.await.unwrap().unwrap(), MARKER);
+    let id = BlobId::of(MARKER.as_bytes());
+    let whole = store.blobs().unwrap().read_blob(&chat("old"), &id, 0..99, None).await.unwrap();
+    assert_eq!(whole.unwrap(), MARKER);
 }
 
 #[tokio::test]

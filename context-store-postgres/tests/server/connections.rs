@@ -16,7 +16,8 @@ use crate::lab::{Lab, append, chat, extend, ids, nothing_is_wrong, says};
 #[tokio::test]
 async fn a_pool_of_the_program_is_used_and_left_open() {
     let Some(lab) = Lab::new() else { return };
-    let pool = PgPoolOptions::new().max_connections(2).test_before_acquire(false).connect(&lab.url).await.unwrap();
+    let pool =
+        PgPoolOptions::new().max_connections(2).test_before_acquire(false).connect(&lab.url).await.unwrap();
     let config = PostgresConfig::from_pool(pool.clone()).schema(lab.schema.as_str());
     let store = PostgresStore::open(config).await.unwrap();
     let chat = chat(&store, "ada").await;
@@ -65,7 +66,7 @@ async fn nobody_waits_forever() {
     let chat = chat(&store, "ada").await;
     append(&store, &chat, "", &["a"]).await;
     let mut other = lab.connection().await;
-    lab.run(&mut other, "BEGIN; SELECT no FROM SCHEMA.chat FOR UPDATE").await;
+    lab.run(&mut other, "BEGIN; SELECT no FROM @store.chat FOR UPDATE").await;
     let error = store.history().commit(extend(&chat, "a", vec![says("b", "late")])).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Timeout, Retry::Safe), "{error:?}");
     lab.run(&mut other, "ROLLBACK").await;
@@ -117,7 +118,10 @@ async fn sixteen_writers_of_one_branch() {
     assert_eq!(seen.len(), 16 * EACH);
     for writer in 0..16 {
         let own: Vec<_> = seen.iter().filter(|id| id.starts_with(&format!("w{writer}-"))).collect();
-        assert_eq!(own, (0..EACH).map(|i| format!("w{writer}-{i}")).collect::<Vec<_>>().iter().collect::<Vec<_>>());
+        assert_eq!(
+            own,
+            (0..EACH).map(|i| format!("w{writer}-{i}")).collect::<Vec<_>>().iter().collect::<Vec<_>>()
+        );
     }
     nothing_is_wrong(&*store).await;
     lab.drop().await;

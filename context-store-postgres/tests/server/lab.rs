@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use context_conformance::server_url;
 use context_core::{
-    CancelSignal, ChainEnd, ChatRef, Commit, CommitOutcome, Message, MessageId, NewChat, Node, Role, Store, Target,
-    Timestamp, Window,
+    CancelSignal, ChainEnd, ChatRef, Commit, CommitOutcome, Message, MessageId, NewChat, Node, Role, Store,
+    Target, Timestamp, Window,
 };
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::postgres::PgConnection;
@@ -45,16 +45,17 @@ impl Lab {
         PgConnection::connect(&self.url).await.unwrap()
     }
 
-    /// Runs a statement in which `SCHEMA` stands for the schema.
+    /// Runs a statement in which `@store` stands for the schema.
     pub(crate) async fn run(&self, connection: &mut PgConnection, sql: &str) {
         let schema = format!("\"{}\"", self.schema.replace('"', "\"\""));
-        let sql = sql.replace("SCHEMA", &schema);
+        let sql = sql.replace("@store", &schema);
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(connection).await.unwrap();
     }
 
     pub(crate) async fn drop(self) {
         let mut connection = self.connection().await;
-        self.run(&mut connection, "SET client_min_messages TO warning; DROP SCHEMA IF EXISTS SCHEMA CASCADE").await;
+        self.run(&mut connection, "SET client_min_messages TO warning; DROP SCHEMA IF EXISTS @store CASCADE")
+            .await;
     }
 }
 
@@ -78,7 +79,8 @@ pub(crate) async fn chat(store: &dyn Store, user: &str) -> ChatRef {
 pub(crate) async fn append(store: &dyn Store, chat: &ChatRef, head: &str, ids: &[&str]) {
     let mut head = head.to_owned();
     for id in ids {
-        let outcome = store.history().commit(extend(chat, &head, vec![says(id, "some words")])).await.unwrap();
+        let outcome =
+            store.history().commit(extend(chat, &head, vec![says(id, "some words")])).await.unwrap();
         assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
         head = (*id).to_owned();
     }

@@ -10,9 +10,7 @@ use crate::lab::{Lab, T, append, chat, extend, ids, nothing_is_wrong, says};
 
 /// How many chats and messages' runs a connection sees.
 async fn seen(lab: &Lab, connection: &mut PgConnection) -> (i64, i64) {
-    let count = |table: &str| {
-        sqlx::AssertSqlSafe(format!("SELECT count(*) FROM \"{}\".{table}", lab.schema))
-    };
+    let count = |table: &str| sqlx::AssertSqlSafe(format!("SELECT count(*) FROM \"{}\".{table}", lab.schema));
     let chats = sqlx::query_scalar(count("chat")).fetch_one(&mut *connection).await.unwrap();
     (chats, sqlx::query_scalar(count("run")).fetch_one(connection).await.unwrap())
 }
@@ -24,8 +22,8 @@ async fn another_role_sees_what_its_transaction_names() {
     let role = format!("{}_app", lab.schema);
     let mut connection = lab.connection().await;
     let grant = format!(
-        "CREATE ROLE {role} LOGIN PASSWORD 'hunter2'; GRANT USAGE ON SCHEMA SCHEMA TO {role};
-         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA SCHEMA TO {role}"
+        "CREATE ROLE {role} LOGIN PASSWORD 'hunter2'; GRANT USAGE ON SCHEMA @store TO {role};
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA @store TO {role}"
     );
     lab.run(&mut connection, &grant).await;
 
@@ -46,7 +44,8 @@ async fn another_role_sees_what_its_transaction_names() {
         let fork = Commit { nodes: vec![says("c", "aside")], ..Commit::new(chat.clone(), target, T) };
         let _applied = store.history().commit(fork).await.unwrap();
         store.history().set_checkpoint(&chat, &"here".into(), &"b".into(), T).await.unwrap();
-        let amend = Commit { amendments: vec![says("a", "amended")], ..Commit::new(chat.clone(), Target::Stay, T) };
+        let amend =
+            Commit { amendments: vec![says("a", "amended")], ..Commit::new(chat.clone(), Target::Stay, T) };
         let _applied = store.history().commit(amend).await.unwrap();
         let _refused = store.history().commit(extend(&chat, "a", vec![says("z", "late")])).await.unwrap();
         chats.push(chat);
@@ -63,7 +62,10 @@ async fn another_role_sees_what_its_transaction_names() {
     sqlx::query(set).fetch_one(&mut bare).await.unwrap();
     let (own_chats, own_runs) = seen(&lab, &mut bare).await;
     assert!(own_chats == 1 && own_runs > 0, "{own_chats} {own_runs}");
-    let steal = format!("INSERT INTO \"{}\".node (chat, id, pos) SELECT no + 1, 'x', 0 FROM \"{0}\".chat", lab.schema);
+    let steal = format!(
+        "INSERT INTO \"{}\".node (chat, id, pos) SELECT no + 1, 'x', 0 FROM \"{0}\".chat",
+        lab.schema
+    );
     assert!(sqlx::raw_sql(sqlx::AssertSqlSafe(steal)).execute(&mut bare).await.is_err());
     bare.close().await.unwrap();
 

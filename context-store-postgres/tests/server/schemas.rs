@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use context_core::{
-    BranchName, ChatPatch, ChatRef, CheckpointName, Commit, Durability, Encoded, ErrorKind, FragmentId, Metadata,
-    NewChat, Store, StoredFragment, Target, Window, ChainEnd,
+    BranchName, ChainEnd, ChatPatch, ChatRef, CheckpointName, Commit, Durability, Encoded, ErrorKind,
+    FragmentId, Metadata, NewChat, Store, StoredFragment, Target, Window,
 };
 use context_store_postgres::PostgresStore;
 use tokio::task::JoinSet;
@@ -53,7 +53,7 @@ async fn several_processes_may_make_it_at_once() {
     }
     let store = lab.open().await;
     let mut connection = lab.connection().await;
-    lab.run(&mut connection, "DO $$ BEGIN ASSERT (SELECT count(*) FROM SCHEMA.chat) = 3; END $$").await;
+    lab.run(&mut connection, "DO $$ BEGIN ASSERT (SELECT count(*) FROM @store.chat) = 3; END $$").await;
     nothing_is_wrong(&store).await;
     lab.drop().await;
 }
@@ -63,7 +63,8 @@ async fn a_newer_schema_is_refused_and_not_touched() {
     let Some(lab) = Lab::new() else { return };
     lab.open().await.close().await.unwrap();
     let mut connection = lab.connection().await;
-    let newer = "INSERT INTO SCHEMA.context_migrations (version, description, success, checksum, execution_time)
+    let newer =
+        "INSERT INTO @store.context_migrations (version, description, success, checksum, execution_time)
         VALUES (999, 'of a later release', true, '', 0)";
     lab.run(&mut connection, newer).await;
     let error = PostgresStore::open(lab.config()).await.unwrap_err();
@@ -165,7 +166,8 @@ async fn every_text_may_hold_a_nul() {
 async fn it_says_what_the_server_promises() {
     let Some(lab) = Lab::new() else { return };
     let late = if lab.url.contains('?') { '&' } else { '?' };
-    let lax = Lab { url: format!("{}{late}options[synchronous_commit]=off", lab.url), schema: lab.schema.clone() };
+    let lax =
+        Lab { url: format!("{}{late}options[synchronous_commit]=off", lab.url), schema: lab.schema.clone() };
     let info = lax.open().await.info();
     assert_eq!((info.durability, info.shared), (Durability::Server, true));
     assert!(info.warning.is_some_and(|warning| warning.contains("synchronous_commit")), "{info:?}");

@@ -1,64 +1,123 @@
-//! Which crates are to be proven. A store that says nothing is not overlooked but reported.
+//! Which crates are to be proven, by which test programs. A store that says nothing is not overlooked but reported.
 
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
 use cargo_metadata::Package;
+
+use crate::services::need::{self, Need};
 
 /// What a store crate's name begins with.
 const STORES: &str = "context-store-";
+/// The test program of a crate that lists none, and what the names of others begin with.
+const PROGRAM: &str = "conformance";
 
-/// A crate that takes part.
+/// A test program that takes part. A crate may have several, for each kind of store it makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The crate.
     pub krate: String,
     /// The suite that proves it.
     pub suite: String,
+    /// The test program.
+    pub program: String,
+    /// What it needs.
+    pub needs: BTreeSet<Need>,
 }
 
 impl Subject {
-    /// Whether this is the one that was asked for: by its name, or by what the name ends with.
+    /// Whether this is the one that was asked for: by the crate's name or what that ends with (`sqlite`), by what its program's name
+    /// ends with (`conformance_cluster` is `cluster`), or by both (`redis-cluster`).
     pub fn is(&self, asked: Option<&str>) -> bool {
-        asked.is_none_or(|name| self.krate == name || self.krate.ends_with(&format!("-{name}")))
+        let Some(asked) = asked else { return true };
+        let program = self.program.strip_prefix(PROGRAM).and_then(|rest| rest.strip_prefix('_'));
+        let is_krate = |name: &str| self.krate == name || self.krate.ends_with(&format!("-{name}"));
+        let both = |program: &str| asked.strip_suffix(program)?.strip_suffix('-');
+        is_krate(asked) || program == Some(asked) || program.and_then(both).is_some_and(is_krate)
     }
 }
 
 /// The subjects among crates, and the stores that forgot to be one.
-pub fn subjects(crates: &[&Package]) -> (Vec<Subject>, Vec<String>) {
-    let declared = crates.iter().map(|package| {
-        let suite = package.metadata.get("context-conformance").and_then(|table| table.get("suite"));
-        (package.name.to_string(), suite.and_then(|suite| suite.as_str()).map(String::from))
-    });
-    sort(declared)
-}
-
-fn sort(declared: impl Iterator<Item = (String, Option<String>)>) -> (Vec<Subject>, Vec<String>) {
+pub(crate) fn subjects(crates: &[&Package]) -> Result<(Vec<Subject>, Vec<String>)> {
     let (mut subjects, mut forgotten) = (Vec::new(), Vec::new());
-    for (krate, suite) in declared {
-        match suite {
-            Some(suite) => subjects.push(Subject { krate, suite }),
-            None if krate.starts_with(STORES) => forgotten.push(krate),
+    for package in crates {
+        match of(&package.name, package.metadata.get("context-conformance"), &need::of(package)?)? {
+            Some(of_crate) => subjects.extend(of_crate),
+            None if package.name.starts_with(STORES) => forgotten.push(package.name.to_string()),
             None => {}
         }
     }
-    (subjects, forgotten)
+    Ok((subjects, forgotten))
+}
+
+/// The subjects of a crate with this table in its manifest; none if it names no suite.
+fn of(
+    krate: &str,
+    table: Option<&serde_json::Value>,
+    needs: &BTreeSet<Need>,
+) -> Result<Option<Vec<Subject>>> {
+    let Some(suite) = table.and_then(|table| table.get("suite")).and_then(|suite| suite.as_str()) else {
+        return Ok(None);
+    };
+    let programs = match table.and_then(|table| table.get("tests")) {
+        Some(tests) => serde_json::from_value(tests.clone())
+            .with_context(|| format!("`tests` of {krate} is no list of test programs"))?,
+        None => vec![PROGRAM.to_owned()],
+    };
+    let subject =
+        |program| Subject { krate: krate.into(), suite: suite.into(), program, needs: needs.clone() };
+    Ok(Some(programs.into_iter().map(subject).collect()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Subject, sort};
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::{Subject, of};
+    use crate::services::need::Need;
+
+    fn subject(krate: &str, program: &str) -> Subject {
+        Subject {
+            krate: krate.into(),
+            suite: "store".into(),
+            program: program.into(),
+            needs: BTreeSet::new(),
+        }
+    }
 
     #[test]
-    fn a_store_that_says_nothing_is_reported() {
-        let declared =
-            [("context-store-good", Some("store")), ("context-store-silent", None), ("context-core", None)];
-        let declared = declared.map(|(krate, suite)| (krate.to_string(), suite.map(String::from)));
-        let good = Subject { krate: "context-store-good".into(), suite: "store".into() };
-        assert_eq!(sort(declared.into_iter()), (vec![good], vec!["context-store-silent".to_string()]));
+    fn a_crate_says_how_it_is_proven() {
+        let none = BTreeSet::new();
+        assert_eq!(of("x", None, &none).unwrap(), None);
+        assert_eq!(
+            of("x", Some(&json!({ "needs": ["redis"] })), &none).unwrap(),
+            None,
+            "only what its tests need"
+        );
+        let one = of("x", Some(&json!({ "suite": "store" })), &none).unwrap();
+        assert_eq!(one, Some(vec![subject("x", "conformance")]));
+        let table = json!({ "suite": "store", "tests": ["conformance", "conformance_cluster"] });
+        let needs = BTreeSet::from([Need::Redis]);
+        let two = of("x", Some(&table), &needs).unwrap().unwrap();
+        assert_eq!(
+            two.iter().map(|s| s.program.as_str()).collect::<Vec<_>>(),
+            ["conformance", "conformance_cluster"]
+        );
+        assert!(two.iter().all(|subject| subject.needs == needs));
+        assert!(of("x", Some(&json!({ "suite": "store", "tests": "conformance" })), &none).is_err());
     }
 
     #[test]
     fn a_subject_is_found_by_the_end_of_its_name() {
-        let subject = Subject { krate: "context-store-sqlite".into(), suite: "store".into() };
-        assert!(subject.is(None) && subject.is(Some("sqlite")) && subject.is(Some("context-store-sqlite")));
-        assert!(!subject.is(Some("lite")));
+        let sqlite = subject("context-store-sqlite", "conformance");
+        assert!(sqlite.is(None) && sqlite.is(Some("sqlite")) && sqlite.is(Some("context-store-sqlite")));
+        assert!(!sqlite.is(Some("lite")) && !sqlite.is(Some("conformance")));
+        let cluster = subject("context-store-redis", "conformance_cluster");
+        assert!(
+            cluster.is(Some("redis")) && cluster.is(Some("cluster")) && cluster.is(Some("redis-cluster"))
+        );
+        assert!(!cluster.is(Some("sqlite-cluster")) && !cluster.is(Some("-cluster")));
     }
 }

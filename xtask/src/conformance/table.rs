@@ -1,9 +1,18 @@
 //! The table: groups by subjects, then what was skipped and why, then what failed and how to see it again.
+//!
+//! A column is as wide as what stands in it. Subjects that do not fit beside the others stand below them.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{Line, Outcome};
+
+/// The most columns of text in a line.
+const WIDTH: usize = 120;
+/// How wide the names of groups are.
+const NAMES: usize = 18;
+/// What stands between two columns at least.
+const GAP: usize = 2;
 
 /// What reports say, ready to print.
 #[derive(Debug)]
@@ -11,6 +20,7 @@ pub struct Table<'a> {
     lines: &'a [Line],
     groups: Vec<&'a str>,
     subjects: Vec<&'a str>,
+    provisions: BTreeMap<&'a str, &'a str>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -25,7 +35,13 @@ impl<'a> Table<'a> {
     pub fn new(lines: &'a [Line]) -> Self {
         let groups = in_order(lines.iter().map(|line| line.group.as_str()));
         let subjects = in_order(lines.iter().map(|line| line.subject.as_str()));
-        Self { lines, groups, subjects }
+        Self { lines, groups, subjects, provisions: BTreeMap::new() }
+    }
+
+    /// Says where subjects, by their names, were given what they need.
+    pub fn provisions(mut self, provisions: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        self.provisions.extend(provisions);
+        self
     }
 
     /// Whether any case failed.
@@ -48,22 +64,43 @@ impl<'a> Table<'a> {
         count
     }
 
-    fn row(&self, f: &mut fmt::Formatter<'_>, name: &str, group: Option<&str>) -> fmt::Result {
-        write!(f, "{name:<16}")?;
-        for subject in &self.subjects {
-            write!(f, "{:>24}", self.count(group, subject).to_string())?;
+    /// What stands in the column of a subject, from its name to where it was provisioned.
+    fn column(&self, subject: &str) -> Vec<String> {
+        let counts = self.groups.iter().map(|group| self.count(Some(group), subject).to_string());
+        let total = self.count(None, subject).to_string();
+        let provision = self.provisions.get(subject).copied().unwrap_or("-").to_owned();
+        std::iter::once(subject.to_owned()).chain(counts).chain([total, provision]).collect()
+    }
+
+    /// Prints columns beside each other.
+    fn block(&self, f: &mut fmt::Formatter<'_>, columns: &[(usize, Vec<String>)]) -> fmt::Result {
+        let version = self.lines.first().map_or(0, |line| line.suite_version);
+        let corner = format!("suite v{version}");
+        let names =
+            std::iter::once(corner.as_str()).chain(self.groups.iter().copied()).chain(["total", "provision"]);
+        for (row, name) in names.enumerate() {
+            write!(f, "{name:<NAMES$}")?;
+            for (width, cells) in columns {
+                write!(f, "{:>width$}", cells[row])?;
+            }
+            writeln!(f)?;
         }
-        writeln!(f)
+        Ok(())
     }
 
     fn skips(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut reasons = BTreeMap::<_, Vec<&str>>::new();
         for line in self.lines.iter().filter(|line| line.outcome == Outcome::Skip) {
             let reason = line.reason.as_deref().unwrap_or("no reason given");
-            reasons.entry((&line.subject, reason)).or_default().push(&line.case);
+            reasons.entry((reason, line.subject.as_str())).or_default().push(&line.case);
         }
-        for ((subject, reason), cases) in reasons {
-            writeln!(f, "skipped by {subject} ({reason}): {}", cases.join(", "))?;
+        // Subjects that skip the same for the same reason share a line.
+        let mut shared = BTreeMap::<_, Vec<&str>>::new();
+        for ((reason, subject), cases) in reasons {
+            shared.entry((reason, cases)).or_default().push(subject);
+        }
+        for ((reason, cases), subjects) in shared {
+            writeln!(f, "skipped by {} ({reason}): {}", subjects.join(", "), cases.join(", "))?;
         }
         Ok(())
     }
@@ -80,16 +117,20 @@ impl<'a> Table<'a> {
 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let version = self.lines.first().map_or(0, |line| line.suite_version);
-        write!(f, "{:<16}", format!("suite v{version}"))?;
+        let mut block = Vec::new();
+        let mut used = NAMES;
         for subject in &self.subjects {
-            write!(f, "{subject:>24}")?;
+            let cells = self.column(subject);
+            let width = GAP + cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+            if used + width > WIDTH && !block.is_empty() {
+                self.block(f, &block)?;
+                writeln!(f)?;
+                (block, used) = (Vec::new(), NAMES);
+            }
+            used += width;
+            block.push((width, cells));
         }
-        writeln!(f)?;
-        for group in &self.groups {
-            self.row(f, group, Some(group))?;
-        }
-        self.row(f, "total", None)?;
+        self.block(f, &block)?;
         self.skips(f)?;
         self.failures(f)
     }
@@ -103,7 +144,7 @@ impl fmt::Display for Count {
         }
         write!(f, "{passed}")?;
         if *skipped > 0 {
-            write!(f, " + {skipped} skipped")?;
+            write!(f, "+{skipped} skip")?;
         }
         if *failed > 0 {
             write!(f, ", {failed} FAILED")?;

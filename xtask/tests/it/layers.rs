@@ -25,7 +25,10 @@ fn sound() -> Graph {
     let mut kit = package("context-conformance", &["context-core"]);
     kit.dependencies.push(Dependency { kind: Kind::Dev, ..dependency("context-store-x") });
     let command = package("context-cli", &["context-runtime", "clap"]);
-    Graph { packages: vec![core, store, facade, render, kit, command, package("xtask", &["clap"])] }
+    let servers = package("context-servers", &["rustix"]);
+    store.dependencies.push(Dependency { kind: Kind::Dev, ..dependency("context-servers") });
+    let tasks = package("xtask", &["clap", "context-servers"]);
+    Graph { packages: vec![core, store, facade, render, kit, command, servers, tasks] }
 }
 
 /// Breaks the sound workspace in one package and expects exactly this.
@@ -127,6 +130,28 @@ fn rule_3_the_kit_is_for_tests_and_not_those_of_core() {
         "context-core",
         |core| core.dependencies.push(dev),
         &[&format!("rule 3: context-core depends on context-conformance: {why}")],
+    );
+}
+
+#[test]
+fn rule_3_servers_are_for_tests_and_know_nothing_of_ours() {
+    check_broken(
+        "context-runtime",
+        |facade| facade.dependencies.push(Dependency { optional: true, ..dependency("context-servers") }),
+        &["rule 3: context-runtime depends on context-servers: servers are for tests and tasks"],
+    );
+    check_broken(
+        "context-conformance",
+        |kit| kit.dependencies.push(dependency("context-servers")),
+        &["rule 3: context-conformance depends on context-servers: servers are for tests and tasks"],
+    );
+    let dev = Dependency { kind: Kind::Dev, ..dependency("context-core") };
+    check_broken(
+        "context-servers",
+        |servers| servers.dependencies.push(dev),
+        &[
+            "rule 3: context-servers depends on context-core: what starts servers depends on none of our crates",
+        ],
     );
 }
 

@@ -1,0 +1,260 @@
+//! `copy` from store to store: chat by chat, each compared with what was sent, so that it may be stopped and repeated.
+
+use std::sync::Arc;
+
+use context_runtime::transfer::{self, ChatDigest, MigrateChat, Migrated, WrittenChat};
+use context_runtime::{ChatRef, Diagnostic, Error, ErrorKind, Store, UserId};
+use serde::Serialize;
+
+use super::Args;
+use crate::app::{App, Done, is_absent};
+use crate::commands::{all_chats_of, existing_chat};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::progress::Progress;
+use crate::text::{clean, count};
+
+/// JSON record of `copy FROM TO` between stores: what became of one chat.
+#[derive(Serialize)]
+struct MigratedRecord<'a> {
+    v: u32,
+    user: &'a str,
+    chat: &'a str,
+    /// `copied`, `would_copy` with `--dry-run`, `unchanged` if it was there already, `different` if something else of
+    /// its name was there, `unfinished` if it is not complete in the store it comes from.
+    status: &'static str,
+    /// How many messages, if it was copied; else how many it has.
+    messages: u64,
+    /// How many branches, if it was copied; else how many it has.
+    branches: u64,
+    /// How many blobs were sent, if it was copied.
+    blobs: Option<u64>,
+    /// A hash of all that was sent, if it was copied.
+    digest: Option<String>,
+    /// Whether the copy was read back and is what was sent.
+    verified: bool,
+    /// What differs first, if it is `different`.
+    part: Option<&'a str>,
+    /// What did not fit together and what was made of it.
+    diagnostics: &'a [Diagnostic],
+}
+
+/// A chat that is to be copied.
+struct Waiting {
+    chat: ChatRef,
+    messages: u64,
+    branches: u64,
+}
+
+/// What was done so far.
+#[derive(Default)]
+struct Tally {
+    copied: usize,
+    messages: u64,
+    blobs: u64,
+    missing: usize,
+    unchanged: usize,
+    /// Chats that were left as they are and should be looked at.
+    odd: usize,
+}
+
+pub(super) async fn run(args: &Args, app: &mut App) -> Result<Done, Failure> {
+    let from = app.open_existing(&args.from).await?;
+    // A dry run makes no store.
+    let absent = args.dry_run && is_absent(&args.to);
+    let to = app.open(if absent { "mem:" } else { &args.to }).await?;
+    let interrupt = app.interrupt();
+    let waiting = waiting(args, app, &*from).await?;
+    app.out.outlive_reader();
+    let mut tally = Tally::default();
+    let done = all(args, app, (&from, &to), &waiting, &mut tally, &interrupt).await;
+    // What was copied before something failed is there.
+    tally.print(args, app)?;
+    done?;
+    Ok(if tally.odd == 0 { Done::Fine } else { Done::Found })
+}
+
+/// What is there to copy, the newest activity first.
+async fn waiting(args: &Args, app: &App, from: &dyn Store) -> Result<Vec<Waiting>, Failure> {
+    let mut waiting = Vec::new();
+    for user in app.users() {
+        if args.chat.is_empty() {
+            let all = all_chats_of(user, from.history()).await?;
+            waiting.extend(all.into_iter().map(|summary| Waiting {
+                chat: summary.chat.chat,
+                messages: summary.messages,
+                branches: summary.branches,
+            }));
+        }
+        for name in &args.chat {
+            let chat = ChatRef::new(user.clone(), name.as_str());
+            existing_chat(from.history(), &chat).await?;
+            let branches = from.history().branches(&chat).await?.len() as u64;
+            let messages = from.history().chat_size(&chat).await?.messages;
+            waiting.push(Waiting { chat, messages, branches });
+        }
+    }
+    Ok(waiting)
+}
+
+async fn all(
+    args: &Args,
+    app: &mut App,
+    (from, to): (&Arc<dyn Store>, &Arc<dyn Store>),
+    waiting: &[Waiting],
+    tally: &mut Tally,
+    interrupt: &context_runtime::CancelSignal,
+) -> Result<(), Failure> {
+    let mut options = MigrateChat::default();
+    if args.no_verify {
+        options = options.without_verifying();
+    }
+    if args.dry_run {
+        options = options.dry_run();
+    }
+    let total = waiting.iter().map(|chat| chat.messages).sum::<u64>();
+    let bar = Progress::bar(&app.out, usize::try_from(total).unwrap_or(usize::MAX), "copying");
+    let mut before = 0;
+    for next in waiting {
+        // Only between two chats: what is sent of one by then would have to be sent again.
+        interrupt.check("copy")?;
+        let mut progress = |sent| bar.reach(before + sent);
+        let migrated =
+            transfer::migrate_chat(&**from, &next.chat, &**to, &next.chat, &options, &mut progress).await;
+        match migrated {
+            Ok(migrated) => bar.pausing(|| tell(args, app, next, &migrated, tally))?,
+            // It was deleted since it was listed.
+            Err(error) if error.is_not_found() && from.history().chat(&next.chat).await?.is_none() => {}
+            Err(error) => return Err(about(error, &next.chat).into()),
+        }
+        before += next.messages;
+        bar.reach(before);
+    }
+    bar.done();
+    Ok(())
+}
+
+/// The error with the chat it is about.
+fn about(error: Error, chat: &ChatRef) -> Error {
+    let named = error.get("chat").is_some() || error.kind() == ErrorKind::Cancelled;
+    if named { error } else { error.with("chat", &chat.chat) }
+}
+
+fn tell(
+    args: &Args,
+    app: &mut App,
+    chat: &Waiting,
+    migrated: &Migrated,
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    let copied = match migrated {
+        Migrated::Copied(sent, written) => Some((sent, written)),
+        _ => None,
+    };
+    let (status, part) = tally.count(copied, migrated);
+    if app.out.is_json() {
+        return app.out.record(&MigratedRecord {
+            v: 1,
+            user: chat.chat.user.as_str(),
+            chat: chat.chat.chat.as_str(),
+            status,
+            messages: copied.map_or(chat.messages, |(_, written)| written.messages),
+            branches: copied.map_or(chat.branches, |(_, written)| written.branches),
+            blobs: copied.map(|(sent, _)| sent.blobs.count),
+            digest: copied.map(|(sent, _)| sent.to_string()),
+            verified: copied.is_some() && !args.no_verify,
+            part,
+            diagnostics: copied.map_or(&[], |(_, written)| &written.diagnostics),
+        });
+    }
+    let name = shown(app, &chat.chat);
+    match (migrated, part) {
+        (Migrated::Copied(_, written), _) => app.out.diagnostics(&name, &written.diagnostics),
+        (Migrated::Missing, _) => {
+            let size = count(usize::try_from(chat.messages).unwrap_or(usize::MAX), "message");
+            app.out.line(format_args!("would copy  {name}  {size}"))?;
+        }
+        (Migrated::Unfinished, _) => {
+            app.out.note(format_args!("{name}: not complete in the store it comes from; left out"));
+        }
+        (_, Some(part)) => {
+            let part = if part == "chat" { "title, metadata, active branch or times" } else { part };
+            let text =
+                format_args!("{name}: there is another chat of this name, its {part} differ; left as it is");
+            app.out.note(text);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The name of a chat; with its user, if there are several.
+fn shown(app: &App, chat: &ChatRef) -> String {
+    let several = app.users().count() > 1;
+    let name = if several { format!("{}/{}", chat.user, chat.chat) } else { chat.chat.to_string() };
+    clean(&name).into_owned()
+}
+
+impl Tally {
+    /// Counts a chat, and gives its status and what differs.
+    fn count<'a>(
+        &mut self,
+        copied: Option<(&ChatDigest, &WrittenChat)>,
+        migrated: &Migrated,
+    ) -> (&'static str, Option<&'a str>) {
+        if let Some((sent, written)) = copied {
+            self.copied += 1;
+            self.messages += written.messages;
+            self.blobs += sent.blobs.count;
+        }
+        match migrated {
+            Migrated::Copied(..) => ("copied", None),
+            Migrated::Missing => {
+                self.missing += 1;
+                ("would_copy", None)
+            }
+            Migrated::Different(part) => {
+                self.odd += 1;
+                ("different", Some(part))
+            }
+            Migrated::Unfinished => {
+                self.odd += 1;
+                ("unfinished", None)
+            }
+            _ => {
+                self.unchanged += 1;
+                ("unchanged", None)
+            }
+        }
+    }
+
+    fn print(&self, args: &Args, app: &mut App) -> Result<(), Failure> {
+        if app.out.is_json() {
+            return Ok(());
+        }
+        let mut said = Vec::new();
+        if args.dry_run {
+            said.push(format!("{} would be copied", count(self.missing, "chat")));
+        } else {
+            let number = |n: u64, what| count(usize::try_from(n).unwrap_or(usize::MAX), what);
+            let mut what = format!("{}, {}", count(self.copied, "chat"), number(self.messages, "message"));
+            if self.blobs > 0 {
+                what = format!("{what}, {}", number(self.blobs, "blob"));
+            }
+            let verified = if args.no_verify || self.copied == 0 { "" } else { ", read back and compared" };
+            said.push(format!("{} {what}{verified}", app.out.paint(Style::Green, "copied")));
+        }
+        if self.unchanged > 0 {
+            said.push(format!("{} there already", count(self.unchanged, "chat")));
+        }
+        if self.odd > 0 {
+            said.push(format!("{} left out", count(self.odd, "chat")));
+        }
+        app.out.line(said.join("; "))?;
+        if self.copied + self.missing + self.unchanged + self.odd == 0 {
+            let users: Vec<_> = app.users().map(UserId::to_string).collect();
+            app.out.note(clean(&format!("user {} has no chats there", users.join(", "))));
+        }
+        Ok(())
+    }
+}

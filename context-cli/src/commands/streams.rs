@@ -1,0 +1,326 @@
+//! `streams`: answers in flight, and those that were: list them, write one out, drop the old ones.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytesize::ByteSize;
+use context_runtime::streams::{AnswerReader, StreamError, Streams};
+use context_runtime::{
+    ChatRef, Error, ErrorKind, Store, StoredStream, StreamPrune, StreamState, StreamStore, StreamsPruned,
+    Timestamp, limits,
+};
+use serde::Serialize;
+
+use super::{all_chats, existing_chat};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count, one_line, parse_duration, short_time, time};
+
+/// List, read and drop streams of answers.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context streams list support-7             which answers there are, and how far they are
+  context streams show support-7 answer-1    its chunks, as they are
+  context streams show support-7 answer-1 --offset 40 --follow
+  context streams prune --older-than 7d --dry-run
+
+A program that streams an answer may keep its chunks in the store while they come, so that a reader
+who lost the connection goes on where they were. What stays of an answer is a message; its stream can
+go when nobody reads it any more.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Action {
+    /// List the streams of a chat
+    List {
+        /// The chat
+        chat: String,
+    },
+    /// Write the chunks of a stream
+    #[command(after_help = "\
+Examples:
+  context streams show support-7 answer-1
+  context streams show support-7 answer-1 --follow --json
+
+With --json there is a record for each chunk, with its offset and its bytes as `text` or, if they are
+none, as `base64`. An answer that has failed makes the exit status 1.")]
+    Show {
+        /// The chat
+        chat: String,
+        /// The stream
+        stream: String,
+        /// Begin at this chunk; the first one is 0
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        offset: u64,
+        /// Wait for what comes, until the stream ends
+        #[arg(long)]
+        follow: bool,
+    },
+    /// Drop streams that ended long ago
+    #[command(after_help = "\
+Examples:
+  context streams prune --dry-run            what would go
+  context streams prune --chat support-7 --older-than 1h --abandoned 1d")]
+    Prune {
+        /// Only of this chat [default: of all chats of the user]
+        #[arg(long, value_name = "CHAT")]
+        chat: Option<String>,
+        /// Those that ended longer ago go
+        #[arg(long, value_name = "TIME", default_value = "7d", value_parser = parse_duration)]
+        older_than: Duration,
+        /// Also those that never ended and were not written to for longer
+        #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+        abandoned: Option<Duration>,
+        /// Only say what would go
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+/// JSON record of `streams list`: one stream.
+#[derive(Serialize)]
+struct StreamRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    stream: &'a str,
+    /// `queued`, `running`, `completed`, `failed` or `cancelled`.
+    state: &'static str,
+    /// How often it was begun anew.
+    run: u32,
+    chunks: u64,
+    bytes: u64,
+    /// What went wrong, if it failed.
+    error: Option<&'a str>,
+    created_at: String,
+    /// When somebody asked to cancel it.
+    cancel_requested_at: Option<String>,
+    finished_at: Option<String>,
+    updated_at: String,
+}
+
+/// JSON record of `streams show`: one chunk.
+#[derive(Serialize)]
+struct ChunkRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    stream: &'a str,
+    /// Which chunk.
+    offset: u64,
+    text: Option<&'a str>,
+    base64: Option<String>,
+}
+
+/// JSON record of `streams prune`: what went.
+#[derive(Serialize)]
+struct StreamPruneRecord {
+    v: u32,
+    #[serde(flatten)]
+    pruned: StreamsPruned,
+    /// `would_go` or `removed`.
+    status: &'static str,
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    match args.action {
+        Action::List { chat } => list(app, &*store, &chat).await,
+        Action::Show { chat, stream, offset, follow } => {
+            let chat = app.chat(&chat);
+            existing_chat(store.history(), &chat).await?;
+            let world = std::sync::Arc::new(app.world.clone());
+            let streams = Streams::new(store, chat.clone(), world.clone(), world);
+            show(app, &streams, &chat, &stream, offset, follow).await
+        }
+        Action::Prune { chat, older_than, abandoned, dry_run } => {
+            let before = |age: Duration| {
+                let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+                Timestamp::from_micros(app.now().as_micros().saturating_sub(age))
+            };
+            let mut prune = StreamPrune::new(app.user.clone(), before(older_than));
+            prune.idle_since = abandoned.map(before);
+            if let Some(chat) = chat {
+                existing_chat(store.history(), &app.chat(&chat)).await?;
+                prune = prune.of_chat(chat);
+            }
+            drop_streams(app, &*store, &prune, dry_run).await
+        }
+    }
+}
+
+fn streams(store: &dyn Store) -> Result<&dyn StreamStore, Failure> {
+    let missing = || {
+        Error::new(ErrorKind::Unsupported, "streams", "this store keeps no streams")
+            .with("store", store.info().name)
+    };
+    Ok(store.streams().ok_or_else(missing)?)
+}
+
+async fn all_streams(streams: &dyn StreamStore, chat: &ChatRef) -> Result<Vec<StoredStream>, Failure> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+        all.extend(page.items);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(all),
+        }
+    }
+}
+
+async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Done, Failure> {
+    let chat = app.chat(chat);
+    existing_chat(store.history(), &chat).await?;
+    let all = all_streams(streams(store)?, &chat).await?;
+    for stream in &all {
+        if app.out.is_json() {
+            app.out.record(&StreamRecord {
+                v: 1,
+                chat: chat.chat.as_str(),
+                stream: stream.id.as_str(),
+                state: stream.state.as_str(),
+                run: stream.run,
+                chunks: stream.chunks,
+                bytes: stream.bytes,
+                error: stream.error.as_deref(),
+                created_at: time(stream.created_at),
+                cancel_requested_at: stream.cancel_requested_at.map(time),
+                finished_at: stream.finished_at.map(time),
+                updated_at: time(stream.updated_at),
+            })?;
+        } else {
+            let line = described(app, stream);
+            app.out.line(line)?;
+        }
+    }
+    if all.is_empty() {
+        app.out.note(clean(&format!("chat {} has no streams", chat.chat)));
+    }
+    Ok(Done::Fine)
+}
+
+fn described(app: &App, stream: &StoredStream) -> String {
+    let id = app.out.paint(Style::Bold, clean(stream.id.as_str()));
+    let style = match stream.state {
+        StreamState::Completed => Style::Green,
+        StreamState::Failed => Style::Red,
+        _ => Style::Yellow,
+    };
+    let state = app.out.paint(style, stream.state.as_str());
+    let size = format!(
+        "{}, {}",
+        count(usize::try_from(stream.chunks).unwrap_or(usize::MAX), "chunk"),
+        ByteSize(stream.bytes)
+    );
+    let written = app.out.paint(Style::Dim, format!("last written {}", short_time(stream.updated_at)));
+    let asked = stream.cancel_requested_at.is_some() && !stream.state.is_final();
+    let asked = if asked { "  asked to cancel" } else { "" };
+    // A line break in it would be a line of its own.
+    let error = stream.error.as_deref().map(|error| format!("  {}", one_line(error))).unwrap_or_default();
+    format!("{id}  {state}  {size}  {written}{asked}{error}")
+}
+
+async fn show(
+    app: &mut App,
+    streams: &Streams,
+    chat: &ChatRef,
+    stream: &str,
+    offset: u64,
+    follow: bool,
+) -> Result<Done, Failure> {
+    let absent = || Error::not_found("read_stream", "stream", stream).with("in chat", &chat.chat);
+    let known = streams.get(stream).await?.ok_or_else(absent)?;
+    let mut reader = streams.follow(stream, offset).of_run(known.run);
+    // Without following, what is there now is all.
+    let until = if follow { u64::MAX } else { known.chunks };
+    let read = chunks(app, &mut reader, chat, stream, until).await?;
+    let failed = match (read, known.state) {
+        (Err(error), _) => Some(error.to_string()),
+        (Ok(()), StreamState::Failed) => Some(format!("stream {stream} failed")),
+        _ => None,
+    };
+    let Some(mut failed) = failed else { return Ok(Done::Fine) };
+    let stream = streams.get(stream).await?;
+    if let Some(error) = stream.and_then(|stream| stream.error) {
+        failed = format!("{failed}: {error}");
+    }
+    app.out.note(clean(&failed));
+    Ok(Done::Found)
+}
+
+/// Writes the chunks before an offset. What ends the stream otherwise than well is given back.
+async fn chunks(
+    app: &mut App,
+    reader: &mut AnswerReader,
+    chat: &ChatRef,
+    stream: &str,
+    until: u64,
+) -> Result<Result<(), StreamError>, Failure> {
+    while reader.offset() < until {
+        let chunk = match reader.next().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => break,
+            Err(StreamError::Store(error)) => return Err(error.into()),
+            Err(error) => return Ok(Err(error)),
+        };
+        if app.out.is_json() {
+            let text = std::str::from_utf8(&chunk.bytes).ok();
+            let base64 = text.is_none().then(|| BASE64.encode(&chunk.bytes));
+            let (chat, offset) = (chat.chat.as_str(), chunk.offset);
+            app.out.record(&ChunkRecord { v: 1, chat, stream, offset, text, base64 })?;
+        } else {
+            app.out.bytes(&chunk.bytes)?;
+        }
+        // Somebody who follows reads along.
+        if until == u64::MAX {
+            app.out.flush()?;
+        }
+    }
+    Ok(Ok(()))
+}
+
+async fn drop_streams(
+    app: &mut App,
+    store: &dyn Store,
+    prune: &StreamPrune,
+    dry_run: bool,
+) -> Result<Done, Failure> {
+    let (pruned, status) = match dry_run {
+        true => (plan(app, store, prune).await?, "would_go"),
+        false => (streams(store)?.prune_streams(prune).await?, "removed"),
+    };
+    if app.out.is_json() {
+        app.out.record(&StreamPruneRecord { v: 1, pruned, status })?;
+    } else {
+        let number = |n: u64, what| count(usize::try_from(n).unwrap_or(usize::MAX), what);
+        let head = app.out.paint(Style::Bold, status.replace('_', " ")).to_string();
+        let what = format!("{}, {}", number(pruned.streams, "stream"), number(pruned.chunks, "chunk"));
+        let tail = if dry_run { "; nothing was changed" } else { "" };
+        app.out.line(format_args!("{head}: {what}, {}{tail}", ByteSize(pruned.bytes)))?;
+    }
+    Ok(Done::Fine)
+}
+
+/// What a prune would do now; each stream is shown.
+async fn plan(app: &mut App, store: &dyn Store, prune: &StreamPrune) -> Result<StreamsPruned, Failure> {
+    let chats = match &prune.chat {
+        Some(chat) => vec![app.chat(chat.as_str())],
+        None => all_chats(app, store.history()).await?.into_iter().map(|chat| chat.chat.chat).collect(),
+    };
+    let mut pruned = StreamsPruned::default();
+    for chat in &chats {
+        for stream in all_streams(streams(store)?, chat).await?.iter().filter(|stream| prune.takes(stream)) {
+            pruned.count(stream);
+            if !app.out.is_json() {
+                let line = format!("would go  {}  {}", described(app, stream), clean(chat.chat.as_str()));
+                app.out.line(line)?;
+            }
+        }
+    }
+    Ok(pruned)
+}

@@ -1,0 +1,101 @@
+//! All chats of a store go to another one: told, compared, and gone on with.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::harness::Bench;
+
+/// A store with three chats of two users.
+fn filled() -> Bench {
+    let bench = Bench::with_sample();
+    bench.ok("rewind notes m4");
+    bench.file("trip.json", r#"[{"role": "user", "content": "Is the Lindenhof near?"}]"#);
+    bench.ok("import trip.json");
+    bench.ok("--user eve import trip.json");
+    bench
+}
+
+/// The records without what is another in each run.
+fn brief(records: &[Value]) -> Vec<String> {
+    records
+        .iter()
+        .map(|record| {
+            let text = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
+            format!("{} {} {} {}", text("user"), text("chat"), text("status"), record["messages"])
+        })
+        .collect()
+}
+
+#[test]
+fn chats_go_to_another_store() {
+    let bench = filled();
+    assert_snapshot!(
+        "copying",
+        bench.show(&[
+            "copy sqlite:context.db sqlite:archive.db --dry-run",
+            "copy sqlite:context.db sqlite:archive.db --chat trip",
+            "copy sqlite:context.db sqlite:archive.db --user local --user eve",
+            "--store sqlite:archive.db rewind trip m1",
+            "copy sqlite:context.db sqlite:archive.db --user local --user eve",
+            "copy sqlite:context.db sqlite:archive.db --user local --user eve --no-verify --dry-run",
+            "--store sqlite:archive.db verify",
+            "copy sqlite:context.db sqlite:archive.db --user nobody",
+        ])
+    );
+    assert_eq!(bench.ok("--store sqlite:archive.db export notes"), bench.ok("export notes"));
+    assert_eq!(bench.records("--store sqlite:archive.db graph notes"), bench.records("graph notes"));
+}
+
+#[test]
+fn a_dry_run_makes_no_store() {
+    let bench = filled();
+    let would = bench.records("copy sqlite:context.db sqlite:archive.db --dry-run");
+    assert_eq!(brief(&would), ["local trip would_copy 1", "local notes would_copy 17"]);
+    assert!(!bench.path().join("archive.db").exists());
+}
+
+#[test]
+fn copies_have_records() {
+    let bench = filled();
+    let copied = bench.records("copy sqlite:context.db sqlite:archive.db");
+    assert_eq!(brief(&copied), ["local trip copied 1", "local notes copied 17"]);
+    let mut notes = copied[1].clone();
+    let digest = notes["digest"].take();
+    assert_eq!(digest.as_str().map(str::len), Some(64));
+    assert_eq!(
+        notes,
+        json!({"v": 1, "user": "local", "chat": "notes", "status": "copied", "messages": 17, "branches": 2, "blobs": 0,
+            "digest": null, "verified": true, "part": null, "diagnostics": []})
+    );
+    // The same chat has the same digest wherever it is.
+    let third = bench.records("copy sqlite:archive.db sqlite:third.db --chat notes");
+    assert_eq!(third[0]["digest"], digest);
+    let again = bench.records("copy sqlite:context.db sqlite:archive.db");
+    assert_eq!(brief(&again), ["local trip unchanged 1", "local notes unchanged 17"]);
+    bench.ok("--store sqlite:archive.db rewind notes m6");
+    let ran = bench.run("--json copy sqlite:context.db sqlite:archive.db --chat notes");
+    assert_eq!(ran.status, 1);
+    let record: Value = serde_json::from_str(&ran.out).expect("one record");
+    assert_eq!((&record["status"], &record["part"]), (&json!("different"), &json!("chat")));
+}
+
+#[test]
+fn what_a_copy_does_not_take() {
+    let bench = filled();
+    assert_snapshot!(
+        "copying_usage",
+        bench.show(&[
+            "copy sqlite:context.db archive",
+            "copy notes sqlite:archive.db",
+            "copy notes other --dry-run",
+            "copy notes other --user local --user eve",
+            "chats --user local --user eve",
+            "copy sqlite:absent.db sqlite:archive.db",
+            "copy sqlite:context.db sqlite:archive.db --chat absent",
+            "copy sqlite:context.db sqlite:archive.db --to sqlite:third.db --chat notes",
+        ])
+    );
+    // With --to both are chats, whatever they are called.
+    bench.ok("copy notes mem:x --to sqlite:context.db");
+    bench.ok("copy mem:x y --to sqlite:context.db");
+}

@@ -1,0 +1,200 @@
+//! One connection through a proxy, and what all of them share.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::watch;
+
+use super::cuts::{Cut, CutHow, CutPlan, Traffic, Way};
+
+/// How much is read at once.
+const BUFFER: usize = 16 << 10;
+
+/// What all connections share.
+#[derive(Default)]
+pub(super) struct State(Mutex<Inner>);
+
+struct Inner {
+    /// The cuts that have not happened yet, and how many bytes each has counted.
+    armed: Vec<(Cut, u64)>,
+    refused: bool,
+    traffic: Traffic,
+    /// Tells connections to end: each change does.
+    ends: watch::Sender<u64>,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        let (ends, _) = watch::channel(0);
+        Self { armed: Vec::new(), refused: false, traffic: Traffic::default(), ends }
+    }
+}
+
+impl State {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn arm(&self, plan: CutPlan) {
+        self.lock().armed = plan.cuts.into_iter().map(|cut| (cut, 0)).collect();
+    }
+
+    pub(super) fn refuse(&self, refused: bool) {
+        self.lock().refused = refused;
+    }
+
+    pub(super) fn cut_all(&self) {
+        self.lock().ends.send_modify(|n| *n += 1);
+    }
+
+    pub(super) fn traffic(&self) -> Traffic {
+        self.lock().traffic
+    }
+
+    /// The number of a new connection and what tells it to end; nothing if it is refused.
+    pub(super) fn accepted(&self) -> Option<(u64, watch::Receiver<u64>)> {
+        let mut inner = self.lock();
+        if inner.refused {
+            inner.traffic.refused += 1;
+            return None;
+        }
+        inner.traffic.connections += 1;
+        Some((inner.traffic.connections - 1, inner.ends.subscribe()))
+    }
+
+    /// How many of the next bytes pass, and whether the connection is cut behind them.
+    fn pass(&self, connection: u64, way: Way, bytes: usize) -> (usize, Option<CutHow>) {
+        let mut inner = self.lock();
+        let (mut passing, mut cut) = (bytes, None);
+        for (i, (armed, seen)) in inner.armed.iter_mut().enumerate() {
+            if armed.way != way || armed.connection.is_some_and(|only| only != connection) {
+                continue;
+            }
+            let left = armed.after - *seen;
+            if left < passing as u64 {
+                // It is less than a number of bytes that fits.
+                (passing, cut) = (left as usize, Some(i));
+            }
+        }
+        for (armed, seen) in &mut inner.armed {
+            if armed.way == way && armed.connection.is_none_or(|only| only == connection) {
+                *seen += passing as u64;
+            }
+        }
+        match way {
+            Way::ToServer => inner.traffic.to_server += passing as u64,
+            Way::ToClient => inner.traffic.to_client += passing as u64,
+        }
+        let how = cut.map(|i| inner.armed.remove(i).0.how);
+        inner.traffic.cuts += u64::from(how.is_some());
+        (passing, how)
+    }
+}
+
+/// One connection.
+pub(super) struct Relay {
+    number: u64,
+    state: Arc<State>,
+    ends: watch::Receiver<u64>,
+    /// Whether the last bytes that passed were to the server.
+    asked: bool,
+}
+
+/// What a side had to say.
+enum Heard {
+    Bytes(Way, usize),
+    Closed(Way),
+    End,
+}
+
+impl Relay {
+    pub(super) fn new(number: u64, state: Arc<State>, ends: watch::Receiver<u64>) -> Self {
+        Self { number, state, ends, asked: false }
+    }
+
+    /// Forwards until both sides have closed, one of them is gone, or it is cut.
+    pub(super) async fn run(mut self, client: TcpStream, server: TcpStream) {
+        // The two sides' own choice is not known; waiting for more would change what is measured.
+        let _without = (client.set_nodelay(true), server.set_nodelay(true));
+        let (mut from_client, mut to_client) = client.into_split();
+        let (mut from_server, mut to_server) = server.into_split();
+        let (mut requests, mut replies) = (vec![0; BUFFER], vec![0; BUFFER]);
+        let (mut asking, mut answering) = (true, true);
+        while asking || answering {
+            let heard = tokio::select! {
+                read = from_client.read(&mut requests), if asking => heard(Way::ToServer, read),
+                read = from_server.read(&mut replies), if answering => heard(Way::ToClient, read),
+                _ = self.ends.changed() => Heard::End,
+            };
+            let passed = match heard {
+                Heard::End => return,
+                Heard::Closed(Way::ToServer) => {
+                    asking = false;
+                    to_server.shutdown().await
+                }
+                Heard::Closed(Way::ToClient) => {
+                    answering = false;
+                    to_client.shutdown().await
+                }
+                Heard::Bytes(way, n) => {
+                    let (passing, cut) = self.state.pass(self.number, way, n);
+                    let passed = match way {
+                        Way::ToServer => to_server.write_all(&requests[..passing]).await,
+                        Way::ToClient => to_client.write_all(&replies[..passing]).await,
+                    };
+                    self.take_turns(way, passing);
+                    match cut {
+                        Some(CutHow::Close) => return,
+                        Some(CutHow::Hang) => {
+                            return self.hang((from_client, to_client), (from_server, to_server)).await;
+                        }
+                        None => passed,
+                    }
+                }
+            };
+            if passed.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn take_turns(&mut self, way: Way, passed: usize) {
+        if passed == 0 {
+            return;
+        }
+        let asked = way == Way::ToServer;
+        if self.asked && !asked {
+            self.state.lock().traffic.turns += 1;
+        }
+        self.asked = asked;
+    }
+
+    /// Takes what comes and gives nothing, until one side closes.
+    async fn hang(
+        mut self,
+        (mut from_client, _to_client): (OwnedReadHalf, OwnedWriteHalf),
+        (mut from_server, _to_server): (OwnedReadHalf, OwnedWriteHalf),
+    ) {
+        let (mut requests, mut replies) = (vec![0; BUFFER], vec![0; BUFFER]);
+        loop {
+            let heard = tokio::select! {
+                read = from_client.read(&mut requests) => heard(Way::ToServer, read),
+                read = from_server.read(&mut replies) => heard(Way::ToClient, read),
+                _ = self.ends.changed() => Heard::End,
+            };
+            if !matches!(heard, Heard::Bytes(..)) {
+                return;
+            }
+        }
+    }
+}
+
+fn heard(way: Way, read: std::io::Result<usize>) -> Heard {
+    match read {
+        Ok(0) => Heard::Closed(way),
+        Ok(n) => Heard::Bytes(way, n),
+        Err(_) => Heard::End,
+    }
+}

@@ -1,0 +1,261 @@
+//! One random sequence, played to all stores at once.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use context_core::{
+    BlobId, BlobPrune, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Metadata, NewBlob, SearchScope,
+    Timestamp, Window,
+};
+
+use super::moves::{BlobMove, CHATS, Look, Move};
+use super::streams::Streams;
+use super::table::{Asked, Table};
+use crate::checked::Checked;
+use crate::desk::Desk;
+use crate::expect::{ensure, same};
+use crate::fixed::FixedClock;
+use crate::script::{BIRTH, Script};
+use crate::shelf::noise;
+use crate::step::Step;
+use crate::visible::Visible;
+
+/// The chats of one sequence, and what is done to them next.
+pub(super) struct Play<'a> {
+    table: &'a Table,
+    scripts: Vec<Script>,
+    streams: Streams,
+    clock: FixedClock,
+}
+
+impl<'a> Play<'a> {
+    /// Chats of users that nobody has used before: `n` says whose.
+    pub(super) async fn begin(table: &'a Table, n: u64) -> Checked<Self> {
+        let users = ["ada", "ada", "bob"];
+        let chat = |i: usize| ChatRef::new(format!("{}-{n}", users[i % users.len()]), format!("chat-{i}"));
+        let scripts: Vec<_> = (0..CHATS).map(|i| Script::new(chat(i), false)).collect();
+        let play =
+            Self { table, scripts, streams: Streams::default(), clock: FixedClock::at(BIRTH + 1_000_000) };
+        for i in 0..CHATS {
+            let birth = async |desk: Desk| {
+                Ok(desk.history().create_chat(Script::birth(desk.chat.clone())).await.into())
+            };
+            play.ask(i, "creating the chat", birth).await?;
+        }
+        Ok(play)
+    }
+
+    pub(super) async fn play(&mut self, moves: &[(usize, Move)]) -> Checked {
+        for (i, (chat, what)) in moves.iter().enumerate() {
+            let did = format!("move {i}, chat {chat}, {what:?}");
+            match what {
+                Move::Live(step) => self.live(*chat, &did, step).await?,
+                Move::Update { n } => self.update(*chat, &did, *n).await?,
+                Move::Look(look) => self.look(*chat, &did, look).await?,
+                Move::Blob(blob) => self.blob(*chat, &did, blob).await?,
+                Move::Stream { stream, what } => {
+                    let at = self.clock.tick();
+                    self.streams.play(self.table, &self.chat(*chat), &did, *stream, what, at).await?;
+                }
+            }
+        }
+        self.erase().await
+    }
+
+    fn chat(&self, chat: usize) -> ChatRef {
+        self.scripts[chat].model.chat.chat.clone()
+    }
+
+    async fn ask<T: PartialEq + std::fmt::Debug>(
+        &self,
+        chat: usize,
+        did: &str,
+        ask: impl AsyncFn(Desk) -> Checked<Asked<T>>,
+    ) -> Checked<Option<T>> {
+        let chat = self.chat(chat);
+        self.table.same(chat.user.as_str(), chat.chat.as_str(), did, ask).await
+    }
+
+    async fn live(&mut self, chat: usize, did: &str, step: &Step) -> Checked {
+        let Some(action) = self.scripts[chat].next(step) else { return Ok(()) };
+        let _model_alone = self.scripts[chat].expect(&action);
+        self.ask(chat, did, async |desk| Ok(action.perform(&desk).await.into())).await?;
+        self.look_at_all(chat, did).await
+    }
+
+    async fn update(&mut self, chat: usize, did: &str, n: usize) -> Checked {
+        let at = self.clock.tick();
+        let patch = ChatPatch {
+            title: (n % 2 == 0).then(|| (n % 4 == 0).then(|| format!("title {n}"))),
+            remove: vec![format!("k{}", n % 3)],
+            set: Metadata::default().with(format!("k{}", n % 7), n as i64),
+            add: Metadata::default().with("count", 2),
+        };
+        let model = &mut self.scripts[chat].model.chat;
+        if patch.apply(model).is_ok() {
+            model.updated_at = at;
+        }
+        let update = async |desk: Desk| Ok(desk.history().update_chat(&desk.chat, &patch, at).await.into());
+        self.ask(chat, did, update).await?;
+        self.look_at_all(chat, did).await
+    }
+
+    /// Everything that can be seen of the chat.
+    async fn look_at_all(&self, chat: usize, did: &str) -> Checked {
+        let did = format!("the chat after {did}");
+        let all = async |desk: Desk| Ok(Asked::Answer(Visible::of(&desk).await?));
+        self.ask(chat, &did, all).await.map(drop)
+    }
+
+    async fn look(&self, chat: usize, did: &str, look: &Look) -> Checked {
+        match *look {
+            Look::Window { branch, kind, n } => {
+                let branches = &self.scripts[chat].model.branches;
+                let branch = &branches[branch % branches.len()];
+                let (end, placed) = (ChainEnd::Branch(branch.name.clone()), branch.head.clone());
+                let window = async |desk: Desk| {
+                    let history = desk.history();
+                    let window = match (kind, &placed) {
+                        (0, _) => Window::Last(n),
+                        (1, _) => Window::Boundary,
+                        (2, _) => Window::Tokens(n as u64 * 4),
+                        (3, Some(head)) => {
+                            let edition = history.chain(&desk.chat, &end, &Window::Last(1)).await?.edition();
+                            Window::After { message: head.clone(), edition }
+                        }
+                        _ => Window::Whole,
+                    };
+                    Ok(history.chain(&desk.chat, &end, &window).await.into())
+                };
+                self.ask(chat, did, window).await.map(drop)
+            }
+            Look::Messages { n } => {
+                let ids: Vec<_> = (n..n + 8).map(|i| format!("n{}", i % 40).into()).collect();
+                let messages = async |desk: Desk| Ok(desk.history().messages(&desk.chat, &ids).await.into());
+                self.ask(chat, did, messages).await.map(drop)
+            }
+            Look::Listing { limit } => {
+                let listing = async |desk: Desk| {
+                    let mut query = ChatQuery { limit, ..ChatQuery::new(&desk.chat.user) };
+                    let mut pages = Vec::new();
+                    loop {
+                        let page = desk.history().list_chats(&query).await?;
+                        pages.push(page.items);
+                        query.after = page.next;
+                        if query.after.is_none() || pages.len() > CHATS {
+                            return Ok(Asked::Answer(pages));
+                        }
+                    }
+                };
+                self.ask(chat, did, listing).await.map(drop)
+            }
+            Look::Size => {
+                // How many bytes it takes is the store's own affair.
+                let size = async |desk: Desk| {
+                    Ok(desk.history().chat_size(&desk.chat).await.map(|size| size.messages).into())
+                };
+                self.ask(chat, did, size).await.map(drop)
+            }
+            Look::Found { word, prefix } => {
+                let words = ["words", "amended", "redacted", "something else", "this"];
+                let text = words.get(word).map_or_else(|| format!("n{word}"), |word| (*word).to_owned());
+                let found = async |desk: Desk| {
+                    if desk.store.search().is_none() {
+                        return Ok(Asked::Unable);
+                    }
+                    let mut query = desk.asks_chat(&text);
+                    (query.prefix, query.scope) = (prefix, SearchScope::User);
+                    // In which order is another question, and the kit asks it.
+                    let hits = desk.hits(&query).await?;
+                    let mut hits: Vec<_> = hits.into_iter().map(|hit| (hit.chat, hit.message)).collect();
+                    hits.sort();
+                    Ok(Asked::Answer(hits))
+                };
+                self.ask(chat, did, found).await.map(drop)
+            }
+        }
+    }
+
+    async fn blob(&self, chat: usize, did: &str, what: &BlobMove) -> Checked {
+        let (now, before) = (self.clock.tick(), |back: usize| earlier(self.clock.tick(), back));
+        match *what {
+            BlobMove::Put { blob, typed } => {
+                let new = NewBlob::new(bytes(blob), now);
+                let new = if typed { new.media_type(format!("text/x-{}", blob % 2)) } else { new };
+                let put = async |desk: Desk| {
+                    let Ok(blobs) = desk.blobs() else { return Ok(Asked::Unable) };
+                    Ok(blobs.put_blob(&desk.chat, new.clone()).await.into())
+                };
+                self.ask(chat, did, put).await?;
+            }
+            BlobMove::Read { blob, from, to, used } => {
+                let (id, range): (_, Range<u64>) = (BlobId::of(&bytes(blob)), from..to);
+                let read = async |desk: Desk| {
+                    let Ok(blobs) = desk.blobs() else { return Ok(Asked::Unable) };
+                    let at = used.then_some(now);
+                    Ok(blobs.read_blob(&desk.chat, &id, range.clone(), at).await.into())
+                };
+                self.ask(chat, did, read).await?;
+            }
+            BlobMove::Remove { blob } => {
+                let id = BlobId::of(&bytes(blob));
+                let remove = async |desk: Desk| {
+                    let Ok(blobs) = desk.blobs() else { return Ok(Asked::Unable) };
+                    Ok(blobs.remove_blob(&desk.chat, &id).await.into())
+                };
+                self.ask(chat, did, remove).await?;
+            }
+            BlobMove::Prune { back, of_chat } => {
+                let since = before(back);
+                let prune = async |desk: Desk| {
+                    let Ok(blobs) = desk.blobs() else { return Ok(Asked::Unable) };
+                    let prune = BlobPrune::new(&desk.chat.user, since);
+                    let prune = if of_chat { prune.of_chat(&desk.chat.chat) } else { prune };
+                    Ok(blobs.prune_blobs(&prune).await.into())
+                };
+                self.ask(chat, did, prune).await?;
+            }
+        }
+        for chat in 0..CHATS {
+            let all = async |desk: Desk| match desk.blobs() {
+                Ok(_) => Ok(Asked::Answer(desk.all_blobs(2).await?)),
+                Err(_) => Ok(Asked::Unable),
+            };
+            self.ask(chat, &format!("the blobs of chat {chat} after {did}"), all).await?;
+        }
+        Ok(())
+    }
+
+    /// Erases the users, which is the end of them.
+    async fn erase(&self) -> Checked {
+        for chat in [0, CHATS - 1] {
+            let erase = async |desk: Desk| {
+                let Some(maintenance) = desk.store.maintenance() else { return Ok(Asked::Unable) };
+                let erased = maintenance.erase_user(&desk.chat.user, &CancelSignal::never()).await?;
+                same("what was left of a user that was erased", &erased.remaining, &0)?;
+                // Blobs and streams are counted where they are kept, which not all stores do.
+                Ok(Asked::Answer((erased.chats, erased.messages)))
+            };
+            self.ask(chat, "erasing a user", erase).await?;
+            let gone = async |desk: Desk| {
+                if desk.store.maintenance().is_none() {
+                    let _was_there = desk.history().delete_chat(&desk.chat, None).await?;
+                }
+                let there = desk.history().chat(&desk.chat).await?.is_some();
+                ensure(!there, || "a chat is there after its user was erased".to_owned())?;
+                Ok(Asked::Answer(()))
+            };
+            self.ask(chat, "looking for a chat of an erased user", gone).await?;
+        }
+        Ok(())
+    }
+}
+
+/// So many ticks ago.
+pub(super) fn earlier(now: Timestamp, back: usize) -> Timestamp {
+    Timestamp::from_micros(now.as_micros() - back as i64)
+}
+
+fn bytes(blob: usize) -> Bytes {
+    noise([0, 1, 700, 70_000, 70_001][blob % 5], blob as u8)
+}

@@ -1,0 +1,133 @@
+//! Moves of streams, played to all stores at once.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use context_core::{
+    ChatRef, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId, StreamPrune, Timestamp,
+};
+
+use super::moves::StreamMove;
+use super::play::earlier;
+use super::table::{Asked, Table};
+use crate::checked::Checked;
+use crate::desk::Desk;
+use crate::shelf::noise;
+
+/// What a move has to know of moves before it.
+#[derive(Default)]
+pub(super) struct Streams {
+    /// What was last added, to add it again.
+    last: HashMap<(ChatRef, usize), StreamAppend>,
+}
+
+impl Streams {
+    pub(super) async fn play(
+        &mut self,
+        table: &Table,
+        chat: &ChatRef,
+        did: &str,
+        stream: usize,
+        what: &StreamMove,
+        now: Timestamp,
+    ) -> Checked {
+        let id = StreamId::from(format!("s{stream}"));
+        let seen = look(table, chat, &format!("a stream before {did}"), &id).await?;
+        let append = self.append(chat, stream, what, seen.as_ref(), now);
+        let seen = (seen.as_ref().map_or(0, |stream| stream.run), append);
+        let doing = async |desk: Desk| done(&desk, &id, what, &seen, now).await;
+        table.same(chat.user.as_str(), chat.chat.as_str(), did, doing).await?;
+        let all = async |desk: Desk| {
+            let Some(streams) = desk.store.streams() else { return Ok(Asked::Unable) };
+            let (mut pages, mut after) = (Vec::new(), None);
+            loop {
+                let page = streams.streams(&desk.chat, 2, after.as_ref()).await?;
+                pages.push(page.items);
+                after = page.next;
+                if after.is_none() || pages.len() > 3 {
+                    return Ok(Asked::Answer(pages));
+                }
+            }
+        };
+        let did = format!("the streams after {did}");
+        table.same(chat.user.as_str(), chat.chat.as_str(), &did, all).await.map(drop)
+    }
+
+    /// What the move adds, if it adds something.
+    fn append(
+        &mut self,
+        chat: &ChatRef,
+        stream: usize,
+        what: &StreamMove,
+        seen: Option<&StoredStream>,
+        now: Timestamp,
+    ) -> Option<StreamAppend> {
+        let key = (chat.clone(), stream);
+        if matches!(what, StreamMove::Again) {
+            return self.last.get(&key).cloned();
+        }
+        let StreamMove::Append { writer, back, chunks, size, end } = *what else { return None };
+        let there = seen.map_or(0, |stream| stream.chunks);
+        let offset = if back == 3 { there + 1 } else { there.saturating_sub(back as u64) };
+        let chunks: Vec<Bytes> = (0..chunks).map(|i| noise(size * (i + 1), i as u8)).collect();
+        let append = StreamAppend::new(format!("w{writer}"), offset, chunks, now);
+        let append = match end {
+            0 => append.end(StreamEnd::Completed),
+            1 => append.end(StreamEnd::Failed(format!("failed at {offset}"))),
+            2 => append.end(StreamEnd::Cancelled),
+            _ => append,
+        };
+        self.last.insert(key, append.clone());
+        Some(append)
+    }
+}
+
+async fn look(table: &Table, chat: &ChatRef, did: &str, id: &StreamId) -> Checked<Option<StoredStream>> {
+    let stream = async |desk: Desk| {
+        let Some(streams) = desk.store.streams() else { return Ok(Asked::Unable) };
+        Ok(streams.stream(&desk.chat, id).await.into())
+    };
+    Ok(table.same(chat.user.as_str(), chat.chat.as_str(), did, stream).await?.flatten())
+}
+
+/// What came of a move, as text: the answers are of several types.
+async fn done(
+    desk: &Desk,
+    id: &StreamId,
+    what: &StreamMove,
+    (run, append): &(u32, Option<StreamAppend>),
+    now: Timestamp,
+) -> Checked<Asked<String>> {
+    let Some(streams) = desk.store.streams() else { return Ok(Asked::Unable) };
+    let chat = &desk.chat;
+    let result = match *what {
+        StreamMove::Create => text(streams.create_stream(chat, id, now).await),
+        StreamMove::Claim { writer, idle } => {
+            let claim = StreamClaim::new(format!("w{writer}"), now);
+            let claim = idle.map_or(claim.clone(), |back| claim.take_over(earlier(now, back)));
+            text(streams.claim_stream(chat, id, &claim).await)
+        }
+        StreamMove::Append { .. } | StreamMove::Again => match append {
+            Some(append) => text(streams.append_stream(chat, id, append.clone()).await),
+            None => return Ok(Asked::Unable),
+        },
+        StreamMove::Cancel => text(streams.cancel_stream(chat, id, now).await),
+        StreamMove::Reopen { stale } => {
+            text(streams.reopen_stream(chat, id, run + u32::from(stale), now).await)
+        }
+        StreamMove::Read { from, limit } => text(streams.read_stream(chat, id, from as u64, limit).await),
+        StreamMove::Remove => text(streams.remove_stream(chat, id).await),
+        StreamMove::Prune { back, of_chat, abandoned } => {
+            let until = earlier(now, back);
+            let prune = StreamPrune::new(&chat.user, until);
+            let prune = if of_chat { prune.of_chat(&chat.chat) } else { prune };
+            let prune = if abandoned { prune.abandoned(until) } else { prune };
+            text(streams.prune_streams(&prune).await)
+        }
+    };
+    Ok(result.into())
+}
+
+fn text(result: context_core::Result<impl std::fmt::Debug>) -> context_core::Result<String> {
+    result.map(|answer| format!("{answer:?}"))
+}

@@ -1,0 +1,75 @@
+//! The stores that play, and one question to all of them.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use context_core::{Error, ErrorKind, Store};
+
+use crate::checked::{Checked, Stop};
+use crate::desk::Desk;
+use crate::expect::{fail, shown};
+use crate::subject::Subject;
+
+/// What a question to a store comes to.
+pub(super) enum Asked<T> {
+    Answer(T),
+    Refused(ErrorKind),
+    /// The store has no such ability; it is not compared.
+    Unable,
+}
+
+impl<T> From<context_core::Result<T>> for Asked<T> {
+    fn from(result: context_core::Result<T>) -> Self {
+        result.map_or_else(|error| Self::Refused(error.kind()), Self::Answer)
+    }
+}
+
+pub(super) struct Seat {
+    name: String,
+    pub(super) store: Arc<dyn Store>,
+}
+
+/// The stores, in the order they were given.
+pub(super) struct Table(pub(super) Vec<Seat>);
+
+impl Table {
+    pub(super) async fn open(subjects: &[Arc<dyn Subject>]) -> Result<Self, Error> {
+        let mut seats = Vec::new();
+        for subject in subjects {
+            let store = subject.open("same").await?;
+            seats.push(Seat { name: subject.name().to_owned(), store });
+        }
+        Ok(Self(seats))
+    }
+
+    /// Asks every store; those that are able must say the same as the first of them.
+    pub(super) async fn same<T: PartialEq + Debug>(
+        &self,
+        user: &str,
+        chat: &str,
+        did: &str,
+        ask: impl AsyncFn(Desk) -> Checked<Asked<T>>,
+    ) -> Checked<Option<T>> {
+        let mut first: Option<(&str, Result<T, ErrorKind>)> = None;
+        for seat in &self.0 {
+            let desk = Desk::new(Arc::clone(&seat.store), user, chat);
+            let saw = match ask(desk).await {
+                Ok(Asked::Answer(answer)) => Ok(answer),
+                Ok(Asked::Refused(kind)) => Err(kind),
+                Ok(Asked::Unable) => continue,
+                Err(Stop::Fail(text) | Stop::Skip(text)) => {
+                    return fail(format!("{did}: {}: {text}", seat.name));
+                }
+            };
+            match &first {
+                None => first = Some((&seat.name, saw)),
+                Some((name, expected)) if *expected != saw => {
+                    let (expected, saw) = (shown(expected), shown(&saw));
+                    return fail(format!("{did}:\n  {name} saw {expected}\n  {} saw {saw}", seat.name));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(first.and_then(|(_, saw)| saw.ok()))
+    }
+}

@@ -1,0 +1,70 @@
+//! The backends that are measured, and where they are.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::floor::{Floor, postgres, redis, sqlite};
+use crate::ours::Ours;
+
+pub(crate) const NAMES: [&str; 3] = ["sqlite", "postgres", "redis"];
+
+/// A backend, and a place in it that nobody else uses.
+pub(crate) struct Backend {
+    pub(crate) name: &'static str,
+    url: String,
+    folder: tempfile::TempDir,
+    opened: AtomicUsize,
+}
+
+impl Backend {
+    /// The backend of this name, or the variable that would say where it is.
+    pub(crate) fn new(name: &'static str) -> Result<Self, &'static str> {
+        let variable = match name {
+            "postgres" => "CONTEXT_TEST_POSTGRES_URL",
+            "redis" => "CONTEXT_TEST_REDIS_URL",
+            _ => "",
+        };
+        let url = if variable.is_empty() {
+            String::new()
+        } else {
+            std::env::var(variable).map_err(|_| variable)?
+        };
+        Ok(Self { name, url, folder: tempfile::tempdir().unwrap(), opened: AtomicUsize::new(0) })
+    }
+
+    /// A place of this process, and this call.
+    fn place(&self) -> String {
+        format!("bench_{}_{}", std::process::id(), self.opened.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// An empty store.
+    pub(crate) async fn ours(&self) -> Ours {
+        let place = self.place();
+        let sign = if self.url.contains('?') { '&' } else { '?' };
+        let url = match self.name {
+            "sqlite" => format!("sqlite:{}", self.folder.path().join(place).display()),
+            "postgres" => format!("{}{sign}schema={place}", self.url),
+            _ => format!("{}{sign}prefix={place}:", self.url),
+        };
+        Ours::open(&url).await
+    }
+
+    /// An empty place for the bare library.
+    pub(crate) async fn floor(&self) -> Box<dyn Floor> {
+        let place = self.place();
+        match self.name {
+            "sqlite" => Box::new(sqlite::Bare::create(&self.folder.path().join(place))),
+            "postgres" => Box::new(postgres::Bare::create(&self.url, &place).await),
+            _ => Box::new(redis::Bare::create(&self.url, &place).await),
+        }
+    }
+
+    /// Removes what was written to a server.
+    pub(crate) async fn clear(&self) {
+        let prefix = format!("bench_{}_", std::process::id());
+        match self.name {
+            "postgres" => postgres::clear(&self.url, &prefix).await,
+            "redis" => redis::clear(&self.url, &prefix).await,
+            _ => {}
+        }
+    }
+}

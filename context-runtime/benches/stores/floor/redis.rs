@@ -1,0 +1,55 @@
+//! Bare commands over one multiplexed connection: messages in a list, nothing else.
+
+use async_trait::async_trait;
+use context_runtime::Node;
+use redis::AsyncCommands;
+use redis::aio::MultiplexedConnection;
+
+use super::{Floor, columns};
+
+pub(crate) struct Bare {
+    connection: MultiplexedConnection,
+    list: String,
+}
+
+async fn connect(url: &str) -> MultiplexedConnection {
+    redis::Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap()
+}
+
+/// Removes the keys that begin so.
+pub(crate) async fn clear(url: &str, prefix: &str) {
+    let mut connection = connect(url).await;
+    let keys: Vec<Vec<u8>> = connection.keys(format!("{prefix}*")).await.unwrap();
+    for some in keys.chunks(1_000) {
+        let _removed: u64 = connection.del(some).await.unwrap();
+    }
+}
+
+impl Bare {
+    pub(crate) async fn create(url: &str, place: &str) -> Self {
+        Self { connection: connect(url).await, list: format!("{place}:list") }
+    }
+}
+
+#[async_trait(?Send)]
+impl Floor for Bare {
+    async fn append(&self, nodes: &[Node]) {
+        let items: Vec<String> = nodes
+            .iter()
+            .map(|node| {
+                let (id, role, text) = columns(node);
+                format!("{id}\n{role}\n{text}")
+            })
+            .collect();
+        let _length: u64 = self.connection.clone().rpush(&self.list, items).await.unwrap();
+    }
+
+    async fn scan(&self) -> usize {
+        let items: Vec<Vec<u8>> = self.connection.clone().lrange(&self.list, 0, -1).await.unwrap();
+        std::hint::black_box(items).len()
+    }
+
+    async fn search(&self, _words: &[String]) -> Option<usize> {
+        None
+    }
+}

@@ -1,0 +1,47 @@
+//! Reading whole chains, cold: the handle keeps nothing of them.
+
+use std::hint::black_box;
+
+use context_runtime::Window;
+
+use crate::Bench;
+use crate::backend::Backend;
+use crate::board::Row;
+use crate::data;
+use crate::ours::chat;
+
+/// The floor reads three columns of text of the same messages, or the same bytes as items of a list.
+pub(crate) async fn whole(bench: &mut Bench, backend: &Backend) {
+    let (case, targets) = match backend.name {
+        "sqlite" => ("sqlite: load", [Some(0.35), Some(0.5)]),
+        "postgres" => ("postgres: load", [Some(0.5), None]),
+        _ => ("redis: load", [Some(0.7), None]),
+    };
+    if !bench.options.has(case) {
+        return;
+    }
+    for (n, target) in [1_000, 10_000].into_iter().zip(targets) {
+        let (ours, floor, chat) = (backend.ours().await, backend.floor().await, chat("chat"));
+        ours.fill_by_turns(&chat, n).await;
+        for first in (0..n).step_by(1_000) {
+            floor.append(&data::nodes(first..first + 1_000)).await;
+        }
+        let repeat = 20_000 / n;
+        let mut row = Row::new(case, n, "us", target).skip_first(1);
+        for _ in 0..bench.options.rounds + 1 {
+            row.ours(repeat, async {
+                for _ in 0..repeat {
+                    assert_eq!(black_box(ours.load(&chat, "main", &Window::Whole).await).len(), n);
+                }
+            })
+            .await;
+            row.floor(repeat, async {
+                for _ in 0..repeat {
+                    assert_eq!(floor.scan().await, n);
+                }
+            })
+            .await;
+        }
+        bench.board.add(row);
+    }
+}

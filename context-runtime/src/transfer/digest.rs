@@ -1,0 +1,213 @@
+//! What a chat holds, in a few numbers, so that two chats can be told apart without holding either.
+//!
+//! It tells whether a copy arrived whole. It is no signature: messages and blobs are summed up in any order, because
+//! stores list them in orders of their own.
+
+use std::fmt;
+
+use blake3::Hasher;
+use context_core::{BlobId, Branch, Chat, ChatRef, Checkpoint, Encoded, Metadata, Node, Result, Store};
+
+use super::reader::ChatReader;
+use super::record::{BlobRecord, ChatRecord, MessageRecord};
+use super::writer::INCOMPLETE;
+
+/// Numbers and hashes of everything of a chat that [travels](super), but for its name. Two chats with equal digests hold the
+/// same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChatDigest {
+    /// Title, metadata, the active branch, times.
+    pub chat: PartDigest,
+    /// Branches with their heads, in their order.
+    pub branches: PartDigest,
+    /// Checkpoints.
+    pub checkpoints: PartDigest,
+    /// Persisted fragments, in their order.
+    pub fragments: PartDigest,
+    /// Blobs, in any order.
+    pub blobs: PartDigest,
+    /// Messages with places, bodies and revisions, in any order.
+    pub messages: PartDigest,
+}
+
+/// One kind of things that a chat holds.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartDigest {
+    /// How many.
+    pub count: u64,
+    /// The sum of their hashes, lane by lane.
+    sum: [u64; 4],
+}
+
+impl PartDigest {
+    fn add(&mut self, hash: &Hashing) {
+        self.count += 1;
+        let hash = hash.0.finalize();
+        for (sum, lane) in self.sum.iter_mut().zip(hash.as_bytes().chunks_exact(8)) {
+            let lane = lane.iter().fold(0u64, |lane, byte| lane << 8 | u64::from(*byte));
+            *sum = sum.wrapping_add(lane);
+        }
+    }
+}
+
+/// Shows how many, and the hash in hexadecimal digits.
+impl fmt::Debug for PartDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.count)?;
+        self.sum.iter().try_for_each(|lane| write!(f, "{lane:016x}"))
+    }
+}
+
+impl ChatDigest {
+    /// Reads a chat, page by page. [`NotFound`](context_core::ErrorKind::NotFound) if there is none.
+    pub async fn read(store: &dyn Store, chat: &ChatRef) -> Result<Self> {
+        let mut reader = ChatReader::open(store, chat).await?;
+        let mut digest = Self::default();
+        while let Some(record) = reader.next().await? {
+            digest.push(&record);
+        }
+        Ok(digest)
+    }
+
+    /// Reads what a chat says of itself, its branches, checkpoints and fragments; neither messages nor blobs.
+    pub async fn read_outline(store: &dyn Store, chat: &ChatRef) -> Result<Self> {
+        let mut reader = ChatReader::open(store, chat).await?;
+        let mut digest = Self::default();
+        while let Some(record) = reader.next_of_outline() {
+            digest.push(&record);
+        }
+        Ok(digest)
+    }
+
+    /// Counts a piece in.
+    pub fn push(&mut self, record: &ChatRecord) {
+        match record {
+            ChatRecord::Chat(chat) => self.chat.add(&Hashing::default().chat(chat)),
+            ChatRecord::Branch(branch) => {
+                let at = self.branches.count;
+                self.branches.add(&Hashing::default().number(at).branch(branch));
+            }
+            ChatRecord::Checkpoint(checkpoint) => {
+                self.checkpoints.add(&Hashing::default().checkpoint(checkpoint));
+            }
+            ChatRecord::Fragment(fragment) => {
+                let at = self.fragments.count;
+                let hashing = Hashing::default().number(at);
+                let hashing = hashing.optional(fragment.id.as_ref().map(|id| id.as_str()));
+                self.fragments.add(&hashing.metadata(&fragment.metadata).body(&fragment.body));
+            }
+            ChatRecord::Blob(blob) => self.blobs.add(&Hashing::default().blob(blob)),
+            ChatRecord::Message(message) => self.messages.add(&Hashing::default().message(message)),
+            ChatRecord::End { .. } => {}
+        }
+    }
+
+    /// What differs first, by its name: `chat`, `branches`, `checkpoints`, `fragments`, `blobs` or `messages`.
+    pub fn difference(&self, other: &Self) -> Option<&'static str> {
+        let parts = [
+            ("chat", &self.chat, &other.chat),
+            ("branches", &self.branches, &other.branches),
+            ("checkpoints", &self.checkpoints, &other.checkpoints),
+            ("fragments", &self.fragments, &other.fragments),
+            ("blobs", &self.blobs, &other.blobs),
+            ("messages", &self.messages, &other.messages),
+        ];
+        parts.into_iter().find(|(_, ours, others)| ours != others).map(|(name, ..)| name)
+    }
+}
+
+/// One hash of all of it, in hexadecimal digits.
+impl fmt::Display for ChatDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut hasher = Hasher::new();
+        let Self { chat, branches, checkpoints, fragments, blobs, messages } = self;
+        for part in [chat, branches, checkpoints, fragments, blobs, messages] {
+            hasher.update(&part.count.to_be_bytes());
+            part.sum.iter().for_each(|lane| {
+                hasher.update(&lane.to_be_bytes());
+            });
+        }
+        f.write_str(&hasher.finalize().to_hex())
+    }
+}
+
+/// A hash of fields, each with its length, so that no two lists of fields are the same bytes.
+#[derive(Default)]
+struct Hashing(Hasher);
+
+impl Hashing {
+    fn number(mut self, number: u64) -> Self {
+        self.0.update(&number.to_be_bytes());
+        self
+    }
+
+    fn time(self, at: context_core::Timestamp) -> Self {
+        self.number(at.as_micros().cast_unsigned())
+    }
+
+    fn bytes(self, bytes: &[u8]) -> Self {
+        let mut hashing = self.number(bytes.len() as u64);
+        hashing.0.update(bytes);
+        hashing
+    }
+
+    fn optional(self, text: Option<&str>) -> Self {
+        match text {
+            None => self.number(0),
+            Some(text) => self.number(1).bytes(text.as_bytes()),
+        }
+    }
+
+    /// In the order of the keys: a store need not keep another.
+    fn metadata(self, metadata: &Metadata) -> Self {
+        let mut entries: Vec<_> = metadata.iter().filter(|(key, _)| *key != INCOMPLETE).collect();
+        entries.sort_unstable_by_key(|(key, _)| *key);
+        let hashing = self.number(entries.len() as u64);
+        entries.into_iter().fold(hashing, |hashing, (key, value)| {
+            hashing.bytes(key.as_bytes()).bytes(value.as_str().as_bytes())
+        })
+    }
+
+    fn body(self, body: &Encoded) -> Self {
+        self.bytes(body.kind().as_bytes()).number(body.version().into()).bytes(body.bytes())
+    }
+
+    fn chat(self, chat: &Chat) -> Self {
+        let hashing = self.optional(chat.title.as_deref()).metadata(&chat.metadata);
+        hashing.bytes(chat.active.as_str().as_bytes()).time(chat.created_at).time(chat.updated_at)
+    }
+
+    fn branch(self, branch: &Branch) -> Self {
+        let head = branch.head.as_ref().map(|head| head.as_str());
+        self.bytes(branch.name.as_str().as_bytes()).optional(head).time(branch.created_at)
+    }
+
+    fn checkpoint(self, checkpoint: &Checkpoint) -> Self {
+        let hashing = self.bytes(checkpoint.name.as_str().as_bytes());
+        hashing.bytes(checkpoint.message.as_str().as_bytes()).time(checkpoint.created_at)
+    }
+
+    fn blob(self, blob: &BlobRecord) -> Self {
+        let hashing = self.bytes(BlobId::of(&blob.bytes).to_string().as_bytes());
+        hashing.optional(blob.media_type.as_deref()).time(blob.created_at).time(blob.used_at)
+    }
+
+    fn message(self, message: &MessageRecord) -> Self {
+        let hashing = self.node(&message.node).optional(message.parent.as_ref().map(|id| id.as_str()));
+        let hashing = hashing.number(message.revisions.len() as u64);
+        message
+            .revisions
+            .iter()
+            .fold(hashing, |hashing, revision| hashing.node(&revision.node).time(revision.replaced_at))
+    }
+
+    fn node(self, node: &Node) -> Self {
+        // A boundary has no role.
+        let kind = node.role().map(|role| role.as_str());
+        let hashing = self.bytes(node.id.as_str().as_bytes()).optional(kind).time(node.created_at);
+        let tokens = node.tokens.map_or(0, |tokens| u64::from(tokens) + 1);
+        hashing.number(node.revision.into()).number(tokens).body(node.body())
+    }
+}

@@ -1,0 +1,133 @@
+//! Operations on the peer's streams, which belong to no chat: here all of a case are in one.
+//!
+//! The peer has no claims where chunks are appended, so its writer is always the same and claims what it writes to; its
+//! manager's claims are each another writer's. An error among the chunks ends the stream with them, as in the peer's newer
+//! generation.
+
+use context_runtime::{
+    ChatRef, Created, Error, ErrorKind, NewChat, StoredStream, StreamAppend, StreamClaim, StreamEnd,
+    StreamId, StreamOutcome, StreamState, StreamStore, Timestamp,
+};
+use serde_json::{Value, json};
+
+use super::{Done, Given, World};
+
+const NOW: Timestamp = Timestamp::from_micros(1);
+/// Who appends.
+const WRITER: &str = "writer";
+
+/// Whose streams they are.
+pub(crate) fn place() -> ChatRef {
+    ChatRef::new("peer", "streams")
+}
+
+impl World {
+    pub(super) async fn stream_operation(&mut self, op: &str, args: &Value) -> Done {
+        let chat = place();
+        let _chat: Created = self.store.history().create_chat(NewChat::new(chat.clone(), NOW)).await?;
+        let streams = self.store.streams().ok_or_else(|| Given::missing("streams"))?;
+        let id = StreamId::from(args[1].as_str().unwrap_or_default());
+        match op {
+            "sNew" => {
+                let _created = streams.create_stream(&chat, &id, NOW).await?;
+                Ok(Value::Null)
+            }
+            "sRegister" | "sUpsert" => {
+                let outcome = streams.create_stream(&chat, &id, NOW).await?;
+                let created = matches!(outcome, StreamOutcome::Applied(_));
+                Ok(json!({"created": created, "status": outcome.stream().state.as_str()}))
+            }
+            "sClaim" => {
+                self.claims += 1;
+                let claim = StreamClaim::new(format!("claimer {}", self.claims), NOW);
+                Ok(streams.claim_stream(&chat, &id, &claim).await?.is_done().into())
+            }
+            "sCancel" => {
+                streams.cancel_stream(&chat, &id, NOW).await?;
+                Ok(Value::Null)
+            }
+            "sStatus" => set_status(streams, &chat, &id, &args[2], &args[3]).await,
+            "sAppend" => append(streams, &chat, &id, args).await,
+            "sChunks" => {
+                let number = |value: &Value, otherwise| value.as_u64().unwrap_or(otherwise);
+                let limit = usize::try_from(number(&args[3], 1000)).unwrap_or(1000);
+                let part = streams.read_stream(&chat, &id, number(&args[2], 0), limit).await?;
+                let Some(part) = part else { return Ok(json!([])) };
+                let chunks = (part.offset..).zip(&part.chunks);
+                Ok(chunks.map(|(seq, chunk)| json!([seq, parsed(chunk)])).collect())
+            }
+            "sGet" => Ok(streams.stream(&chat, &id).await?.as_ref().map_or(Value::Null, show)),
+            "sDelete" => {
+                streams.remove_stream(&chat, &id).await?;
+                Ok(Value::Null)
+            }
+            "sReopen" => {
+                let run = streams.stream(&chat, &id).await?.map_or(0, |stream| stream.run);
+                accepted(streams.reopen_stream(&chat, &id, run, NOW).await?)
+            }
+            _ => Err(Given::missing(format!("operation {op:?}"))),
+        }
+    }
+}
+
+fn show(stream: &StoredStream) -> Value {
+    json!({
+        "status": stream.state.as_str(),
+        "started": stream.started_at.is_some(),
+        "finished": stream.finished_at.is_some(),
+        "cancelAsked": stream.cancel_requested_at.is_some(),
+        "error": stream.error,
+    })
+}
+
+pub(crate) fn parsed(chunk: &[u8]) -> Value {
+    serde_json::from_slice(chunk).unwrap_or_default()
+}
+
+/// Nothing, or an error where the peer has one.
+fn accepted(outcome: StreamOutcome) -> Done {
+    match outcome.is_done() {
+        true => Ok(Value::Null),
+        false => Err(Error::new(ErrorKind::Conflict, "stream", "the stream is elsewhere").into()),
+    }
+}
+
+/// The peer's writer has what it writes to.
+async fn claim(streams: &dyn StreamStore, chat: &ChatRef, id: &StreamId) -> Done<StoredStream> {
+    let outcome = streams.claim_stream(chat, id, &StreamClaim::new(WRITER, NOW)).await?;
+    Ok(outcome.stream().clone())
+}
+
+/// A status that does not follow changes nothing and is no error.
+async fn set_status(
+    streams: &dyn StreamStore,
+    chat: &ChatRef,
+    id: &StreamId,
+    status: &Value,
+    error: &Value,
+) -> Done {
+    let stream = claim(streams, chat, id).await?;
+    let end = match status.as_str().unwrap_or_default() {
+        "running" => return Ok(Value::Null),
+        "completed" => StreamEnd::Completed,
+        "failed" => StreamEnd::Failed(error.as_str().unwrap_or_default().to_owned()),
+        "cancelled" => StreamEnd::Cancelled,
+        other => return Err(Given::missing(format!("status {other:?}"))),
+    };
+    if stream.state == StreamState::Running {
+        let append = StreamAppend::new(WRITER, stream.chunks, Vec::<Vec<u8>>::new(), NOW).end(end);
+        let _refused = streams.append_stream(chat, id, append).await?;
+    }
+    Ok(Value::Null)
+}
+
+async fn append(streams: &dyn StreamStore, chat: &ChatRef, id: &StreamId, args: &Value) -> Done {
+    claim(streams, chat, id).await?;
+    let parts = args[3].as_array().cloned().unwrap_or_default();
+    let chunks: Vec<_> = parts.iter().map(|part| part.to_string().into_bytes()).collect();
+    let mut append = StreamAppend::new(WRITER, args[2].as_u64().unwrap_or_default(), chunks, NOW);
+    if let Some(error) = parts.iter().find(|part| part["type"] == "error") {
+        append = append.end(StreamEnd::Failed(error["errorText"].as_str().unwrap_or_default().to_owned()));
+    }
+    accepted(streams.append_stream(chat, id, append).await?)
+}

@@ -1,0 +1,75 @@
+//! What goes wrong with a server.
+
+use std::io;
+use std::path::PathBuf;
+
+/// What to run to have both servers installed.
+pub const INSTALL: &str = "`apt-get install -y --no-install-recommends postgresql redis-server` on Debian and Ubuntu, \
+                           `brew install postgresql redis` on macOS";
+
+/// A server could not be found, started, reached or ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The program is nowhere.
+    #[error("there is no {program} in {}; install it: {INSTALL}", list(searched))]
+    NotInstalled {
+        /// The program.
+        program: &'static str,
+        /// Where it was looked for.
+        searched: Vec<PathBuf>,
+    },
+    /// Something of the operating system failed.
+    #[error("could not {doing}")]
+    Io {
+        /// What was tried.
+        doing: String,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+    /// The server ended, or did not answer in time.
+    #[error("{server} {why}; the end of its log:\n{log}")]
+    NotReady {
+        /// The server.
+        server: &'static str,
+        /// What became of it.
+        why: String,
+        /// The last lines it wrote.
+        log: String,
+    },
+    /// The server answered with an error.
+    #[error("{server} refused {what}: {message}")]
+    Refused {
+        /// The server.
+        server: &'static str,
+        /// What it was asked.
+        what: String,
+        /// What it said.
+        message: String,
+    },
+    /// Called by root, and there is nobody else to run a server as.
+    #[error("a server does not run as root, and there is neither a user `postgres` nor `nobody`")]
+    NoAccount,
+    /// No port of this machine is free.
+    #[error("no port between {first} and {last} is free")]
+    NoPort {
+        /// The first that was tried.
+        first: u16,
+        /// The last.
+        last: u16,
+    },
+}
+
+impl ServerError {
+    /// For `map_err`: what was tried.
+    pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::Io { doing, source }
+    }
+}
+
+fn list(searched: &[PathBuf]) -> String {
+    let paths: Vec<_> = searched.iter().map(|path| path.display().to_string()).collect();
+    if paths.is_empty() { "any known place".to_owned() } else { paths.join(", ") }
+}

@@ -1,0 +1,223 @@
+//! A PostgreSQL server.
+
+use std::fs;
+use std::net::SocketAddrV4;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+
+use crate::error::ServerError;
+use crate::instance::{Failed, Instance};
+use crate::pg_wire::Session;
+use crate::{port, programs};
+
+const SERVER: &str = "PostgreSQL";
+/// The superuser, who needs no password.
+const USER: &str = "ctx";
+/// Ends the server and its processes at once: the data are about to be removed.
+const QUIT: (Signal, &str) = (Signal::QUIT, "QUIT");
+/// Ends it behind a checkpoint, without waiting for clients.
+const FAST: Signal = Signal::INT;
+/// How many ports are tried.
+const TRIES: usize = 10;
+
+/// How a PostgreSQL server is started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PostgresOptions {
+    /// Whether a commit waits until it is on the disk. Without, tests are faster, and what was committed last is lost when the
+    /// server is killed.
+    pub durable: bool,
+    /// Further settings, as in `postgresql.conf`. Those that come later win.
+    pub settings: Vec<(String, String)>,
+}
+
+impl PostgresOptions {
+    /// A server that is fast and not durable.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether a commit waits until it is on the disk.
+    pub fn durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
+    }
+
+    /// Adds a setting, as in `postgresql.conf`.
+    pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.push((name.into(), value.into()));
+        self
+    }
+}
+
+/// A PostgreSQL server of our own. Dropping it ends it and removes its data.
+#[derive(Debug)]
+pub struct Postgres {
+    instance: Instance,
+    programs: PathBuf,
+    options: PostgresOptions,
+    port: u16,
+}
+
+impl Postgres {
+    /// The folder of the programs that [`start`](Self::start) would use.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::NotInstalled`], which says what to run.
+    pub fn programs() -> Result<PathBuf, ServerError> {
+        programs::postgres()
+    }
+
+    /// The version of those programs, such as `15.20`.
+    ///
+    /// # Errors
+    ///
+    /// If there are none, or they cannot be run.
+    pub fn version() -> Result<String, ServerError> {
+        programs::version(&Self::programs()?.join("postgres"), "PostgreSQL)")
+    }
+
+    /// Makes a data folder, starts a server in it and waits until it answers; takes about two seconds.
+    ///
+    /// # Errors
+    ///
+    /// If it is not installed, does not start, or does not answer in 30 seconds; the error then holds the end of the log.
+    pub fn start(options: PostgresOptions) -> Result<Self, ServerError> {
+        let programs = Self::programs()?;
+        let instance = Instance::new(SERVER, QUIT)?;
+        let data = instance.data().display().to_string();
+        let set_up = ["-D", &data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
+        instance.run(&programs.join("initdb"), &set_up)?;
+        let mut server = Self { instance, programs, options, port: 0 };
+        let mut tries = 0;
+        loop {
+            server.port = port::free()?;
+            tries += 1;
+            match server.launch() {
+                Err(Failed::PortTaken(_)) if tries < TRIES => {}
+                done => return done.map(|()| server).map_err(ServerError::from),
+            }
+        }
+    }
+
+    fn launch(&mut self) -> Result<(), Failed> {
+        let (args, answers) = (self.args(), answers(self.address(), self.instance.data()));
+        self.instance.launch(&self.programs.join("postgres"), &args, answers)
+    }
+
+    fn args(&self) -> Vec<String> {
+        let folder = self.instance.folder().display().to_string();
+        let mut args = vec!["-D".to_owned(), self.instance.data().display().to_string()];
+        args.extend(["-k".to_owned(), folder, "-p".to_owned(), self.port.to_string()]);
+        let fixed = [
+            ("listen_addresses", "127.0.0.1"),
+            ("max_connections", "300"),
+            // In the folder, and so gone with it even if the server is killed.
+            ("dynamic_shared_memory_type", "mmap"),
+            ("timezone", "UTC"),
+            ("log_timezone", "UTC"),
+        ];
+        let fast = [("fsync", "off"), ("synchronous_commit", "off"), ("full_page_writes", "off")];
+        let fast = fast.into_iter().filter(|_| !self.options.durable);
+        let given = self.options.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in fixed.into_iter().chain(fast).chain(given) {
+            args.extend(["-c".to_owned(), format!("{name}={value}")]);
+        }
+        args
+    }
+
+    /// Where it listens; a proxy may stand in front of it.
+    pub fn address(&self) -> SocketAddrV4 {
+        port::address(self.port)
+    }
+
+    /// The address of a database, over TCP: `postgres://ctx@127.0.0.1:PORT/DATABASE`. There is always one called `postgres`.
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://{USER}@{}/{}", self.address(), escaped(database))
+    }
+
+    /// The address of a database over a socket, which is faster.
+    pub fn socket_url(&self, database: &str) -> String {
+        let folder = escaped(&self.instance.folder().display().to_string());
+        format!("postgres://{USER}@localhost:{}/{}?host={folder}", self.port, escaped(database))
+    }
+
+    /// Makes an empty database.
+    ///
+    /// # Errors
+    ///
+    /// If there is one of this name, or the server does not run.
+    pub fn create_database(&self, name: &str) -> Result<(), ServerError> {
+        let name = name.replace('"', "\"\"");
+        Session::open(self.address(), USER, "postgres")?.execute(&format!("CREATE DATABASE \"{name}\""))
+    }
+
+    /// Ends the server and every process of it by SIGKILL, and waits until they are gone. The data stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn kill(&mut self) -> Result<(), ServerError> {
+        self.instance.kill()
+    }
+
+    /// Ends the server in order. The data stay.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub fn stop(&mut self) -> Result<(), ServerError> {
+        self.instance.stop(FAST)
+    }
+
+    /// Starts the server with the same data at the same address, after it was killed or stopped; one that runs is stopped before.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn restart(&mut self) -> Result<(), ServerError> {
+        self.stop()?;
+        let (args, answers) = (self.args(), answers(self.address(), self.instance.data()));
+        self.instance.relaunch(&self.programs.join("postgres"), &args, answers)
+    }
+
+    /// The id of the server's first process, while it runs.
+    pub fn id(&self) -> Option<u32> {
+        self.instance.id()
+    }
+
+    /// Where all its files are.
+    pub fn folder(&self) -> &Path {
+        self.instance.folder()
+    }
+
+    /// The last lines the server wrote.
+    pub fn log(&self) -> String {
+        self.instance.log()
+    }
+}
+
+/// Asks a server whether it is there. Its file of state says that it has the port; that it talks, only talking says.
+fn answers(address: SocketAddrV4, data: PathBuf) -> impl Fn(u32) -> Result<(), ServerError> {
+    move |id| {
+        let path = data.join("postmaster.pid");
+        let state = fs::read_to_string(&path).map_err(ServerError::io("read the server's state"))?;
+        let line = |n: usize| state.lines().nth(n).unwrap_or_default().trim();
+        if line(0) != id.to_string() || line(7) != "ready" {
+            let message = format!("its state is {:?}", line(7));
+            return Err(ServerError::Refused { server: SERVER, what: "connections".to_owned(), message });
+        }
+        Session::open(address, USER, "postgres").map(drop)
+    }
+}
+
+/// A part of a URL.
+fn escaped(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}

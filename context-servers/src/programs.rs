@@ -1,0 +1,107 @@
+//! Where the servers' programs are.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::ServerError;
+
+const PREFIXES: [&str; 2] = ["/opt/homebrew/opt", "/usr/local/opt"];
+
+/// The folder of `initdb` and `postgres`.
+pub(crate) fn postgres() -> Result<PathBuf, ServerError> {
+    let mut folders = named("CONTEXT_PG_BIN");
+    folders.extend(path());
+    folders.extend(versions(Path::new("/usr/lib/postgresql"), ""));
+    folders.extend(PREFIXES.iter().flat_map(|prefix| versions(Path::new(prefix), "postgresql@")));
+    folders.extend(PREFIXES.iter().map(|prefix| Path::new(prefix).join("postgresql/bin")));
+    folders.extend(cache("postgresql"));
+    let found =
+        folders.iter().find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file());
+    match found {
+        // Debian's links on PATH lead to a folder that has the other programs as well.
+        Some(folder) => {
+            let program = folder.join("postgres");
+            let real = fs::canonicalize(&program).unwrap_or(program);
+            Ok(real.parent().filter(|real| real.join("initdb").is_file()).unwrap_or(folder).to_path_buf())
+        }
+        None => Err(ServerError::NotInstalled { program: "postgres", searched: folders }),
+    }
+}
+
+/// The program `redis-server`, or what took its place.
+pub(crate) fn redis() -> Result<PathBuf, ServerError> {
+    let mut folders = named("CONTEXT_REDIS_BIN");
+    folders.extend(path());
+    for name in ["redis", "valkey"] {
+        folders.extend(PREFIXES.iter().map(|prefix| Path::new(prefix).join(name).join("bin")));
+    }
+    folders.extend(cache("redis"));
+    let programs =
+        folders.iter().flat_map(|folder| ["redis-server", "valkey-server"].map(|name| folder.join(name)));
+    let found = programs.into_iter().find(|program| program.is_file());
+    found.ok_or(ServerError::NotInstalled { program: "redis-server", searched: folders })
+}
+
+/// The version a program tells: the first number behind the given word.
+pub(crate) fn version(program: &Path, behind: &str) -> Result<String, ServerError> {
+    let output = Command::new(program).arg("--version").output();
+    let output = output.map_err(ServerError::io(format!("run {}", program.display())))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let number = text.split_once(behind).map(|(_, rest)| {
+        rest.chars()
+            .skip_while(|c| !c.is_ascii_digit())
+            .take_while(|c| c.is_ascii_digit() || *c == '.')
+            .collect()
+    });
+    Ok(number.unwrap_or_default())
+}
+
+/// The folder a variable names; of a program it names, the folder.
+fn named(variable: &str) -> Vec<PathBuf> {
+    let value = env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder =
+        |path: PathBuf| if path.is_file() { path.parent().map(Path::to_path_buf) } else { Some(path) };
+    value.and_then(folder).into_iter().collect()
+}
+
+fn path() -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).filter(|folder| !folder.as_os_str().is_empty()).collect()
+}
+
+/// `<prefix><number>/bin` in a folder, the highest number first.
+fn versions(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let number = |name: &str| name.strip_prefix(prefix)?.parse::<u32>().ok();
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| Some((number(entry.file_name().to_str()?)?, entry.path().join("bin"))))
+        .collect();
+    found.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+    found.into_iter().map(|(_, bin)| bin).collect()
+}
+
+fn cache(name: &str) -> Option<PathBuf> {
+    let absolute = |variable| env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(cache.join("context-servers").join(name).join("bin"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::versions;
+
+    #[test]
+    fn the_highest_version_comes_first_and_numbers_are_no_text() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["9", "15", "16.old", "postgresql@17"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let at = |name: &str| folder.path().join(name).join("bin");
+        assert_eq!(versions(folder.path(), ""), [at("15"), at("9")]);
+        assert_eq!(versions(folder.path(), "postgresql@"), [at("postgresql@17")]);
+    }
+}

@@ -1,0 +1,69 @@
+//! As much of Redis' protocol as it takes to ask whether it is there and to form a cluster.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddrV4, TcpStream};
+use std::time::Duration;
+
+use crate::error::ServerError;
+
+const SERVER: &str = "Redis";
+const PATIENCE: Duration = Duration::from_secs(30);
+/// No answer to what is asked here is longer.
+const LONGEST: usize = 1 << 20;
+
+/// A connection.
+pub(crate) struct Session(BufReader<TcpStream>);
+
+impl Session {
+    /// Connects.
+    pub(crate) fn open(address: SocketAddrV4) -> Result<Self, ServerError> {
+        let connect = || -> io::Result<TcpStream> {
+            let stream = TcpStream::connect_timeout(&address.into(), PATIENCE)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            Ok(stream)
+        };
+        Ok(Self(BufReader::new(connect().map_err(ServerError::io("connect to Redis"))?)))
+    }
+
+    /// Sends a command whose answer is a word, a number or a text.
+    pub(crate) fn command<A: AsRef<str>>(&mut self, words: &[A]) -> Result<String, ServerError> {
+        let answer =
+            self.send(words).and_then(|()| self.answer()).map_err(ServerError::io("talk to Redis"))?;
+        answer.map_err(|message| {
+            let what = words.first().map_or("a command", AsRef::as_ref).to_owned();
+            ServerError::Refused { server: SERVER, what, message }
+        })
+    }
+
+    fn send<A: AsRef<str>>(&mut self, words: &[A]) -> io::Result<()> {
+        let mut text = format!("*{}\r\n", words.len());
+        for word in words.iter().map(AsRef::as_ref) {
+            text.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+        }
+        self.0.get_mut().write_all(text.as_bytes())
+    }
+
+    /// The inner error is what the server says.
+    fn answer(&mut self) -> io::Result<Result<String, String>> {
+        let mut line = String::new();
+        if self.0.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let strange = || io::Error::new(io::ErrorKind::InvalidData, "not an answer that is understood here");
+        let rest = line.get(1..).unwrap_or_default().trim_end();
+        match line.chars().next() {
+            Some('+' | ':') => Ok(Ok(rest.to_owned())),
+            Some('-') => Ok(Err(rest.to_owned())),
+            Some('$') => {
+                let length: usize =
+                    rest.parse().ok().filter(|length| *length <= LONGEST).ok_or_else(strange)?;
+                let mut text = vec![0; length + 2];
+                self.0.read_exact(&mut text)?;
+                text.truncate(length);
+                String::from_utf8(text).map(Ok).map_err(|_| strange())
+            }
+            _ => Err(strange()),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Servers start, are killed, come back with what was committed, and leave nothing behind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test may fail, and says what it skips"
+)]
+
+mod cluster;
+mod owner;
+mod postgres;
+mod redis_server;
+
+use context_servers::{Postgres, Redis, ServerError};
+
+/// Whether a program is installed. Where servers are promised, nothing is skipped.
+fn there<T>(found: Result<T, ServerError>) -> bool {
+    if let Err(missing) = &found {
+        let required = std::env::var_os("CONTEXT_REQUIRE_SERVICES").is_some_and(|value| !value.is_empty());
+        assert!(!required, "{missing}, and CONTEXT_REQUIRE_SERVICES is set");
+        eprintln!("SKIPPED: {missing}");
+    }
+    found.is_ok()
+}
+
+fn has_postgres() -> bool {
+    there(Postgres::programs())
+}
+
+fn has_redis() -> bool {
+    there(Redis::program())
+}
+
+/// Whether a process is there.
+fn exists(id: u32) -> bool {
+    std::process::Command::new("sh").args(["-c", &format!("kill -s 0 {id} 2>&-")]).status().unwrap().success()
+}

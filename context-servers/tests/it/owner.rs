@@ -1,0 +1,96 @@
+//! A server ends with the process that holds it, however that goes.
+//!
+//! The test program runs itself: the child starts servers, says where they are, and waits to be killed. Keepers write to the
+//! child's standard error, so its end is the end of the last of them.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, thread};
+
+use context_servers::{Postgres, PostgresOptions, Redis, RedisOptions};
+
+use crate::{exists, has_postgres, has_redis};
+
+const CHILD: &str = "CONTEXT_SERVERS_TEST_CHILD";
+
+/// What the child does; nothing when it is run as a test.
+#[test]
+fn a_child_that_waits_to_be_killed() {
+    if env::var_os(CHILD).is_none() {
+        return;
+    }
+    let report = |folder: &Path, id: Option<u32>| println!("server {} {}", id.unwrap(), folder.display());
+    // In a thread that ends: its end is not the end of the process.
+    let postgres = has_postgres()
+        .then(|| thread::spawn(|| Postgres::start(PostgresOptions::new()).unwrap()).join().unwrap());
+    let redis = has_redis().then(|| Redis::start(RedisOptions::new()).unwrap());
+    if let Some(server) = &postgres {
+        report(server.folder(), server.id());
+    }
+    if let Some(server) = &redis {
+        report(server.folder(), server.id());
+    }
+    println!("ready");
+    io::stdin().read_to_end(&mut Vec::new()).unwrap();
+    // Nothing is dropped.
+    std::process::exit(0);
+}
+
+#[track_caller]
+fn check(end: &str) {
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "owner::a_child_that_waits_to_be_killed", "--nocapture"])
+        .env(CHILD, "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut servers: Vec<(u32, PathBuf)> = Vec::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        let mut words = line.split(' ').skip_while(|word| *word != "server").skip(1);
+        if let (Some(id), Some(folder)) = (words.next(), words.next()) {
+            servers.push((id.parse().unwrap(), folder.into()));
+        }
+        if line.ends_with("ready") {
+            break;
+        }
+    }
+    assert_eq!(servers.len(), usize::from(has_postgres()) + usize::from(has_redis()));
+    assert!(servers.iter().all(|(id, folder)| exists(*id) && folder.exists()));
+    let id = child.id();
+    let killed = Command::new("sh").args(["-c", &format!("kill -s {end} {id}")]).status().unwrap();
+    assert!(killed.success());
+    child.wait().unwrap();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    for (id, folder) in servers {
+        assert!(!folder.exists(), "{end} left {} behind: {said}", folder.display());
+        assert!(!runs(id), "{end} left server {id} behind: {said}");
+    }
+}
+
+/// Whether a process runs; the system may take its time to forget one that ended.
+fn runs(id: u32) -> bool {
+    let state =
+        Command::new("sh").args(["-c", &format!("grep -s '^State:' /proc/{id}/status")]).output().unwrap();
+    let state = String::from_utf8_lossy(&state.stdout).into_owned();
+    exists(id) && !state.contains('Z')
+}
+
+#[test]
+fn kill_minus_nine_of_the_owner_leaves_nothing() {
+    check("KILL");
+}
+
+#[test]
+fn ctrl_c_leaves_nothing() {
+    check("INT");
+}
+
+#[test]
+fn a_termination_leaves_nothing() {
+    check("TERM");
+}

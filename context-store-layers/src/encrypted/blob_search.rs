@@ -1,0 +1,71 @@
+//! Finding a blob by the name that callers know: by looking through the names of those of the chat, unless it is remembered.
+
+use context_core::{BlobId, BlobStore, ChatRef, Cursor, Result, limits};
+
+use super::blob_names::{Found, sort};
+use super::layer::Layer;
+use super::record::SealError;
+
+impl Layer {
+    /// Whether the bytes of this name are remembered as another stored blob than this one.
+    pub(super) fn names_another(&self, chat: &ChatRef, id: &BlobId, stored: &BlobId) -> bool {
+        self.names.get(chat, id).is_some_and(|known| known != *stored)
+    }
+
+    /// All blobs of a chat, [sorted](sort), and those that cannot be opened.
+    pub(super) async fn all_blobs(&self, chat: &ChatRef) -> Result<(Vec<Found>, Vec<(BlobId, SealError)>)> {
+        let blobs: &dyn BlobStore = self.blobs()?;
+        let (mut all, mut broken) = (Vec::new(), Vec::new());
+        let mut after: Option<Cursor> = None;
+        loop {
+            let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            for stored in page.items {
+                let id = stored.id;
+                match self.sealer.open_name(chat, stored) {
+                    Ok(found) => all.push(found),
+                    Err(error) => broken.push((id, error)),
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                sort(&mut all);
+                return Ok((all, broken));
+            }
+        }
+    }
+
+    /// The stored blobs that have the bytes of this name, the best first. Fails if there is none, but some that cannot be
+    /// opened.
+    pub(super) async fn variants(
+        &self,
+        operation: &'static str,
+        chat: &ChatRef,
+        id: &BlobId,
+    ) -> Result<Vec<Found>> {
+        let (mut all, broken) = self.all_blobs(chat).await?;
+        all.retain(|found| found.id == *id);
+        match broken.into_iter().next() {
+            Some((stored, error)) if all.is_empty() => Err(error.of(operation, "blob", &stored.to_string())),
+            _ => Ok(all),
+        }
+    }
+
+    /// The stored blob with the bytes of this name, from memory if it is there.
+    pub(super) async fn find_blob(
+        &self,
+        operation: &'static str,
+        chat: &ChatRef,
+        id: &BlobId,
+    ) -> Result<Option<Found>> {
+        if let Some(stored) = self.names.get(chat, id) {
+            if let Some(stored) = self.blobs()?.blob(chat, &stored).await? {
+                let found = self.sealer.open_name(chat, stored);
+                return found.map(Some).map_err(|error| error.of(operation, "blob", &id.to_string()));
+            }
+            self.names.forget(chat, id);
+        }
+        let found = self.variants(operation, chat, id).await?.into_iter().next();
+        found.iter().for_each(|found| self.names.remember(chat, found));
+        Ok(found)
+    }
+}

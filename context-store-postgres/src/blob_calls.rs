@@ -1,0 +1,60 @@
+//! The seam of blobs, each call handed to where it is done.
+
+use std::ops::Range;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use context_core::{
+    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, NewBlob, Page, Result, Timestamp,
+};
+
+use crate::blobs;
+use crate::error::Fault;
+use crate::pool::Work;
+use crate::store::{Shared, work};
+
+#[async_trait]
+impl BlobStore for Shared {
+    async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob> {
+        blob.check(chat)?;
+        // Before the chat is locked, since it takes its time.
+        let id = BlobId::of(&blob.bytes);
+        work!(self, "put_blob", Work::Write, &chat.user, |session| blobs::put(session, chat, id, blob).await)
+    }
+
+    async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>> {
+        work!(self, "blob", Work::Snapshot, &chat.user, |session| blobs::find(session, chat, id).await)
+    }
+
+    async fn read_blob(
+        &self,
+        chat: &ChatRef,
+        id: &BlobId,
+        range: Range<u64>,
+        at: Option<Timestamp>,
+    ) -> Result<Option<Bytes>> {
+        if let Some(at) = at {
+            work!(self, "read_blob", Work::Append, &chat.user, |session| {
+                blobs::touch(session, chat, id, at).await
+            })?;
+        }
+        work!(self, "read_blob", Work::Snapshot, &chat.user, |session| {
+            blobs::read(session, chat, id, range).await
+        })
+    }
+
+    async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {
+        work!(self, "blobs", Work::Snapshot, &chat.user, |session| {
+            blobs::list(session, chat, limit, after).await
+        })
+    }
+
+    async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
+        work!(self, "remove_blob", Work::Write, &chat.user, |session| blobs::remove(session, chat, id).await)
+    }
+
+    async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned> {
+        prune.check()?;
+        work!(self, "prune_blobs", Work::Write, &prune.user, |session| blobs::prune(session, prune).await)
+    }
+}

@@ -1,0 +1,247 @@
+//! Blobs: bytes in pieces, once for each user, and references of chats to them.
+//!
+//! Whoever adds or drops a reference locks the blob's row first, and looks in a later statement whether others are left: so
+//! two chats that share bytes neither lose them nor leave them behind.
+
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use context_core::{
+    Blob, BlobId, BlobPrune, BlobsPruned, ChatRef, Cursor, NewBlob, Page, Timestamp, UserId, limits,
+};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::error::{Fault, Result, bad_cursor};
+use crate::place::{count, signed};
+use crate::pool::Session;
+use crate::rows::{blob as bytes_of, optional_text};
+use crate::scope::{chat_no, lock_chat};
+use crate::sql::blobs as sql;
+
+/// How many bytes a piece has. Part of the layout: it must never change.
+const PIECE: usize = 256 << 10;
+/// How many pieces are sent at once.
+const BATCH: usize = 16;
+
+const DAMAGED: &str = "a blob is not what its name says";
+
+/// Keeps bytes and a chat's reference to them.
+pub(crate) async fn put(session: &mut Session<'_>, chat: &ChatRef, id: BlobId, new: NewBlob) -> Result<Blob> {
+    let chat_no = lock_chat(session, "put_blob", chat).await?;
+    let no = lock_or_add(session, &chat.user, &id, &new.bytes).await?;
+    let refer = session.query(sql::REFER_TO_BLOB).bind(chat_no).bind(&id.as_bytes()[..]).bind(no);
+    let refer = refer.bind(new.media_type.as_ref().map(|media_type| media_type.as_bytes()));
+    session.execute(refer.bind(new.at.as_micros())).await?;
+    let blob = known(session, chat_no, &id).await?;
+    blob.map(|(_, blob)| blob).ok_or(Fault::Corrupt("a reference is gone that was just written", None))
+}
+
+/// The number of a blob whose row is locked.
+async fn lock_or_add(session: &mut Session<'_>, user: &UserId, id: &BlobId, bytes: &Bytes) -> Result<i64> {
+    loop {
+        let user = user.as_str().as_bytes();
+        let lock = session.query(sql::LOCK_BLOB).bind(user).bind(&id.as_bytes()[..]);
+        if let Some(row) = session.first(lock).await? {
+            return Ok(row.try_get(0)?);
+        }
+        let add = session.query(sql::ADD_BLOB).bind(user).bind(&id.as_bytes()[..]).bind(signed(bytes.len()));
+        // Nothing if somebody else has added it since.
+        let Some(row) = session.first(add).await? else { continue };
+        let no: i64 = row.try_get(0)?;
+        for (n, batch) in bytes.chunks(PIECE * BATCH).enumerate() {
+            let pieces: Vec<&[u8]> = batch.chunks(PIECE).collect();
+            let add = session.query(sql::ADD_BLOB_PIECES).bind(no).bind(signed(n * BATCH)).bind(pieces);
+            session.execute(add).await?;
+        }
+        return Ok(no);
+    }
+}
+
+/// What is known of a blob that the chat refers to.
+pub(crate) async fn find(session: &mut Session<'_>, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>> {
+    let chat = chat_no(session, "blob", chat).await?;
+    Ok(known(session, chat, id).await?.map(|(_, blob)| blob))
+}
+
+/// The number of a blob that the chat refers to, and what is known of it.
+async fn known(session: &mut Session<'_>, chat: i64, id: &BlobId) -> Result<Option<(i64, Blob)>> {
+    let query = session.query(sql::BLOB).bind(chat).bind(&id.as_bytes()[..]);
+    let row = session.first(query).await?;
+    row.map(|row| Ok((row.try_get(6)?, blob_of(&row)?))).transpose()
+}
+
+fn blob_of(row: &PgRow) -> Result<Blob> {
+    let time = |column| Ok::<_, Fault>(Timestamp::from_micros(row.try_get(column)?));
+    let media_type = optional_text(row, 2)?.map(ToOwned::to_owned);
+    let mut blob = Blob::new(id_of(row.try_get(0)?)?, count(row.try_get(1)?)?, media_type, time(3)?);
+    blob.used_at = time(4)?;
+    blob.references = count(row.try_get(5)?)?;
+    Ok(blob)
+}
+
+/// A name as it is in a row.
+pub(crate) fn id_of(hash: &[u8]) -> Result<BlobId> {
+    let hash = hash.try_into().map_err(|_| Fault::Corrupt("a blob has no name", None))?;
+    Ok(BlobId::from_bytes(hash))
+}
+
+/// Notes that a chat has used a blob, if it refers to it.
+pub(crate) async fn touch(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    id: &BlobId,
+    at: Timestamp,
+) -> Result<()> {
+    let touch = session.query(sql::TOUCH_BLOB).bind(chat.user.as_str().as_bytes());
+    let touch = touch.bind(chat.chat.as_str().as_bytes()).bind(&id.as_bytes()[..]).bind(at.as_micros());
+    session.execute(touch).await?;
+    Ok(())
+}
+
+/// Reads a range of a blob that the chat refers to. Of the whole it is certain that it is what was put.
+pub(crate) async fn read(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    id: &BlobId,
+    range: Range<u64>,
+) -> Result<Option<Bytes>> {
+    let chat = chat_no(session, "read_blob", chat).await?;
+    let Some((no, blob)) = known(session, chat, id).await? else { return Ok(None) };
+    let end = range.end.min(blob.bytes);
+    let range = range.start.min(end)..end;
+    let bytes = bytes(session, no, range.clone()).await?;
+    if range == (0..blob.bytes) && BlobId::of(&bytes) != *id {
+        return Err(Fault::Corrupt(DAMAGED, None));
+    }
+    Ok(Some(bytes))
+}
+
+/// A range of the bytes, which must be there. Bytes of one piece are not copied.
+pub(crate) async fn bytes(session: &mut Session<'_>, no: i64, range: Range<u64>) -> Result<Bytes> {
+    let size = |at: u64| usize::try_from(at).map_err(|_| Fault::Corrupt(DAMAGED, None));
+    let Range { start, end } = size(range.start)?..size(range.end)?;
+    if start == end {
+        return Ok(Bytes::new());
+    }
+    let (first, last) = (signed(start / PIECE), signed((end - 1) / PIECE));
+    let query = session.query(sql::BLOB_PIECES).bind(no).bind(first).bind(last);
+    let mut found: Vec<Bytes> = Vec::new();
+    for (expected, row) in (first..).zip(session.all(query).await?) {
+        if row.try_get::<i64, _>(0)? != expected {
+            return Err(Fault::Corrupt(DAMAGED, None));
+        }
+        found.push(bytes_of(row, 1)?);
+    }
+    let full = found.iter().rev().skip(1).all(|piece| piece.len() == PIECE);
+    let mut bytes = match found.len() {
+        1 => found.swap_remove(0),
+        _ => {
+            let mut all = BytesMut::with_capacity(found.iter().map(Bytes::len).sum());
+            found.iter().for_each(|piece| all.extend_from_slice(piece));
+            all.freeze()
+        }
+    };
+    let front = start % PIECE;
+    if !full || bytes.len() < front + (end - start) {
+        return Err(Fault::Corrupt(DAMAGED, None));
+    }
+    let _before = bytes.split_to(front);
+    bytes.truncate(end - start);
+    Ok(bytes)
+}
+
+/// How many pieces so many bytes are.
+pub(crate) fn pieces(bytes: usize) -> i64 {
+    signed(bytes.div_ceil(PIECE))
+}
+
+/// A page of what a chat refers to.
+pub(crate) async fn list(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    limit: usize,
+    after: Option<&Cursor>,
+) -> Result<Page<Blob>> {
+    const OPERATION: &str = "blobs";
+    limits::check_page(OPERATION, limit)?;
+    let after = after.map(|cursor| cursor.as_str().parse::<BlobId>()).transpose();
+    let after = after.map_err(|_| bad_cursor(OPERATION))?;
+    let after = after.as_ref().map_or(&[][..], |id| id.as_bytes());
+    let chat = chat_no(session, OPERATION, chat).await?;
+    let query = session.query(sql::BLOBS).bind(chat).bind(after).bind(signed(limit + 1));
+    let rows = session.all(query).await?;
+    let items = rows.iter().take(limit).map(blob_of).collect::<Result<Vec<_>>>()?;
+    let next = items.last().filter(|_| rows.len() > limit).map(|last| Cursor::new(last.id.to_string()));
+    Ok(Page { items, next })
+}
+
+/// Drops a chat's reference.
+pub(crate) async fn remove(session: &mut Session<'_>, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
+    let chat_no = chat_no(session, "remove_blob", chat).await?;
+    let user = chat.user.as_str().as_bytes();
+    let lock = session.query(sql::LOCK_BLOB).bind(user).bind(&id.as_bytes()[..]);
+    let Some(row) = session.first(lock).await? else { return Ok(BlobsPruned::default()) };
+    let no: i64 = row.try_get(0)?;
+    let forget = session.query(sql::FORGET_BLOB_REF).bind(chat_no).bind(no);
+    let references = session.execute(forget).await?;
+    release(session, references, vec![no]).await
+}
+
+/// Drops references that were not used for long.
+pub(crate) async fn prune(session: &mut Session<'_>, prune: &BlobPrune) -> Result<BlobsPruned> {
+    let chat = match &prune.chat {
+        None => None,
+        Some(chat) => {
+            let chat = ChatRef::new(prune.user.clone(), chat.clone());
+            Some(chat_no(session, "prune_blobs", &chat).await?)
+        }
+    };
+    forget(session, &prune.user, chat, prune.unused_since).await
+}
+
+/// Drops all references of a chat that nobody else writes to.
+pub(crate) async fn forget_chat(session: &mut Session<'_>, user: &UserId, chat: i64) -> Result<()> {
+    forget(session, user, Some(chat), Timestamp::from_micros(i64::MAX)).await.map(drop)
+}
+
+/// Drops references of a user, and of one chat if there is one, that were last used then or before.
+async fn forget(
+    session: &mut Session<'_>,
+    user: &UserId,
+    chat: Option<i64>,
+    until: Timestamp,
+) -> Result<BlobsPruned> {
+    let bound = |query: crate::pool::Statement| {
+        query.bind(user.as_str().as_bytes()).bind(chat).bind(until.as_micros())
+    };
+    let lock = bound(session.query(sql::LOCK_BLOBS_OF));
+    let mut locked: Vec<i64> = Vec::new();
+    for row in session.all(lock).await? {
+        locked.push(row.try_get(0)?);
+    }
+    if locked.is_empty() {
+        return Ok(BlobsPruned::default());
+    }
+    let forget = bound(session.query(sql::FORGET_BLOB_REFS)).bind(locked.clone());
+    let references = session.execute(forget).await?;
+    release(session, references, locked).await
+}
+
+/// Removes what nobody refers to any more of blobs whose rows are locked.
+async fn release(session: &mut Session<'_>, references: u64, locked: Vec<i64>) -> Result<BlobsPruned> {
+    let mut pruned = BlobsPruned::default();
+    if references > 0 {
+        let release = session.query(sql::RELEASE_BLOBS).bind(locked);
+        let row = session.only(release).await?;
+        pruned.references = references;
+        (pruned.blobs, pruned.bytes) = (count(row.try_get(0)?)?, count(row.try_get(1)?)?);
+    }
+    Ok(pruned)
+}
+
+/// How many blobs a user has.
+pub(crate) async fn kept(session: &mut Session<'_>, user: &UserId) -> Result<u64> {
+    let query = session.query(sql::BLOBS_KEPT).bind(user.as_str().as_bytes());
+    count(session.only(query).await?.try_get(0)?)
+}

@@ -1,0 +1,68 @@
+//! Statements about blobs.
+
+/// What a chat knows of a blob.
+macro_rules! blob {
+    () => {
+        "SELECT r.hash, b.size, r.media_type, r.created_at, r.used_at,
+           (SELECT count(*) FROM #blob_ref o WHERE o.blob = b.no), b.no
+         FROM #blob_ref r JOIN #blob b ON b.no = r.blob"
+    };
+}
+
+statements! {
+    /// The number of a blob of a user, whose row is locked; no row if it has to be written.
+    LOCK_BLOB = "SELECT no FROM #blob WHERE user_id = $1 AND hash = $2 FOR UPDATE";
+    /// The number of a new blob; no row if there is one.
+    ADD_BLOB = "INSERT INTO #blob (user_id, hash, size) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING no";
+    /// Pieces $3, from number $2 on.
+    ADD_BLOB_PIECES = "INSERT INTO #blob_piece (blob, n, data)
+        SELECT $1, $2 + i.n - 1, i.data FROM unnest($3::bytea[]) WITH ORDINALITY i (data, n)";
+    REFER_TO_BLOB = "INSERT INTO #blob_ref AS r (chat, hash, blob, media_type, created_at, used_at)
+        VALUES ($1, $2, $3, $4, $5, $5)
+        ON CONFLICT (chat, hash) DO UPDATE SET used_at = greatest(r.used_at, excluded.used_at),
+          media_type = coalesce(r.media_type, excluded.media_type)";
+    BLOB = concat!(blob!(), " WHERE r.chat = $1 AND r.hash = $2");
+    /// The next blobs behind a hash, which is empty before the first.
+    BLOBS = concat!(blob!(), " WHERE r.chat = $1 AND r.hash > $2 ORDER BY r.hash LIMIT $3");
+    BLOB_PIECES = "SELECT n, data FROM #blob_piece WHERE blob = $1 AND n BETWEEN $2 AND $3 ORDER BY n";
+    TOUCH_BLOB = "UPDATE #blob_ref SET used_at = $4
+        WHERE chat = (SELECT no FROM #chat WHERE user_id = $1 AND id = $2) AND hash = $3 AND used_at < $4";
+    FORGET_BLOB_REF = "DELETE FROM #blob_ref WHERE chat = $1 AND blob = $2";
+    /// Locks what user $1 refers to in chat $2, or in all if there is none, and last used at $3 or before: always in the
+    /// same order, so that nobody waits in a circle.
+    LOCK_BLOBS_OF = "SELECT no FROM #blob WHERE no IN (
+          SELECT r.blob FROM #blob_ref r JOIN #chat c ON c.no = r.chat
+          WHERE c.user_id = $1 AND ($2::bigint IS NULL OR c.no = $2) AND r.used_at <= $3)
+        ORDER BY no FOR UPDATE";
+    /// Drops those of them that are to blobs $4, whose rows are locked.
+    FORGET_BLOB_REFS = "DELETE FROM #blob_ref r USING #chat c WHERE c.no = r.chat
+        AND c.user_id = $1 AND ($2::bigint IS NULL OR c.no = $2) AND r.used_at <= $3 AND r.blob = ANY($4::bigint[])";
+    /// Removes blobs that nobody refers to any more, and says how many they were, and how many bytes. In a statement after
+    /// that which dropped the references, since it sees what was there when it began.
+    RELEASE_BLOBS = "WITH gone AS (
+          DELETE FROM #blob b WHERE b.no = ANY($1::bigint[]) AND NOT EXISTS (
+            SELECT FROM #blob_ref r WHERE r.blob = b.no)
+          RETURNING b.no, b.size),
+        pieces AS (DELETE FROM #blob_piece p USING gone g WHERE p.blob = g.no)
+        SELECT count(*), coalesce(sum(size), 0)::bigint FROM gone";
+
+    // Maintenance.
+    BLOBS_KEPT = "SELECT count(*) FROM #blob WHERE user_id = $1";
+    /// Rows of a user, and rows that belong to nobody.
+    REMAINING_BLOBS = "SELECT
+        (SELECT count(*) FROM #blob b WHERE user_id = $1 OR NOT EXISTS (SELECT FROM #blob_ref r WHERE r.blob = b.no))
+        + (SELECT count(*) FROM #blob_ref r WHERE NOT EXISTS (
+            SELECT FROM #chat c WHERE c.no = r.chat AND c.user_id <> $1))
+        + (SELECT count(*) FROM #blob_piece p WHERE NOT EXISTS (
+            SELECT FROM #blob b WHERE b.no = p.blob AND b.user_id <> $1))";
+    /// The next blob, a chat that refers to it, and how many pieces it has.
+    BLOB_AFTER = "SELECT b.no, b.hash, b.size, c.user_id, c.id,
+          (SELECT count(*) FROM #blob_piece p WHERE p.blob = b.no)
+        FROM #blob b LEFT JOIN #chat c ON c.no = (SELECT chat FROM #blob_ref WHERE blob = b.no LIMIT 1)
+        WHERE b.no > $1 ORDER BY b.no LIMIT 1";
+    STRAY_PIECES = "SELECT DISTINCT blob FROM #blob_piece p WHERE NOT EXISTS (
+        SELECT FROM #blob b WHERE b.no = p.blob)";
+    /// References to a blob of another user, or of another name.
+    WRONG_BLOB_REFS = "SELECT c.user_id, c.id, r.hash FROM #blob_ref r JOIN #chat c ON c.no = r.chat
+        JOIN #blob b ON b.no = r.blob WHERE b.user_id <> c.user_id OR b.hash <> r.hash";
+}

@@ -1,0 +1,128 @@
+//! Chats: creating, reading, changing, measuring and deleting them, and the list of a user's.
+//!
+//! The list is in another place than the chats, and no script reaches both. So an entry is written before its chat,
+//! and an entry without a chat is none: a chat is never without an entry. Whoever finds an entry without a chat sweeps
+//! it. That its creation is not just under way, a mark in the place of the chat sees to: entries have numbers, and
+//! a creation with a number up to the marked one fails and begins again with a new one.
+
+use context_core::{Chat, ChatPatch, ChatRef, ChatSize, ChatSummary, Created, NewChat, Timestamp, UserId};
+use redis::cmd;
+
+use crate::change::Change;
+use crate::error::{Fault, Result};
+use crate::fields::{self, Counts, Edition, Tip, broken};
+use crate::look::{About, Look, absent};
+use crate::scripts::{ABSENT, CREATE, DELETE, UNLIST};
+use crate::shape::Shape;
+use crate::shared::{ATTEMPTS, Shared};
+
+/// How long the mark of a sweep stays, in milliseconds: far longer than a creation can be under way.
+const MARK: u64 = 3_600_000;
+
+/// The fields a listing shows a chat by.
+pub(crate) const SUMMARY: [&str; 3] = ["m", "s", "a"];
+
+/// A chat by the fields of [`SUMMARY`]; nothing if it is not there.
+pub(crate) fn summary(values: Vec<Option<Vec<u8>>>) -> Result<Option<ChatSummary>> {
+    let [Some(about), Some(shape), Some(counts)] = &values[..] else { return Ok(None) };
+    let (shape, counts) = (Shape::read(shape)?, Counts::read(counts)?);
+    let chat = About::read(about)?.chat(shape.active.clone(), counts.updated_at);
+    Ok(Some(ChatSummary::new(chat, counts.messages, shape.named().count() as u64)))
+}
+
+pub(crate) async fn find(shared: &Shared, chat: &ChatRef) -> Result<Option<Chat>> {
+    let values = shared.connection.run(cmd("HMGET").arg(shared.keys.chat(chat)).arg(&SUMMARY)).await?;
+    Ok(summary(values)?.map(|summary| summary.chat))
+}
+
+pub(crate) async fn create(shared: &Shared, new: NewChat) -> Result<Created> {
+    let (key, swept) = (shared.keys.chat(&new.chat), shared.keys.swept(&new.chat));
+    let (list, name) = (shared.keys.chats(&new.chat.user), new.chat.chat.clone());
+    let chat = Chat::new(new);
+    for _ in 0..ATTEMPTS {
+        if let Some(there) = find(shared, &chat.chat).await? {
+            return Ok(Created::Existing(there));
+        }
+        let number: u64 = shared.connection.run(cmd("INCR").arg(shared.keys.of_store("created"))).await?;
+        let _added: u8 = shared.connection.run(cmd("ZADD").arg(&list).arg(number).arg(name.as_str())).await?;
+        let mut call = CREATE.key(&key);
+        call.key(&swept).arg(number).arg(shared.ttl);
+        for (field, value) in fields_of(&chat, number)? {
+            call.arg(field).arg(value);
+        }
+        if shared.connection.call::<u8>(&call).await? == 1 {
+            return Ok(Created::New(chat));
+        }
+    }
+    Err(Fault::Beaten)
+}
+
+/// A new chat.
+fn fields_of(chat: &Chat, number: u64) -> Result<[(String, Vec<u8>); 7]> {
+    let shape = Shape::new(chat.active.clone(), chat.created_at);
+    let [main] = &shape.pieces[..] else { return Err(broken()) };
+    let tip = Tip { piece: main.no, own: 0, head: None };
+    Ok([
+        ("v".to_owned(), format!("0.{number}").into()),
+        ("a".to_owned(), Counts { messages: 0, bytes: 0, updated_at: chat.updated_at }.write()),
+        ("o".to_owned(), Edition { number, changes: 0 }.write()),
+        ("m".to_owned(), About::of(chat).write()?),
+        ("s".to_owned(), shape.write()?),
+        (fields::branch(chat.active.as_str()), tip.write()),
+        (fields::piece(main.no), main.write()),
+    ])
+}
+
+pub(crate) async fn update(
+    shared: &Shared,
+    chat: &ChatRef,
+    patch: &ChatPatch,
+    at: Timestamp,
+) -> Result<Chat> {
+    let decide = |look: &Look| {
+        let mut patched = look.chat.clone();
+        patch.apply(&mut patched)?;
+        patched.updated_at = patched.updated_at.max(at);
+        let mut change = Change::at(at);
+        change.set("m", About::of(&patched).write()?);
+        Ok((Some(change), patched))
+    };
+    shared.change("update_chat", chat, &[], decide).await
+}
+
+/// Deletes a chat, unless it was written to after `idle_since`, and says how many messages it had.
+pub(crate) async fn delete(
+    shared: &Shared,
+    chat: &ChatRef,
+    idle_since: Option<Timestamp>,
+) -> Result<Option<u64>> {
+    let mut call = DELETE.key(shared.keys.chat(chat));
+    call.arg(idle_since.map(fields::time).unwrap_or_default());
+    let deleted: i64 = shared.connection.call(&call).await?;
+    let Ok(messages) = u64::try_from(deleted) else { return Ok(None) };
+    sweep(shared, &chat.user, chat.chat.as_str()).await?;
+    Ok(Some(messages))
+}
+
+/// Takes a chat that is not there from the list of its user.
+pub(crate) async fn sweep(shared: &Shared, user: &UserId, chat: &str) -> Result<()> {
+    let list = shared.keys.chats(user);
+    let number: Option<String> = shared.connection.run(cmd("ZSCORE").arg(&list).arg(chat)).await?;
+    let Some(number) = number else { return Ok(()) };
+    let chat_ref = ChatRef::new(user.clone(), chat);
+    let mut call = ABSENT.key(shared.keys.chat(&chat_ref));
+    call.key(shared.keys.swept(&chat_ref)).arg(&number).arg(MARK);
+    if shared.connection.call::<u8>(&call).await? == 1 {
+        let mut call = UNLIST.key(&list);
+        call.arg(chat).arg(&number);
+        let _removed: u8 = shared.connection.call(&call).await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn size(shared: &Shared, chat: &ChatRef) -> Result<ChatSize> {
+    let counts: Option<Vec<u8>> =
+        shared.connection.run(cmd("HGET").arg(shared.keys.chat(chat)).arg("a")).await?;
+    let counts = Counts::read(&counts.ok_or_else(|| absent("chat_size", chat))?)?;
+    Ok(ChatSize::new(counts.messages, counts.bytes))
+}

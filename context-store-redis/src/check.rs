@@ -1,0 +1,239 @@
+//! The check of the whole store: every chat's hash as it is at one moment, field by field, and its graph.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use context_core::{
+    CancelSignal, ChatRef, CheckReport, Finding, MessageId, Node, NodeKind, Placed, check_chat_graph, pack,
+};
+use redis::cmd;
+
+use crate::error::{Fault, Result};
+use crate::fields::{self, Counts, Edition, Place, Tip, broken};
+use crate::fragments::{self, Listed};
+use crate::look::About;
+use crate::messages::read_revision;
+use crate::runs;
+use crate::shape::{Piece, Shape};
+use crate::shared::Shared;
+
+pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<CheckReport> {
+    let mut report = CheckReport::default();
+    for key in shared.connection.scan(&shared.keys.pattern_of_chats()).await? {
+        cancel.check("check")?;
+        let hash: HashMap<Vec<u8>, Vec<u8>> = shared.connection.run(cmd("HGETALL").arg(&key[..])).await?;
+        if hash.is_empty() {
+            // Deleted or expired meanwhile.
+            continue;
+        }
+        report.chats += 1;
+        let hash = hash.into_iter().map(|(field, value)| (field, value.into())).collect();
+        let mut chat = Checked { fields: hash, report: &mut report, chat: None };
+        let number = match chat.check() {
+            Ok(number) => number,
+            Err(Fault::Corrupt(problem, _)) => {
+                chat.add("layout", problem);
+                continue;
+            }
+            Err(fault) => return Err(fault),
+        };
+        let Some(chat) = chat.chat else { continue };
+        if shared.keys.chat(&chat).as_bytes() != key {
+            report.findings.push(Finding::new(Some(&chat), "chat", "is kept under the key of another one"));
+        } else if !is_listed(shared, &chat, number).await? {
+            report.findings.push(Finding::new(Some(&chat), "chat", "is not in the list of its user"));
+        }
+    }
+    Ok(report)
+}
+
+/// Whether a chat has its entry, unless it was deleted since it was looked at.
+async fn is_listed(shared: &Shared, chat: &ChatRef, number: u64) -> Result<bool> {
+    let entry = cmd("ZSCORE").arg(shared.keys.chats(&chat.user)).arg(chat.chat.as_str()).clone();
+    let entry: Option<f64> = shared.connection.run(&entry).await?;
+    if entry.is_some() {
+        return Ok(true);
+    }
+    let edition: Option<Vec<u8>> =
+        shared.connection.run(cmd("HGET").arg(shared.keys.chat(chat)).arg("o")).await?;
+    Ok(match edition {
+        Some(edition) => Edition::read(&edition)?.number != number,
+        None => true,
+    })
+}
+
+/// A chat whose fields are taken out as they are understood; what is left belongs to nothing.
+struct Checked<'a> {
+    fields: HashMap<Vec<u8>, Bytes>,
+    report: &'a mut CheckReport,
+    chat: Option<ChatRef>,
+}
+
+impl Checked<'_> {
+    fn add(&mut self, about: impl Into<String>, problem: impl Into<String>) {
+        self.report.findings.push(Finding::new(self.chat.as_ref(), about.into(), problem));
+    }
+
+    fn take(&mut self, field: &str) -> Option<Bytes> {
+        self.fields.remove(field.as_bytes())
+    }
+
+    fn need(&mut self, field: &str) -> Result<Bytes> {
+        self.take(field).ok_or_else(broken)
+    }
+
+    /// Checks all of it, and returns the number of the chat.
+    fn check(&mut self) -> Result<u64> {
+        let about = About::read(&self.need("m")?)?;
+        self.chat = Some(about.chat.clone());
+        self.need("v")?;
+        let counts = Counts::read(&self.need("a")?)?;
+        let edition = Edition::read(&self.need("o")?)?;
+        let shape = Shape::read(&self.need("s")?)?;
+        let mut nodes = Vec::new();
+        let mut at: HashMap<Place, MessageId> = HashMap::new();
+        let mut branches = Vec::new();
+        let mut bytes = 0;
+        for piece in &shape.pieces {
+            let tip = self.tip(piece)?;
+            let own = tip.as_ref().map_or(piece.own, |tip| tip.own);
+            self.piece(piece, &shape)?;
+            let parent = piece.parent.and_then(|parent| at.get(&parent)).cloned();
+            if parent.is_none() && piece.parent.is_some() {
+                self.add(format!("branch {}", piece.no), "forks behind no message");
+            }
+            let mut last = parent;
+            let mut boundaries = Vec::new();
+            for (node, pos) in self.nodes(piece.no, own)?.into_iter().zip(1..) {
+                let place = Place { piece: piece.no, pos };
+                bytes += size(&node) + self.message(&node, place)?;
+                if node.kind == NodeKind::Boundary {
+                    boundaries.push(pos);
+                }
+                at.insert(place, node.id.clone());
+                nodes.push(Placed::new(Arc::clone(&node), last, piece.base + pos - 1));
+                last = Some(node.id.clone());
+            }
+            let filed = self.take(&fields::boundaries(piece.no));
+            if fields::read_boundaries(filed.as_deref())? != boundaries {
+                self.add(
+                    format!("branch {}", piece.no),
+                    "the list of boundaries disagrees with the messages",
+                );
+            }
+            if let (Some(tip), Some(name)) = (tip, &piece.name) {
+                if tip.head != last {
+                    self.add(format!("branch {name}"), "its head is not its newest message");
+                }
+                branches.push(shape.branch(name, piece, &tip));
+            }
+        }
+        for mark in shape.checkpoints.iter().filter(|mark| at.get(&mark.place) != Some(&mark.message)) {
+            self.add(format!("checkpoint {}", mark.name), "is not where its message is");
+        }
+        if (counts.messages, counts.bytes) != (nodes.len() as u64, bytes) {
+            let problem = format!(
+                "says {} messages of {} bytes, has {} of {bytes}",
+                counts.messages,
+                counts.bytes,
+                nodes.len()
+            );
+            self.add("chat", problem);
+        }
+        self.rest()?;
+        self.report.messages += nodes.len() as u64;
+        let chat = about.chat(shape.active.clone(), counts.updated_at);
+        self.report.findings.extend(check_chat_graph(&chat, &nodes, &branches, &shape.checkpoints()));
+        Ok(edition.number)
+    }
+
+    /// Where a piece ends that has a name.
+    fn tip(&mut self, piece: &Piece) -> Result<Option<Tip>> {
+        let Some(name) = &piece.name else { return Ok(None) };
+        let tip =
+            self.take(&fields::branch(name.as_str())).ok_or(Fault::Corrupt("a branch has no end", None))?;
+        let tip = Tip::read(&tip)?;
+        if tip.piece != piece.no {
+            self.add(format!("branch {name}"), "ends in messages of another branch");
+        }
+        Ok(Some(tip))
+    }
+
+    /// A piece, apart from its messages.
+    fn piece(&mut self, piece: &Piece, shape: &Shape) -> Result<()> {
+        let about = format!("branch {}", piece.no);
+        if self.take(&fields::piece(piece.no)).as_deref() != Some(&piece.write()) {
+            self.add(about.clone(), "is filed otherwise than it is");
+        }
+        let base = piece.parent.map_or(Ok(0), |parent| shape.depth(parent).map(|depth| depth + 1))?;
+        if base != piece.base {
+            self.add(about.clone(), format!("begins behind {base} messages, says {}", piece.base));
+        }
+        if piece.name.is_none() && !shape.clone().prune(piece.no)?.is_empty() {
+            self.add(about, "was deleted, but has messages that nothing needs");
+        }
+        Ok(())
+    }
+
+    /// The messages of a piece, as far as its runs follow each other without a gap.
+    fn nodes(&mut self, piece: u64, own: u64) -> Result<Vec<Arc<Node>>> {
+        let mut nodes: Vec<Arc<Node>> = Vec::new();
+        while (nodes.len() as u64) < own {
+            let first = Place { piece, pos: nodes.len() as u64 + 1 };
+            let Some(run) = self.take(&fields::run(first)) else { break };
+            let read = runs::unpack(&run)?;
+            if first.pos - first.block() + read.len() as u64 > fields::BLOCK || read.is_empty() {
+                self.add(format!("branch {piece}"), "has a run that goes over the end of its block");
+            }
+            nodes.extend(read);
+        }
+        if nodes.len() as u64 != own {
+            self.add(format!("branch {piece}"), format!("has {} messages, says {own}", nodes.len()));
+        }
+        Ok(nodes)
+    }
+
+    /// What is filed of a message. Returns how many bytes its revisions have.
+    fn message(&mut self, node: &Node, place: Place) -> Result<u64> {
+        let about = format!("message {}", node.id);
+        let filed = self.take(&fields::id(&node.id));
+        if filed.as_deref().map(Place::read).transpose()? != Some(place) {
+            self.add(about.clone(), "is not where it is filed");
+        }
+        let Some(count) = self.take(&fields::revisions(&node.id)) else { return Ok(0) };
+        let mut bytes = 0;
+        for nth in 0..fields::read_number(&count)? {
+            let revision = self.take(&fields::revision(nth, &node.id));
+            let revision = revision.map(|revision| read_revision(&revision)).transpose()?;
+            match revision.filter(|revision| revision.node.id == node.id) {
+                Some(revision) => bytes += size(&revision.node),
+                None => self.add(about.clone(), "has a revision that is not one"),
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Fragments and keys; then nothing may be left.
+    fn rest(&mut self) -> Result<()> {
+        let listed = self.take("x");
+        for entry in Listed::read(listed.as_ref())?.list {
+            match self.take(&fields::fragment(entry.no)) {
+                Some(value) => drop(fragments::read(&value)?),
+                None => self.add(format!("fragment {}", entry.no), "is listed, but not there"),
+            }
+        }
+        let strays: Vec<_> =
+            self.fields.keys().filter(|field| field.first() != Some(&b'k')).cloned().collect();
+        for field in strays {
+            self.add(format!("field {}", String::from_utf8_lossy(&field)), "belongs to nothing");
+        }
+        Ok(())
+    }
+}
+
+fn size(node: &Node) -> u64 {
+    let mut record = Vec::new();
+    pack::pack(node, &mut record);
+    record.len() as u64
+}

@@ -1,0 +1,236 @@
+//! How a store is opened. Reads no environment and no file.
+
+use std::fmt;
+use std::time::Duration;
+
+use context_core::{Error, Result};
+
+const OPERATION: &str = "open";
+/// What keys begin with unless said otherwise.
+const PREFIX: &str = "context:";
+/// The longest prefix, in bytes.
+const MAX_PREFIX_BYTES: usize = 256;
+
+/// Where the server is and how chats are kept there.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RedisConfig {
+    /// The server, or nodes of a cluster from which the others are found: `redis://`, `rediss://` (with the feature
+    /// `tls`) or `unix://`, each with what the driver knows of user, password, database and protocol.
+    pub nodes: Vec<String>,
+    /// Whether these are nodes of a cluster (with the feature `cluster`).
+    pub cluster: bool,
+    /// What every key begins with: stores with different prefixes know nothing of each other. Has no braces, which
+    /// say in a cluster where a key belongs.
+    pub prefix: String,
+    /// How long a chat is kept after it was last written to, by the clock of the server; for ever if not said. A
+    /// chat goes whole.
+    pub chat_ttl: Option<Duration>,
+    /// How long to wait for an answer. It has to be enough for the largest chat that is read at once.
+    pub response_timeout: Duration,
+    /// How long to wait for a connection.
+    pub connection_timeout: Duration,
+}
+
+impl RedisConfig {
+    /// The store on this server: keys begin with `context:`, chats are kept for ever, 30 seconds of patience for an
+    /// answer and five for a connection.
+    pub fn new(node: impl Into<String>) -> Self {
+        Self {
+            nodes: vec![node.into()],
+            cluster: false,
+            prefix: PREFIX.to_owned(),
+            chat_ttl: None,
+            response_timeout: Duration::from_secs(30),
+            connection_timeout: Duration::from_secs(5),
+        }
+    }
+
+    /// The store on the cluster that these nodes belong to.
+    pub fn cluster(nodes: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let nodes = nodes.into_iter().map(Into::into).collect();
+        Self { nodes, cluster: true, ..Self::new("") }
+    }
+
+    /// Reads `redis://…`, `rediss://…` or `unix://…`; a cluster is `redis+cluster://HOST:PORT,HOST:PORT` (or
+    /// `rediss+cluster://`), or several addresses with a comma between. Options behind a `?`, separated by `&`:
+    /// `prefix=TEXT`, `chat_ttl_s=N`, `response_timeout_ms=N`, `connection_timeout_ms=N`; the others are the driver's.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use context_store_redis::RedisConfig;
+    ///
+    /// let config = RedisConfig::from_url("redis://localhost/2?prefix=app:&chat_ttl_s=86400")?;
+    /// let expected = RedisConfig::new("redis://localhost/2").prefix("app:");
+    /// assert_eq!(config, expected.chat_ttl(Duration::from_secs(86_400)));
+    /// # Ok::<_, context_core::Error>(())
+    /// ```
+    pub fn from_url(url: &str) -> Result<Self> {
+        let (addresses, options) = url.split_once('?').unwrap_or((url, ""));
+        let mut config = match addresses.split_once("+cluster://") {
+            Some((scheme, nodes)) => Self::cluster(nodes_of(scheme, nodes)),
+            None if addresses.contains(',') => {
+                Self::cluster(addresses.split(',').map(|node| with_scheme("redis", node.trim())))
+            }
+            None => Self::new(addresses),
+        };
+        let mut of_driver = Vec::new();
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            let millis = || value.parse().ok().map(Duration::from_millis);
+            let known = match key {
+                "prefix" => {
+                    config.prefix = value.to_owned();
+                    Some(())
+                }
+                "chat_ttl_s" => value.parse().ok().map(|s| config.chat_ttl = Some(Duration::from_secs(s))),
+                "response_timeout_ms" => millis().map(|timeout| config.response_timeout = timeout),
+                "connection_timeout_ms" => millis().map(|timeout| config.connection_timeout = timeout),
+                _ => {
+                    of_driver.push(option);
+                    Some(())
+                }
+            };
+            if known.is_none() {
+                return Err(Error::invalid(OPERATION, "bad value in the url").with("option", key));
+            }
+        }
+        if !of_driver.is_empty() {
+            for node in &mut config.nodes {
+                *node = format!("{node}?{}", of_driver.join("&"));
+            }
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    /// What every key begins with.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// How long a chat is kept after it was last written to.
+    #[must_use]
+    pub fn chat_ttl(mut self, ttl: Duration) -> Self {
+        self.chat_ttl = Some(ttl);
+        self
+    }
+
+    /// How long to wait for an answer.
+    #[must_use]
+    pub fn response_timeout(mut self, timeout: Duration) -> Self {
+        self.response_timeout = timeout;
+        self
+    }
+
+    /// How long to wait for a connection.
+    #[must_use]
+    pub fn connection_timeout(mut self, timeout: Duration) -> Self {
+        self.connection_timeout = timeout;
+        self
+    }
+
+    /// The time to live in milliseconds; 0 for none.
+    pub(crate) fn ttl_millis(&self) -> u64 {
+        self.chat_ttl.map_or(0, |ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// Refuses what cannot be opened. No address is ever part of the refusal: it may hold a password.
+    pub(crate) fn check(&self) -> Result<()> {
+        const SCHEMES: [&str; 6] =
+            ["redis://", "rediss://", "unix://", "redis+unix://", "valkey://", "valkeys://"];
+        let known = |node: &String| SCHEMES.iter().any(|scheme| node.starts_with(scheme));
+        if self.nodes.is_empty() || !self.nodes.iter().all(known) {
+            return Err(Error::invalid(OPERATION, "the url must begin with redis://, rediss:// or unix://"));
+        }
+        if !self.cluster && self.nodes.len() > 1 {
+            return Err(Error::invalid(OPERATION, "several servers are a store only as a cluster"));
+        }
+        if self.prefix.len() > MAX_PREFIX_BYTES {
+            return Err(Error::invalid(OPERATION, "the prefix is too long").with("limit", MAX_PREFIX_BYTES));
+        }
+        if self.prefix.contains(['{', '}']) {
+            return Err(Error::invalid(OPERATION, "the prefix must not have braces"));
+        }
+        // A server takes milliseconds as a signed number and adds its clock to it.
+        if self.chat_ttl.is_some() && !(1..=u64::MAX >> 8).contains(&self.ttl_millis()) {
+            return Err(Error::invalid(OPERATION, "the time to live is no time that a server can count"));
+        }
+        if self.response_timeout.is_zero() || self.connection_timeout.is_zero() {
+            return Err(Error::invalid(OPERATION, "a timeout must not be zero"));
+        }
+        Ok(())
+    }
+}
+
+/// Addresses say where passwords are, so they are not shown.
+impl fmt::Debug for RedisConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisConfig")
+            .field("nodes", &self.nodes.len())
+            .field("cluster", &self.cluster)
+            .field("prefix", &self.prefix)
+            .field("chat_ttl", &self.chat_ttl)
+            .field("response_timeout", &self.response_timeout)
+            .field("connection_timeout", &self.connection_timeout)
+            .finish()
+    }
+}
+
+/// The nodes of one url: user and password stand before the first and hold for all.
+fn nodes_of(scheme: &str, nodes: &str) -> Vec<String> {
+    let (login, hosts) = match nodes.rsplit_once('@') {
+        Some((login, hosts)) => (format!("{login}@"), hosts),
+        None => (String::new(), nodes),
+    };
+    hosts.split(',').map(|host| format!("{scheme}://{login}{}", host.trim())).collect()
+}
+
+fn with_scheme(scheme: &str, node: &str) -> String {
+    if node.contains("://") { node.to_owned() } else { format!("{scheme}://{node}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(url: &str, option: Option<&str>) {
+        let error = RedisConfig::from_url(url).unwrap_err();
+        assert_eq!(error.get("option"), option, "{error}");
+        assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+    }
+
+    #[test]
+    fn urls_are_read_or_refused() {
+        let all = "rediss://ada:secret@host:6380/1?prefix=p-&chat_ttl_s=60&response_timeout_ms=7&protocol=resp3&connection_timeout_ms=8";
+        let expected = RedisConfig::new("rediss://ada:secret@host:6380/1?protocol=resp3").prefix("p-");
+        let expected = expected.chat_ttl(Duration::from_secs(60)).response_timeout(Duration::from_millis(7));
+        let expected = expected.connection_timeout(Duration::from_millis(8));
+        assert_eq!(RedisConfig::from_url(all).unwrap(), expected);
+        refused("postgres://ada:secret@x", None);
+        refused("", None);
+        refused("redis://x?prefix={a}", None);
+        refused("redis://:secret@x?chat_ttl_s=soon", Some("chat_ttl_s"));
+        refused("redis://x?chat_ttl_s=0", None);
+        refused("redis://x?response_timeout_ms=0", None);
+        refused("redis://x?response_timeout_ms=-1", Some("response_timeout_ms"));
+    }
+
+    #[test]
+    fn clusters_are_one_url_or_several() {
+        let expected = RedisConfig::cluster(["redis://:secret@a:1", "redis://:secret@b:2"]);
+        assert_eq!(RedisConfig::from_url("redis+cluster://:secret@a:1,b:2").unwrap(), expected);
+        let expected = RedisConfig::cluster(["redis://a:1", "redis://b:2"]).prefix("p");
+        assert_eq!(RedisConfig::from_url("redis://a:1,redis://b:2?prefix=p").unwrap(), expected);
+        assert_eq!(RedisConfig::from_url("redis://a:1, b:2?prefix=p").unwrap(), expected);
+    }
+
+    #[test]
+    fn a_config_shows_no_address() {
+        let config = RedisConfig::new("redis://ada:secret@host");
+        assert!(!format!("{config:?}").contains("secret"));
+    }
+}

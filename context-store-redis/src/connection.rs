@@ -1,0 +1,210 @@
+//! The way to the server, which is one connection or those of a cluster.
+
+use std::collections::HashSet;
+
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::{Client, Cmd, FromRedisValue, ScriptInvocation, ServerErrorKind, cmd};
+
+use crate::config::RedisConfig;
+use crate::error::Result;
+
+/// A connection that is shared and comes back by itself. Calls of many tasks travel on it one behind the other.
+#[derive(Clone)]
+pub(crate) enum Connection {
+    Single(ConnectionManager),
+    #[cfg(feature = "cluster")]
+    Cluster(redis::cluster_async::ClusterConnection),
+}
+
+impl Connection {
+    pub(crate) async fn open(config: &RedisConfig) -> Result<Self> {
+        #[cfg(feature = "tls")]
+        {
+            // Without one, the first encrypted connection panics. Another that was installed before is as good.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
+        if config.cluster {
+            return Self::open_cluster(config).await;
+        }
+        let address = config.nodes.first().map(String::as_str).unwrap_or_default();
+        let client = Client::open(address)?;
+        let manager = ConnectionManagerConfig::new()
+            .set_response_timeout(Some(config.response_timeout))
+            .set_connection_timeout(Some(config.connection_timeout))
+            .set_number_of_retries(2);
+        Ok(Self::Single(ConnectionManager::new_with_config(client, manager).await?))
+    }
+
+    #[cfg(feature = "cluster")]
+    async fn open_cluster(config: &RedisConfig) -> Result<Self> {
+        let client = redis::cluster::ClusterClient::builder(config.nodes.iter().map(String::as_str))
+            .response_timeout(config.response_timeout)
+            .connection_timeout(config.connection_timeout)
+            .build()?;
+        Ok(Self::Cluster(client.get_async_connection().await?))
+    }
+
+    #[cfg(not(feature = "cluster"))]
+    async fn open_cluster(_config: &RedisConfig) -> Result<Self> {
+        use context_core::{Error, ErrorKind};
+        let message = "this program was built without clusters; the feature is `cluster`";
+        Err(Error::new(ErrorKind::Unsupported, "open", message).into())
+    }
+
+    /// Sends a command.
+    pub(crate) async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T> {
+        Ok(match self.clone() {
+            Self::Single(mut connection) => command.query_async(&mut connection).await?,
+            #[cfg(feature = "cluster")]
+            Self::Cluster(mut connection) => command.query_async(&mut connection).await?,
+        })
+    }
+
+    /// Runs a script by its hash; sends its text only to a server that does not have it. A server that forgets it in
+    /// between has run nothing.
+    pub(crate) async fn call<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T> {
+        let mut tries = 0;
+        loop {
+            let answer = match self.clone() {
+                Self::Single(mut connection) => script.invoke_async(&mut connection).await,
+                #[cfg(feature = "cluster")]
+                Self::Cluster(mut connection) => script.invoke_async(&mut connection).await,
+            };
+            match answer {
+                Err(error) if error.kind() == ServerErrorKind::NoScript.into() && tries < FORGOTTEN => {
+                    tries += 1
+                }
+                answer => return Ok(answer?),
+            }
+        }
+    }
+
+    /// The same fields of many hashes, in their order. Each hash is read at a moment of its own.
+    pub(crate) async fn fields_of_all(&self, keys: Vec<String>, fields: &[&str]) -> Result<Vec<Values>> {
+        let mut all = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(BATCH) {
+            match self.clone() {
+                Self::Single(mut connection) => {
+                    let mut pipe = redis::pipe();
+                    for key in keys {
+                        pipe.cmd("HMGET").arg(key).arg(fields);
+                    }
+                    let values: Vec<Values> = pipe.query_async(&mut connection).await?;
+                    all.extend(values);
+                }
+                #[cfg(feature = "cluster")]
+                Self::Cluster(connection) => {
+                    all.extend(cluster::fields_of_all(&connection, keys, fields).await?)
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// The servers that hold keys, for what is asked of each.
+    pub(crate) async fn nodes(&self) -> Result<Vec<Node>> {
+        match self {
+            Self::Single(_) => Ok(vec![Node(0)]),
+            #[cfg(feature = "cluster")]
+            Self::Cluster(_) => cluster::nodes(self).await,
+        }
+    }
+
+    /// Sends a command to one of them.
+    pub(crate) async fn run_on<T: FromRedisValue>(&self, node: Node, command: &Cmd) -> Result<T> {
+        match self.clone() {
+            Self::Single(mut connection) => Ok(command.query_async(&mut connection).await?),
+            #[cfg(feature = "cluster")]
+            Self::Cluster(connection) => cluster::run_on(connection, node, command).await,
+        }
+    }
+
+    /// All keys that fit a pattern, on all servers: of those that are there all the time, each is found once.
+    pub(crate) async fn scan(&self, pattern: &str) -> Result<HashSet<Vec<u8>>> {
+        let mut found = HashSet::new();
+        for node in self.nodes().await? {
+            let mut cursor = 0u64;
+            loop {
+                let mut scan = cmd("SCAN");
+                scan.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(BATCH);
+                let keys: Vec<Vec<u8>>;
+                (cursor, keys) = self.run_on(node, &scan).await?;
+                found.extend(keys);
+                if cursor == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The fields of a hash; nothing for what is not there.
+pub(crate) type Values = Vec<Option<Vec<u8>>>;
+
+/// A server, by a slot that it holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node(u16);
+
+/// How often a script is sent again to a server that has forgotten it.
+const FORGOTTEN: u32 = 4;
+
+/// How many keys are asked for at once.
+const BATCH: usize = 500;
+
+#[cfg(feature = "cluster")]
+mod cluster {
+    //! What a cluster needs to be asked differently: the driver sends a pipeline to one node only, and a command
+    //! without a key to any.
+
+    use redis::cluster_async::ClusterConnection;
+    use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
+    use redis::{Cmd, FromRedisValue, Value, cmd};
+
+    use super::{Connection, Node, Values};
+    use crate::error::{Fault, Result};
+    use crate::reply::Reply;
+
+    pub(super) async fn fields_of_all(
+        connection: &ClusterConnection,
+        keys: &[String],
+        fields: &[&str],
+    ) -> Result<Vec<Values>> {
+        let mut asked = Vec::with_capacity(keys.len());
+        for key in keys {
+            let (mut connection, mut get) = (connection.clone(), cmd("HMGET"));
+            get.arg(key).arg(fields);
+            asked.push(tokio::spawn(async move { get.query_async::<Values>(&mut connection).await }));
+        }
+        let mut all = Vec::with_capacity(keys.len());
+        for answer in asked {
+            all.push(answer.await.map_err(|_| Fault::Corrupt("a read ended without an answer", None))??);
+        }
+        Ok(all)
+    }
+
+    pub(super) async fn nodes(connection: &Connection) -> Result<Vec<Node>> {
+        let mut reply = Reply::of(connection.run::<Value>(cmd("CLUSTER").arg("SLOTS")).await?)?;
+        let mut nodes: Vec<(Node, u64, bytes::Bytes)> = Vec::new();
+        while !reply.is_empty() {
+            let mut range = reply.list()?;
+            let (first, _last) = (range.number()?, range.number()?);
+            let mut master = range.list()?;
+            let (host, port) = (master.maybe()?.unwrap_or_default(), master.number()?);
+            if !nodes.iter().any(|(_, known, at)| *known == port && *at == host) {
+                nodes.push((Node(u16::try_from(first).unwrap_or(0)), port, host));
+            }
+        }
+        Ok(nodes.into_iter().map(|(node, ..)| node).collect())
+    }
+
+    pub(super) async fn run_on<T: FromRedisValue>(
+        mut connection: ClusterConnection,
+        node: Node,
+        command: &Cmd,
+    ) -> Result<T> {
+        let route = SingleNodeRoutingInfo::SpecificNode(Route::new(node.0, SlotAddr::Master));
+        let value = connection.route_command(command.clone(), RoutingInfo::SingleNode(route)).await?;
+        Ok(T::from_redis_value(value).map_err(redis::RedisError::from)?)
+    }
+}

@@ -1,0 +1,188 @@
+//! What can go wrong below the seam, and the one place where a driver's error becomes ours.
+
+use context_core::pack::UnpackError;
+use context_core::{Error, ErrorKind, Retry};
+use redis::{ErrorKind as DriverKind, RedisError, ServerErrorKind};
+
+/// A failure inside the store, before it is known which operation of the seam it ends.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// Of the driver or the server.
+    Driver(RedisError),
+    /// Already as the seam wants it.
+    Ours(Error),
+    /// The server holds what this program never wrote.
+    Corrupt(&'static str, Option<UnpackError>),
+    /// Others wrote first, each time.
+    Beaten,
+}
+
+pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
+
+impl From<RedisError> for Fault {
+    fn from(error: RedisError) -> Self {
+        Self::Driver(error)
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Ours(error)
+    }
+}
+
+impl From<UnpackError> for Fault {
+    fn from(error: UnpackError) -> Self {
+        Self::Corrupt("a run of messages cannot be read", Some(error))
+    }
+}
+
+impl Fault {
+    /// The error of this operation.
+    pub(crate) fn during(self, operation: &'static str) -> Error {
+        match self {
+            Self::Ours(error) => error,
+            Self::Corrupt(message, source) => {
+                let error = Error::new(ErrorKind::Corrupt, operation, message);
+                match source {
+                    Some(source) => error.with_source(source),
+                    None => error,
+                }
+            }
+            Self::Beaten => {
+                let message = "others wrote to the chat first, each time";
+                Error::new(ErrorKind::Unavailable, operation, message).with_retry(Retry::Safe)
+            }
+            Self::Driver(error) => driver_error(operation, error),
+        }
+    }
+}
+
+fn driver_error(operation: &'static str, error: RedisError) -> Error {
+    use ErrorKind::{Bug, Corrupt, Invalid, Timeout, Unavailable};
+    use Retry::{Never, Safe};
+    let (kind, retry, message) = match error.kind() {
+        DriverKind::Server(kind) => match kind {
+            ServerErrorKind::BusyLoading => (Unavailable, Safe, "the server is loading its data"),
+            ServerErrorKind::ClusterDown => (Unavailable, Safe, "the cluster does not work"),
+            ServerErrorKind::TryAgain | ServerErrorKind::Moved | ServerErrorKind::Ask => {
+                (Unavailable, Safe, "the cluster is being changed")
+            }
+            ServerErrorKind::MasterDown => (Unavailable, Safe, "the server has lost its master"),
+            ServerErrorKind::ReadOnly => {
+                (Unavailable, Safe, "the server is a replica that cannot be written to")
+            }
+            ServerErrorKind::NoPerm => (Unavailable, Never, "the user may not do this on the server"),
+            ServerErrorKind::NoScript => (Unavailable, Safe, "the server has forgotten the script"),
+            ServerErrorKind::ResponseError => of_code(error.detail().unwrap_or_default()),
+            _ => (Bug, Never, "a command failed"),
+        },
+        DriverKind::Extension => of_code(error.code().unwrap_or_default()),
+        DriverKind::Io if error.is_timeout() => (Timeout, Safe, "the server did not answer in time"),
+        DriverKind::Io => (Unavailable, Safe, "the server cannot be reached"),
+        DriverKind::ClusterConnectionNotFound => (Unavailable, Safe, "no node of the cluster can be reached"),
+        DriverKind::AuthenticationFailed => (Unavailable, Never, "the server did not accept the login"),
+        DriverKind::InvalidClientConfig => (Invalid, Never, "the address cannot be used"),
+        DriverKind::RESP3NotSupported => (Invalid, Never, "the server does not know this protocol"),
+        DriverKind::Parse => (Unavailable, Safe, "the server answered what cannot be read"),
+        DriverKind::UnexpectedReturnType => (Corrupt, Never, "a value is of another type than was written"),
+        _ => (Bug, Never, "a command failed"),
+    };
+    let error = Error::new(kind, operation, message).with_retry(retry).with_source(Cause::of(&error));
+    if message == OUT_OF_MEMORY.2 { error.with("limit", "maxmemory") } else { error }
+}
+
+const OUT_OF_MEMORY: (ErrorKind, Retry, &str) =
+    (ErrorKind::Unavailable, Retry::Never, "the server has no memory left");
+
+/// Errors that the driver does not know by name. Inside a script they come as text that begins with the code.
+fn of_code(text: &str) -> (ErrorKind, Retry, &'static str) {
+    use ErrorKind::{Bug, Corrupt, Unavailable};
+    let is = |code: &str| text.split(|c: char| !c.is_ascii_uppercase()).any(|word| word == code);
+    if is("OOM") {
+        OUT_OF_MEMORY
+    } else if is("BUSY") {
+        (Unavailable, Retry::Safe, "the server is busy with a script")
+    } else if is("MISCONF") {
+        (Unavailable, Retry::Never, "the server cannot save and takes no writes")
+    } else if is("NOREPLICAS") {
+        (Unavailable, Retry::Safe, "the server has too few replicas to take writes")
+    } else if is("READONLY") {
+        (Unavailable, Retry::Safe, "the server is a replica that cannot be written to")
+    } else if is("UNKILLABLE") {
+        (Unavailable, Retry::Safe, "the server is busy with a script")
+    } else if is("NOPERM") || is("NOAUTH") || is("WRONGPASS") {
+        (Unavailable, Retry::Never, "the user may not do this on the server")
+    } else if is("WRONGTYPE") {
+        (Corrupt, Retry::Never, "a value is of another type than was written")
+    } else {
+        (Bug, Retry::Never, "a command failed")
+    }
+}
+
+/// What the driver said, without what a server repeats of a command: its arguments are content.
+#[derive(Debug, thiserror::Error)]
+#[error("{category}{}", .code.as_ref().map(|code| format!(" {code}")).unwrap_or_default())]
+struct Cause {
+    category: String,
+    code: Option<String>,
+    #[source]
+    source: Option<std::io::Error>,
+}
+
+impl Cause {
+    fn of(error: &RedisError) -> Self {
+        let server = matches!(error.kind(), DriverKind::Server(_) | DriverKind::Extension);
+        let io = error.is_io_error() && !server;
+        Self {
+            category: error.category().to_owned(),
+            code: error.code().filter(|_| server).map(ToOwned::to_owned),
+            source: io.then(|| std::io::Error::other(error.to_string())),
+        }
+    }
+}
+
+/// A cursor of another listing, or of nobody's making.
+pub(crate) fn bad_cursor(operation: &'static str) -> Error {
+    Error::invalid(operation, "the cursor is not one of this listing")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(code: &str, detail: &str, expected: (ErrorKind, Retry)) -> Error {
+        let reply = format!("-{code} {detail}\r\n");
+        let value = redis::parse_redis_value(reply.as_bytes()).unwrap();
+        let error = value.extract_error().unwrap_err();
+        let error = Fault::from(error).during("commit");
+        assert_eq!((error.kind(), error.retry()), expected, "{error:?}");
+        assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+        error
+    }
+
+    #[test]
+    fn what_passes_is_safe_to_try_again() {
+        use ErrorKind::{Bug, Unavailable};
+        for code in ["LOADING", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "MASTERDOWN", "BUSY", "NOREPLICAS"] {
+            check(code, "the secret", (Unavailable, Retry::Safe));
+        }
+        let error =
+            check("OOM", "command not allowed when used memory > 'maxmemory'.", (Unavailable, Retry::Never));
+        assert_eq!(error.get("limit"), Some("maxmemory"));
+        let script = "Error running script: @user_script:3: OOM command not allowed, secret";
+        check("ERR", script, (Unavailable, Retry::Never));
+        check("ERR", "unknown command 'EVALSHA', with args beginning with: 'secret'", (Bug, Retry::Never));
+        check("NOAUTH", "Authentication required", (Unavailable, Retry::Never));
+    }
+
+    #[test]
+    fn a_lost_connection_is_unavailable_and_silence_a_timeout() {
+        use std::io::{Error as Io, ErrorKind as Kind};
+        let error = |kind: Kind| Fault::from(RedisError::from(Io::from(kind))).during("chain");
+        assert_eq!(error(Kind::ConnectionReset).kind(), ErrorKind::Unavailable);
+        assert_eq!(error(Kind::TimedOut).kind(), ErrorKind::Timeout);
+        assert_eq!(error(Kind::BrokenPipe).retry(), Retry::Safe);
+    }
+}

@@ -1,0 +1,180 @@
+//! Context fragments that are kept with a chat: a small list of which there are, and a field for each.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use context_core::{ChatRef, Encoded, FragmentId, Metadata, StoredFragment, Timestamp, limits};
+use redis::cmd;
+use serde::{Deserialize, Serialize};
+
+use crate::change::Change;
+use crate::error::{Fault, Result};
+use crate::fields::{self, broken};
+use crate::look::{Look, absent};
+use crate::shared::{ATTEMPTS, Shared};
+
+/// Which fragments there are, in order.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Listed {
+    next: u64,
+    pub(crate) list: Vec<Entry>,
+}
+
+/// One of them, as much as decides whether another one replaces it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) no: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<FragmentId>,
+    /// Of the body.
+    hash: String,
+}
+
+/// What stands before the body.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    id: Option<FragmentId>,
+    kind: String,
+    version: u16,
+    metadata: Metadata,
+}
+
+impl Listed {
+    pub(crate) fn read(value: Option<&Bytes>) -> Result<Self> {
+        value.map_or_else(|| Ok(Self::default()), |value| serde_json::from_slice(value).map_err(|_| broken()))
+    }
+
+    fn place(&mut self, new: &StoredFragment) -> u64 {
+        let hash = hash(&new.body);
+        let replaced = self.list.iter().find(|entry| match (&entry.id, &new.id) {
+            (Some(a), Some(b)) => a == b,
+            (None, None) => entry.hash == hash,
+            _ => false,
+        });
+        if let Some(no) = replaced.map(|entry| entry.no) {
+            self.list
+                .iter_mut()
+                .filter(|entry| entry.no == no)
+                .for_each(|entry| entry.hash.clone_from(&hash));
+            return no;
+        }
+        let no = self.next;
+        self.next += 1;
+        self.list.push(Entry { no, id: new.id.clone(), hash });
+        no
+    }
+}
+
+/// Adds to a change what keeps these fragments.
+pub(crate) fn put(change: &mut Change, look: &Look, fragments: &[StoredFragment]) -> Result<()> {
+    if fragments.is_empty() {
+        return Ok(());
+    }
+    let mut listed = Listed::read(look.fragments.as_ref())?;
+    let mut bodies = HashMap::new();
+    for fragment in fragments {
+        bodies.insert(listed.place(fragment), fragment);
+    }
+    for (no, fragment) in bodies {
+        change.set(fields::fragment(no), write(fragment)?);
+    }
+    change.set("x", serde_json::to_vec(&listed).map_err(|_| broken())?);
+    Ok(())
+}
+
+fn hash(body: &Encoded) -> String {
+    let mut hash = blake3::Hasher::new();
+    for part in [body.kind().as_bytes(), &body.version().to_le_bytes(), body.bytes()] {
+        hash.update(&(part.len() as u64).to_le_bytes()).update(part);
+    }
+    hash.finalize().to_hex().to_string()
+}
+
+fn write(fragment: &StoredFragment) -> Result<Vec<u8>> {
+    let StoredFragment { id, metadata, body } = fragment;
+    let header = Header {
+        id: id.clone(),
+        kind: body.kind().to_owned(),
+        version: body.version(),
+        metadata: metadata.clone(),
+    };
+    let header = serde_json::to_vec(&header).map_err(|_| broken())?;
+    let length = u32::try_from(header.len()).map_err(|_| broken())?;
+    let mut out = Vec::with_capacity(4 + header.len() + body.bytes().len());
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(&header);
+    out.extend_from_slice(body.bytes());
+    Ok(out)
+}
+
+/// Reads a stored fragment. Its body is a slice of `value`.
+pub(crate) fn read(value: &Bytes) -> Result<StoredFragment> {
+    let length = value.first_chunk().map(|length| u32::from_le_bytes(*length)).ok_or_else(broken)?;
+    let end = usize::try_from(length).ok().and_then(|length| length.checked_add(4)).ok_or_else(broken)?;
+    let header = value.get(4..end).ok_or_else(broken)?;
+    let Header { id, kind, version, metadata } = serde_json::from_slice(header).map_err(|_| broken())?;
+    Ok(StoredFragment { id, metadata, body: Encoded::new(kind, version, value.slice(end..)) })
+}
+
+/// The fragments, in the order they were first put.
+pub(crate) async fn list(shared: &Shared, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
+    let key = shared.keys.chat(chat);
+    for _ in 0..ATTEMPTS {
+        let look = shared.look_at("fragments", chat, &[]).await?;
+        let listed = Listed::read(look.fragments.as_ref())?;
+        if listed.list.is_empty() {
+            return Ok(Vec::new());
+        }
+        // A write in between shows in the version.
+        let mut get = cmd("HMGET");
+        get.arg(&key).arg("v");
+        for entry in &listed.list {
+            get.arg(fields::fragment(entry.no));
+        }
+        let values: Vec<Option<Vec<u8>>> = shared.connection.run(&get).await?;
+        let mut values = values.into_iter();
+        match values.next().flatten() {
+            None => return Err(absent("fragments", chat)),
+            Some(version) if version != look.version[..] => continue,
+            Some(_) => {}
+        }
+        let fragment = |value: Option<Vec<u8>>| {
+            read(&value.ok_or(Fault::Corrupt("a fragment is missing", None))?.into())
+        };
+        return values.map(fragment).collect();
+    }
+    Err(Fault::Beaten)
+}
+
+pub(crate) async fn put_all(
+    shared: &Shared,
+    chat: &ChatRef,
+    fragments: &[StoredFragment],
+    at: Timestamp,
+) -> Result<()> {
+    const OPERATION: &str = "put_fragments";
+    fragments.iter().try_for_each(|fragment| limits::check_fragment(OPERATION, fragment))?;
+    let decide = |look: &Look| {
+        let mut change = Change::at(at);
+        put(&mut change, look, fragments)?;
+        Ok((Some(change), ()))
+    };
+    shared.change(OPERATION, chat, &[], decide).await
+}
+
+pub(crate) async fn remove(shared: &Shared, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
+    let decide = |look: &Look| {
+        let mut listed = Listed::read(look.fragments.as_ref())?;
+        let mut change = Change::default();
+        let (gone, kept) =
+            listed.list.into_iter().partition::<Vec<_>, _>(|entry| entry.id.as_ref() == Some(id));
+        if gone.is_empty() {
+            return Ok((None, false));
+        }
+        listed.list = kept;
+        gone.iter().for_each(|entry| change.remove(fields::fragment(entry.no)));
+        change.set("x", serde_json::to_vec(&listed).map_err(|_| broken())?);
+        Ok((Some(change), true))
+    };
+    shared.change("remove_fragment", chat, &[], decide).await
+}

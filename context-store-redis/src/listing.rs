@@ -1,0 +1,68 @@
+//! Listing the chats of a user, newest activity first, page by page.
+//!
+//! When a chat was written to, only the chat knows, so that an append stays one script in one place. A page asks all
+//! chats of the user for that, two small fields each, and reads those that it shows.
+
+use context_core::{ChatQuery, ChatRef, ChatSummary, Cursor, Page, limits};
+use redis::cmd;
+
+use crate::chats::{SUMMARY, summary, sweep};
+use crate::error::{Result, bad_cursor};
+use crate::fields::{Counts, Edition};
+use crate::shared::Shared;
+
+/// How many entries without a chat one page sweeps.
+const SWEEP: usize = 32;
+
+/// Where a chat is in the order of the listing: when it was written to, and its number.
+type Order = (i64, u64);
+
+pub(crate) async fn list(shared: &Shared, query: &ChatQuery) -> Result<Page<ChatSummary>> {
+    let after = query.after.as_ref().map(|cursor| order_of(cursor).ok_or_else(|| bad_cursor("list_chats")));
+    let after = after.transpose()?;
+    let names: Vec<String> =
+        shared.connection.run(cmd("ZRANGE").arg(shared.keys.chats(&query.user)).arg(0).arg(-1)).await?;
+    let key = |name: &String| shared.keys.chat(&ChatRef::new(query.user.clone(), name.as_str()));
+    let keys = names.iter().map(key).collect();
+    let mut found: Vec<(Order, String)> = Vec::new();
+    let mut gone = Vec::new();
+    for (name, values) in names.into_iter().zip(shared.connection.fields_of_all(keys, &["a", "o"]).await?) {
+        let [Some(counts), Some(edition)] = &values[..] else {
+            gone.push(name);
+            continue;
+        };
+        let order = (Counts::read(counts)?.updated_at.as_micros(), Edition::read(edition)?.number);
+        if after.is_none_or(|after| order < after) {
+            found.push((order, name));
+        }
+    }
+    for name in gone.iter().take(SWEEP) {
+        sweep(shared, &query.user, name).await?;
+    }
+    found.sort_unstable_by_key(|(order, _)| std::cmp::Reverse(*order));
+
+    let mut items = Vec::new();
+    let mut end = None;
+    let batch = if query.metadata.is_empty() { query.limit + 1 } else { limits::MAX_PAGE };
+    for batch in found.chunks(batch) {
+        let keys = batch.iter().map(|(_, name)| key(name)).collect();
+        for ((order, _), values) in batch.iter().zip(shared.connection.fields_of_all(keys, &SUMMARY).await?) {
+            // One that was deleted meanwhile is in no listing.
+            let Some(summary) = summary(values)?.filter(|summary| query.matches(&summary.chat)) else {
+                continue;
+            };
+            if items.len() == query.limit {
+                let next = end.map(|(updated, number)| Cursor::new(format!("{updated}:{number}")));
+                return Ok(Page { items, next });
+            }
+            items.push(summary);
+            end = Some(*order);
+        }
+    }
+    Ok(Page { items, next: None })
+}
+
+fn order_of(cursor: &Cursor) -> Option<Order> {
+    let (updated, number) = cursor.as_str().split_once(':')?;
+    Some((updated.parse().ok()?, number.parse().ok()?))
+}

@@ -1,0 +1,14 @@
+-- The small state of a chat, and fields that are asked for: one consistent look. Of the shape only the names of
+-- branches are read here, no number of it.
+local key = KEYS[1]
+local head = redis.call('HMGET', key, 'v', 'a', 'o', 'm', 's', 'x')
+if not head[1] then return {} end
+local tips = {}
+for _, piece in ipairs(cjson.decode(head[5]).pieces) do
+    if type(piece.name) == 'string' then
+        tips[#tips + 1] = redis.call('HGET', key, 'b' .. piece.name)
+    end
+end
+local asked = {}
+for i = 1, #ARGV do asked[i] = redis.call('HGET', key, ARGV[i]) end
+return {head[1], head[2], head[3], head[4], head[5], head[6], tips, asked}

@@ -1,0 +1,21 @@
+-- Runs by place. ARGV: version, then piece, first and last message of each range. Answers {0}: the chat is not as it
+-- was, {2}: something is missing, or {1, then of each run its piece, its first message, and the run}.
+if redis.call('HGET', key, 'v') ~= ARGV[1] then return {0} end
+local out = {1}
+for i = 2, #ARGV, 3 do
+    local no, first, last = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+    local pos = block_of(first, BLOCK)
+    while pos <= last do
+        local run = redis.call('HGET', key, 'n' .. no .. ':' .. pos)
+        if not run then return {2} end
+        local count = string.byte(run)
+        if pos + count > first then
+            local n = #out
+            out[n + 1] = no
+            out[n + 2] = pos
+            out[n + 3] = run
+        end
+        pos = pos + count
+    end
+end
+return out

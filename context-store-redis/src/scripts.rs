@@ -1,0 +1,31 @@
+//! The scripts, each of which works on keys of one place, takes times and numbers from its arguments, and looks at
+//! everything before it writes anything: a script has no way back.
+
+use std::sync::LazyLock;
+
+use redis::Script;
+
+macro_rules! scripts {
+    ($($(#[$doc:meta])* $name:ident = $($file:literal)+;)+) => {
+        $($(#[$doc])*
+        pub(crate) static $name: LazyLock<Script> =
+            LazyLock::new(|| Script::new(concat!($(include_str!($file)),+)));)+
+    };
+}
+
+scripts! {
+    /// New messages at the end of a branch.
+    APPEND = "lua/runs.lua" "lua/append.lua";
+    /// The window of a chain.
+    CHAIN = "lua/runs.lua" "lua/chain.lua";
+    /// Runs by place.
+    RANGES = "lua/runs.lua" "lua/ranges.lua";
+    /// The small state and fields.
+    LOOK = "lua/look.lua";
+    /// A change that was decided on.
+    APPLY = "lua/runs.lua" "lua/apply.lua";
+    CREATE = "lua/create.lua";
+    DELETE = "lua/delete.lua";
+    ABSENT = "lua/absent.lua";
+    UNLIST = "lua/unlist.lua";
+}

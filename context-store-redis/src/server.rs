@@ -1,0 +1,105 @@
+//! What the server does with what it is told: how it saves, and whether it throws away.
+
+use std::collections::HashMap;
+
+use context_core::Durability;
+use redis::cmd;
+
+use crate::connection::{Connection, Node};
+use crate::error::Result;
+
+/// What was found out about the servers, or the least that can be assumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Server {
+    pub(crate) durability: Durability,
+    pub(crate) warning: Option<&'static str>,
+}
+
+const MAY_EVICT: &str = "the server evicts keys when its memory is full: whole chats are lost then";
+const MAY_EVICT_AND_LOSE: &str = "the server evicts keys when its memory is full, and keeps no log: whole chats are lost \
+     then, and the newest writes when it crashes";
+const NO_LOG: &str =
+    "the server keeps no append-only file: what was written since its last snapshot is lost when it crashes";
+const UNKNOWN: &str = "the server does not say how it saves: what was written may be lost when it crashes";
+const SYNCED_LATER: &str = "the server flushes its append-only file later than it answers: a second or more is lost with the power, and a \
+     failover may lose acknowledged writes";
+
+/// What one server says of itself; nothing where it does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Settings {
+    log: Option<bool>,
+    flush: Option<String>,
+    policy: Option<String>,
+}
+
+impl Settings {
+    fn rated(&self) -> Server {
+        let evicts = self.policy.as_deref().is_some_and(|policy| policy != "noeviction");
+        let (durability, warning) = match (self.log, self.flush.as_deref()) {
+            (Some(true), Some("always")) => (Durability::PowerLoss, None),
+            (Some(true), _) => (Durability::ProcessCrash, Some(SYNCED_LATER)),
+            (Some(false), _) if evicts => (Durability::Server, Some(MAY_EVICT_AND_LOSE)),
+            (Some(false), _) => (Durability::Server, Some(NO_LOG)),
+            (None, _) => (Durability::Server, Some(UNKNOWN)),
+        };
+        let evicts = evicts && warning != Some(MAY_EVICT_AND_LOSE);
+        Server { durability, warning: if evicts { Some(MAY_EVICT) } else { warning } }
+    }
+}
+
+/// Asks every server; the weakest speaks for all.
+pub(crate) async fn ask(connection: &Connection) -> Result<Server> {
+    let mut weakest = Server { durability: Durability::PowerLoss, warning: None };
+    for node in connection.nodes().await? {
+        let server = settings(connection, node).await.rated();
+        if server.durability < weakest.durability || weakest.warning.is_none() {
+            weakest = server;
+        }
+    }
+    if let Some(warning) = weakest.warning {
+        tracing::warn!(durability = ?weakest.durability, "{warning}");
+    }
+    Ok(weakest)
+}
+
+/// A server that may not be asked is asked no further.
+async fn settings(connection: &Connection, node: Node) -> Settings {
+    let configured = async |name: &str| {
+        let found = connection.run_on(node, cmd("CONFIG").arg("GET").arg(name)).await;
+        found.ok().and_then(|mut found: HashMap<String, String>| found.remove(name))
+    };
+    let log = match configured("appendonly").await {
+        Some(value) => Some(value == "yes"),
+        None => {
+            let info: Option<String> = connection.run_on(node, cmd("INFO").arg("persistence")).await.ok();
+            let enabled = info.as_deref().and_then(|info| info.split_once("aof_enabled:"));
+            enabled.map(|(_, value)| value.starts_with('1'))
+        }
+    };
+    Settings { log, flush: configured("appendfsync").await, policy: configured("maxmemory-policy").await }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(log: Option<bool>, flush: &str, policy: &str, expected: (Durability, Option<&str>)) {
+        let settings = Settings { log, flush: Some(flush.to_owned()), policy: Some(policy.to_owned()) };
+        let rated = settings.rated();
+        assert_eq!((rated.durability, rated.warning), expected);
+    }
+
+    #[test]
+    fn servers_are_believed_as_much_as_they_save() {
+        check(Some(true), "always", "noeviction", (Durability::PowerLoss, None));
+        check(Some(true), "everysec", "noeviction", (Durability::ProcessCrash, Some(SYNCED_LATER)));
+        check(Some(true), "always", "allkeys-lru", (Durability::PowerLoss, Some(MAY_EVICT)));
+        check(Some(false), "always", "noeviction", (Durability::Server, Some(NO_LOG)));
+        check(Some(false), "always", "volatile-ttl", (Durability::Server, Some(MAY_EVICT_AND_LOSE)));
+        assert_eq!(
+            Settings::default().rated(),
+            Server { durability: Durability::Server, warning: Some(UNKNOWN) }
+        );
+    }
+}

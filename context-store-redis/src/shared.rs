@@ -1,0 +1,38 @@
+//! What every part of the store needs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use redis::cmd;
+
+use crate::config::RedisConfig;
+use crate::connection::Connection;
+use crate::error::Result;
+use crate::keys::Keys;
+
+/// How often a write is decided anew because others were first.
+pub(crate) const ATTEMPTS: u32 = 64;
+
+/// Implements the traits apart from the store, so that `store.fragments()` can only mean one thing.
+pub(crate) struct Shared {
+    pub(crate) connection: Connection,
+    pub(crate) keys: Keys,
+    /// Milliseconds; 0 for ever.
+    pub(crate) ttl: u64,
+    /// The how-manieth handle of the store this is: makes its versions different from those of all others.
+    handle: u64,
+    writes: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) async fn open(config: &RedisConfig) -> Result<Self> {
+        let connection = Connection::open(config).await?;
+        let keys = Keys::new(&config.prefix);
+        let handle = connection.run(cmd("INCR").arg(keys.of_store("handles"))).await?;
+        Ok(Self { connection, keys, ttl: config.ttl_millis(), handle, writes: AtomicU64::new(0) })
+    }
+
+    /// A version that no chat ever had.
+    pub(crate) fn new_version(&self) -> String {
+        format!("{}.{}", self.handle, self.writes.fetch_add(1, Ordering::Relaxed))
+    }
+}

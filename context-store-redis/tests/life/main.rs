@@ -1,0 +1,11 @@
+//! What the conformance suite does not ask: chats that expire, keys that others remove, how often the server is
+//! asked, strange names, and many writers.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod lab;
+mod loss;
+mod names;
+mod open;
+mod rivals;
+mod trips;

@@ -1,0 +1,68 @@
+//! Any text is a name: none reaches into another, whatever it means to the server.
+
+use context_core::{CancelSignal, ChatQuery, Commit, Encoded, Store, StoredFragment, UserId};
+
+use crate::lab::{Lab, T, apply, extend, fork, ids, says, stay};
+
+const ODD: [&str; 12] =
+    [" ", "{a}", "a}", "*", "a\0b", "line\nline\r\n", "\u{1f600}", "1 2 x", "%d %s", "\\\"'", "]]--", "na:1"];
+
+#[tokio::test]
+async fn odd_names_are_names_everywhere() {
+    let Some(lab) = Lab::new().await else { return };
+    let mut chats = Vec::new();
+    for name in ODD {
+        let chat = lab.create(name, name).await;
+        let second = format!("{name}{name}");
+        lab.extend(&chat, "main", "", vec![says(name, name), says(second.as_str(), name)]).await;
+        apply(lab.history(), fork(&chat, name, name, vec![says(format!("{name}!"), name)])).await;
+        lab.history().set_checkpoint(&chat, &name.into(), &name.into(), T).await.unwrap();
+        let body = Encoded::new(name, 1, name.as_bytes().to_vec());
+        let fragment = StoredFragment { id: Some(name.into()), metadata: Default::default(), body };
+        let keyed = Commit {
+            key: Some(name.into()),
+            amendments: vec![says(name, "new")],
+            fragments: vec![fragment.clone()],
+            ..stay(&chat)
+        };
+        apply(lab.history(), keyed.clone()).await;
+        assert_eq!(ids(&lab.whole(&chat, name).await.unwrap()), [name, &format!("{name}!")]);
+        assert_eq!(ids(&lab.whole(&chat, "main").await.unwrap()), [name, &second]);
+        assert_eq!(lab.store.fragments().fragments(&chat).await.unwrap(), [fragment]);
+        assert_eq!(lab.history().revisions(&chat, &name.into()).await.unwrap().len(), 1);
+        let again = lab.history().commit(keyed).await.unwrap();
+        assert!(matches!(again, context_core::CommitOutcome::Replayed(_)), "{again:?}");
+        lab.history()
+            .rename_branch(&chat, &name.into(), &format!("{name}~").as_str().into(), T)
+            .await
+            .unwrap();
+        chats.push(chat);
+    }
+    assert!(lab.problems().await.is_empty(), "{:?}", lab.problems().await);
+    for chat in chats {
+        let listed = lab.history().list_chats(&ChatQuery::new(chat.user.clone())).await.unwrap();
+        assert_eq!(listed.items.len(), 1, "{chat:?}");
+        let erased = lab.maintenance().erase_user(&chat.user, &CancelSignal::never()).await.unwrap();
+        assert_eq!((erased.chats, erased.messages, erased.remaining), (1, 3, 0), "{chat:?}");
+    }
+    assert!(lab.keys(":chat").is_empty() && lab.keys(":chats").is_empty());
+}
+
+#[tokio::test]
+async fn stores_with_other_prefixes_know_nothing_of_each_other() {
+    let Some(one) = Lab::new().await else { return };
+    let prefix = one.config.prefix.clone();
+    // The second one's prefix, read as a pattern, fits the first one's keys as well.
+    let Some(two) = Lab::with(|config| config.prefix(format!("{}*", &prefix[..prefix.len() - 1]))).await
+    else {
+        return;
+    };
+    let chat = one.create("ada", "trip").await;
+    one.extend(&chat, "main", "", vec![says("a", "a")]).await;
+    assert_eq!(two.history().chat(&chat).await.unwrap(), None);
+    assert_eq!(two.maintenance().check(&CancelSignal::never()).await.unwrap().chats, 0);
+    let erased = two.maintenance().erase_user(&UserId::from("ada"), &CancelSignal::never()).await.unwrap();
+    assert_eq!((erased.chats, erased.remaining), (0, 0));
+    apply(one.history(), extend(&chat, "main", "a", vec![says("b", "b")])).await;
+    assert_eq!(one.maintenance().check(&CancelSignal::never()).await.unwrap().chats, 1);
+}

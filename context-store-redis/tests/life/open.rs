@@ -1,0 +1,55 @@
+//! Opening: servers that are not there, and what a store says of the one it found.
+
+use std::time::Duration;
+
+use context_core::{Durability, ErrorKind, Retry, Store};
+use context_store_redis::{RedisConfig, RedisStore};
+
+use crate::lab::Lab;
+
+/// A port at which nobody listens any more.
+fn closed_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_unavailable_and_no_password_is_shown() {
+    let url = format!("redis://ada:secret@127.0.0.1:{}/", closed_port());
+    let config = RedisConfig::new(url).connection_timeout(Duration::from_secs(2));
+    let error = RedisStore::open(config).await.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Safe), "{error:?}");
+    assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+}
+
+#[cfg(feature = "tls")]
+#[tokio::test]
+async fn an_encrypted_connection_to_nobody_fails_without_a_panic() {
+    let config = RedisConfig::new(format!("rediss://127.0.0.1:{}/", closed_port()));
+    let error = RedisStore::open(config.connection_timeout(Duration::from_secs(2))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+}
+
+#[tokio::test]
+async fn an_address_that_is_none_is_refused() {
+    let error = RedisStore::open(RedisConfig::new("redis://ada:secret@[nowhere")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
+    assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_store_says_what_its_server_keeps() {
+    let Some(lab) = Lab::new().await else { return };
+    let read = |name: &str| {
+        let pair: Vec<String> = redis::cmd("CONFIG").arg("GET").arg(name).query(&mut lab.server()).unwrap();
+        pair[1].clone()
+    };
+    let info = lab.store.info();
+    let expected = match (read("appendonly").as_str(), read("appendfsync").as_str()) {
+        ("yes", "always") => Durability::PowerLoss,
+        ("yes", _) => Durability::ProcessCrash,
+        _ => Durability::Server,
+    };
+    assert_eq!((info.name, info.durability, info.shared), ("redis", expected, true));
+    assert_eq!(info.warning.is_none(), expected == Durability::PowerLoss, "{info:?}");
+    assert!(lab.store.search().is_none());
+}

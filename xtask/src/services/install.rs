@@ -1,0 +1,177 @@
+//! Servers from the packages of the system.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use context_servers::{Postgres, Redis};
+
+use crate::process::Verdict;
+
+/// Set, it keeps every task from installing anything by itself.
+pub(crate) const FORBID: &str = "CONTEXT_NO_INSTALL";
+
+/// A program that can be installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    Postgres,
+    Redis,
+}
+
+impl Program {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "PostgreSQL",
+            Self::Redis => "Redis",
+        }
+    }
+
+    pub(crate) fn is_there(self) -> bool {
+        match self {
+            Self::Postgres => Postgres::programs().is_ok(),
+            Self::Redis => Redis::program().is_ok(),
+        }
+    }
+}
+
+/// How programs come to a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum System {
+    Debian { root: bool },
+    Homebrew,
+    Other,
+}
+
+impl System {
+    fn this() -> Self {
+        if cfg!(target_os = "macos") {
+            Self::Homebrew
+        } else if Path::new("/etc/debian_version").exists() {
+            Self::Debian { root: rustix::process::geteuid().is_root() }
+        } else {
+            Self::Other
+        }
+    }
+
+    /// The commands, one after the other.
+    fn commands(self, programs: &[Program]) -> Vec<Vec<&'static str>> {
+        let packages = programs.iter().map(|program| match (self, program) {
+            (Self::Homebrew, Program::Postgres) | (_, Program::Postgres) => "postgresql",
+            (Self::Homebrew, Program::Redis) => "redis",
+            (_, Program::Redis) => "redis-server",
+        });
+        let sudo = if self == (Self::Debian { root: false }) { &["sudo"][..] } else { &[] };
+        let apt = |args: &[&'static str]| [sudo, &["apt-get"], args].concat();
+        let mut install = match self {
+            Self::Homebrew => vec!["brew", "install"],
+            _ => apt(&["install", "-y", "--no-install-recommends"]),
+        };
+        install.extend(packages);
+        match self {
+            Self::Homebrew => vec![install],
+            _ => vec![apt(&["update"]), install],
+        }
+    }
+}
+
+/// What a person would run, `sudo` and all.
+fn line(commands: &[Vec<&str>]) -> String {
+    commands.iter().map(|words| words.join(" ")).collect::<Vec<_>>().join(" && ")
+}
+
+/// What to run to have these.
+pub(crate) fn hint(programs: &[Program]) -> String {
+    let system = System::this();
+    let line = line(&system.commands(programs));
+    if system == System::Other {
+        format!("`{line}`, or what your system has instead")
+    } else {
+        format!("`{line}`")
+    }
+}
+
+/// Installs without being asked, if this is Debian or Ubuntu, we are root, and nothing forbids it. Says so before. What is
+/// still not there afterwards is the caller's to find.
+pub(crate) fn unasked(programs: &[Program]) -> Result<()> {
+    let system = System::this();
+    let forbidden = env::var_os(FORBID).is_some_and(|value| !value.is_empty() && value != "0");
+    if programs.is_empty() || forbidden || system != (System::Debian { root: true }) {
+        return Ok(());
+    }
+    let commands = system.commands(programs);
+    eprintln!("{} not installed; running `{}` ({FORBID}=1 forbids that)", names(programs), line(&commands));
+    if execute(&commands)? == Verdict::Failed {
+        eprintln!("installing failed");
+    }
+    Ok(())
+}
+
+/// `cargo xtask services install`.
+pub(crate) fn run() -> Result<Verdict> {
+    let absent: Vec<_> = [Program::Postgres, Program::Redis].into_iter().filter(|p| !p.is_there()).collect();
+    if absent.is_empty() {
+        println!("PostgreSQL {} and Redis {} are there", Postgres::version()?, Redis::version()?);
+        return Ok(Verdict::Passed);
+    }
+    match System::this() {
+        System::Debian { root: true } | System::Homebrew => {
+            let commands = System::this().commands(&absent);
+            println!("running `{}`", line(&commands));
+            let verdict = execute(&commands)?;
+            Ok(verdict.and(Verdict::of(absent.iter().all(|program| program.is_there()))))
+        }
+        // Not ours to ask for a password.
+        System::Debian { root: false } | System::Other => {
+            println!("{} not installed; run {}", names(&absent), hint(&absent));
+            Ok(Verdict::Failed)
+        }
+    }
+}
+
+/// `PostgreSQL is`, or `PostgreSQL and Redis are`.
+fn names(programs: &[Program]) -> String {
+    let names: Vec<_> = programs.iter().map(|program| program.name()).collect();
+    format!("{} {}", names.join(" and "), if names.len() == 1 { "is" } else { "are" })
+}
+
+fn execute(commands: &[Vec<&str>]) -> Result<Verdict> {
+    for words in commands {
+        let (program, args) = words.split_first().context("a command has a name")?;
+        let mut command = Command::new(program);
+        // What is printed on standard output is the task's, and a package must not ask anything.
+        command.args(args).env("DEBIAN_FRONTEND", "noninteractive").stdout(std::io::stderr());
+        let status = command.status().with_context(|| format!("could not run {program}"))?;
+        if !status.success() {
+            return Ok(Verdict::Failed);
+        }
+    }
+    Ok(Verdict::Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Program, System, line};
+
+    #[track_caller]
+    fn check(system: System, programs: &[Program], expect: &str) {
+        assert_eq!(line(&system.commands(programs)), expect);
+    }
+
+    #[test]
+    fn what_is_run_is_what_a_person_would_type() {
+        let both = [Program::Postgres, Program::Redis];
+        check(
+            System::Debian { root: true },
+            &both,
+            "apt-get update && apt-get install -y --no-install-recommends postgresql redis-server",
+        );
+        check(
+            System::Debian { root: false },
+            &[Program::Redis],
+            "sudo apt-get update && sudo apt-get install -y --no-install-recommends redis-server",
+        );
+        check(System::Homebrew, &both, "brew install postgresql redis");
+    }
+}

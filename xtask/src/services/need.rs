@@ -1,0 +1,54 @@
+//! What the tests of a crate need beside cargo, as its manifest says.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, bail};
+use cargo_metadata::Package;
+
+/// Something the tests of a crate need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// A temporary folder, which there always is; named so that the conformance table says so.
+    Folder,
+    /// A PostgreSQL server.
+    Postgres,
+    /// A Redis server, and a Redis Cluster, which the same program makes.
+    Redis,
+}
+
+impl Need {
+    /// What needs a server.
+    pub fn servers() -> BTreeSet<Self> {
+        [Self::Postgres, Self::Redis].into()
+    }
+
+    fn parse(word: &str) -> Option<Self> {
+        match word {
+            "folder" => Some(Self::Folder),
+            "postgres" => Some(Self::Postgres),
+            "redis" => Some(Self::Redis),
+            _ => None,
+        }
+    }
+}
+
+/// What the tests of a crate need: the list `needs` of its table in the manifest, or nothing.
+pub(crate) fn of(package: &Package) -> Result<BTreeSet<Need>> {
+    let list = package.metadata.get("context-conformance").and_then(|table| table.get("needs"));
+    let Some(list) = list else { return Ok(BTreeSet::new()) };
+    let words = list.as_array().with_context(|| format!("`needs` of {} is no list", package.name))?;
+    let need = |word: &serde_json::Value| match word.as_str().and_then(Need::parse) {
+        Some(need) => Ok(need),
+        None => bail!("{} needs {word}; known are folder, postgres and redis", package.name),
+    };
+    words.iter().map(need).collect()
+}
+
+/// What the tests of several crates need.
+pub(crate) fn of_all<'a>(packages: impl IntoIterator<Item = &'a Package>) -> Result<BTreeSet<Need>> {
+    let mut all = BTreeSet::new();
+    for package in packages {
+        all.extend(of(package)?);
+    }
+    Ok(all)
+}

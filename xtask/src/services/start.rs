@@ -1,0 +1,221 @@
+//! The servers of one run of a task.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow, bail};
+use context_servers::{Postgres, PostgresOptions, Redis, RedisCluster, RedisOptions, ServerError};
+
+use super::install::{self, Program};
+use super::need::Need;
+
+/// Where servers are promised, tests fail instead of being skipped.
+const REQUIRE: &str = "CONTEXT_REQUIRE_SERVICES";
+
+/// What has an address of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Server {
+    Postgres,
+    Redis,
+    Cluster,
+}
+
+impl Server {
+    fn of(need: Need) -> &'static [Self] {
+        match need {
+            Need::Folder => &[],
+            Need::Postgres => &[Self::Postgres],
+            Need::Redis => &[Self::Redis, Self::Cluster],
+        }
+    }
+
+    /// Where tests find its address.
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Postgres => "CONTEXT_TEST_POSTGRES_URL",
+            Self::Redis => "CONTEXT_TEST_REDIS_URL",
+            Self::Cluster => "CONTEXT_TEST_REDIS_CLUSTER_URL",
+        }
+    }
+
+    fn program(self) -> Program {
+        match self {
+            Self::Postgres => Program::Postgres,
+            Self::Redis | Self::Cluster => Program::Redis,
+        }
+    }
+
+    /// The address that was given to us.
+    fn given(self) -> Option<String> {
+        env::var(self.variable()).ok().filter(|url| !url.is_empty())
+    }
+
+    fn start(self) -> Result<Running, ServerError> {
+        Ok(match self {
+            Self::Postgres => Running::Postgres(Postgres::start(PostgresOptions::new())?),
+            Self::Redis => Running::Redis(Redis::start(RedisOptions::new())?),
+            Self::Cluster => Running::Cluster(RedisCluster::start()?),
+        })
+    }
+}
+
+/// A server of ours.
+#[derive(Debug)]
+enum Running {
+    Postgres(Postgres),
+    Redis(Redis),
+    Cluster(RedisCluster),
+}
+
+impl Running {
+    fn url(&self) -> String {
+        match self {
+            Self::Postgres(server) => server.url("postgres"),
+            Self::Redis(server) => server.url(),
+            Self::Cluster(cluster) => cluster.urls(),
+        }
+    }
+
+    /// What it is and where its files are, for people.
+    fn notes(&self) -> Vec<String> {
+        let of_redis = |what: &str, server: &Redis| format!("{what}: {}", server.folder().display());
+        match self {
+            Self::Postgres(server) => vec![format!("PostgreSQL: {}", server.folder().display())],
+            Self::Redis(server) => vec![of_redis("Redis", server)],
+            Self::Cluster(cluster) => {
+                cluster.nodes().iter().map(|node| of_redis("a node of Redis Cluster", node)).collect()
+            }
+        }
+    }
+}
+
+/// The servers of a run. They end with it, or with the process, however that ends.
+#[derive(Debug, Default)]
+pub(crate) struct Services {
+    addresses: Vec<(&'static str, String)>,
+    /// Where each need that is met came from, such as `local 15` or `env`.
+    provisions: BTreeMap<Need, String>,
+    /// What is not to be had, in words.
+    missing: Option<String>,
+    running: Vec<Running>,
+}
+
+impl Services {
+    /// Provides what is needed: takes what the environment names, starts what is installed, and installs where that may be done unasked.
+    ///
+    /// What is still missing is an error if it has to be there, and where `CI` or `CONTEXT_REQUIRE_SERVICES` says so;
+    /// else [`missing`](Self::missing) says it.
+    pub(crate) fn start(needs: &BTreeSet<Need>, required: bool) -> Result<Self> {
+        let wanted: Vec<Server> = needs.iter().flat_map(|need| Server::of(*need)).copied().collect();
+        let (given, own): (Vec<_>, Vec<_>) =
+            wanted.iter().copied().partition(|server| server.given().is_some());
+        install::unasked(&absent(&own))?;
+        let absent = absent(&own);
+        if !absent.is_empty() && (required || promised()) {
+            bail!("there is no {}; run {}", names(&absent), install::hint(&absent));
+        }
+        let missing = (!absent.is_empty()).then(|| missing(&absent));
+        let own: Vec<_> = own.into_iter().filter(|server| !absent.contains(&server.program())).collect();
+        let running = start_all(&own)?;
+        let mut addresses: Vec<_> = given.iter().filter_map(|s| Some((s.variable(), s.given()?))).collect();
+        addresses
+            .extend(own.iter().zip(&running).map(|(server, running)| (server.variable(), running.url())));
+        let provisions = provisions(needs, &given, &own)?;
+        Ok(Self { addresses, provisions, missing, running })
+    }
+
+    /// The addresses, by the variable in which tests look for them.
+    pub(crate) fn addresses(&self) -> &[(&'static str, String)] {
+        &self.addresses
+    }
+
+    /// What tests find in their environment: the addresses, and whether all that is needed is there.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        let all = !self.addresses.is_empty() && self.missing.is_none();
+        let require = all.then(|| (REQUIRE, "1".to_owned()));
+        self.addresses.iter().cloned().chain(require).collect()
+    }
+
+    /// Where a need is met from; none if it is not.
+    pub(crate) fn provision(&self, need: Need) -> Option<&str> {
+        self.provisions.get(&need).map(String::as_str)
+    }
+
+    /// What is not to be had, and what to run to have it.
+    pub(crate) fn missing(&self) -> Option<&str> {
+        self.missing.as_deref()
+    }
+
+    /// Where our servers' files are, for people.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.running.iter().flat_map(Running::notes).collect()
+    }
+}
+
+fn absent(servers: &[Server]) -> Vec<Program> {
+    let programs = servers.iter().map(|server| server.program()).filter(|program| !program.is_there());
+    let mut programs: Vec<_> = programs.collect();
+    programs.dedup();
+    programs
+}
+
+fn names(programs: &[Program]) -> String {
+    programs.iter().map(|program| program.name()).collect::<Vec<_>>().join(" and no ")
+}
+
+fn missing(absent: &[Program]) -> String {
+    let hint = install::hint(absent);
+    format!("SKIPPED: what needs a server, for there is no {}; to have it run, run {hint}", names(absent))
+}
+
+/// Whether nobody is there to read what was skipped.
+fn promised() -> bool {
+    let is_set =
+        |variable| env::var(variable).is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+    is_set("CI") || is_set(REQUIRE)
+}
+
+/// Starts servers beside each other.
+fn start_all(servers: &[Server]) -> Result<Vec<Running>> {
+    if servers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let begin = Instant::now();
+    let running = thread::scope(|scope| {
+        let starting: Vec<_> = servers.iter().map(|server| scope.spawn(|| server.start())).collect();
+        let joined = starting.into_iter().map(|thread| {
+            thread.join().map_err(|_| anyhow!("starting a server panicked"))?.map_err(anyhow::Error::from)
+        });
+        joined.collect::<Result<Vec<_>>>()
+    });
+    let running = running.context("a server does not start")?;
+    let names: Vec<_> = servers.iter().map(|server| format!("{server:?}")).collect();
+    eprintln!("servers: {} ready in {:.1} s", names.join(", "), begin.elapsed().as_secs_f64());
+    Ok(running)
+}
+
+fn provisions(needs: &BTreeSet<Need>, given: &[Server], own: &[Server]) -> Result<BTreeMap<Need, String>> {
+    let mut provisions = BTreeMap::new();
+    for need in needs {
+        let servers = Server::of(*need);
+        let from = |list: &[Server]| servers.iter().any(|server| list.contains(server));
+        let local = match need {
+            Need::Folder => Some("temp dir".to_owned()),
+            Need::Postgres if from(own) => Some(format!("local {}", major(&Postgres::version()?))),
+            Need::Redis if from(own) => Some(format!("local {}", major(&Redis::version()?))),
+            Need::Postgres | Need::Redis => None,
+        };
+        let env = from(given).then(|| "env".to_owned());
+        let sources: Vec<_> = env.into_iter().chain(local).collect();
+        if *need == Need::Folder || servers.iter().all(|s| given.contains(s) || own.contains(s)) {
+            provisions.insert(*need, sources.join(", "));
+        }
+    }
+    Ok(provisions)
+}
+
+fn major(version: &str) -> &str {
+    version.split('.').next().unwrap_or(version)
+}
