@@ -1,4 +1,5 @@
 //! The optional abilities of the store inside.
+#![allow(dead_code, reason = "each layer needs other abilities")]
 
 use context_core::{BlobStore, Error, ErrorKind, Maintenance, Result, SearchStore, Store, StreamStore};
 

@@ -3,6 +3,7 @@
 mod chains;
 mod kept;
 mod loads;
+mod stats;
 mod writes;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use context_core::{
 
 use self::kept::Kept;
 use self::loads::Loads;
+pub use self::stats::CacheStats;
 
 /// A store that keeps the chains it has read, at most about so many bytes of them.
 ///
@@ -75,20 +77,6 @@ struct Shared {
     inner: Arc<dyn Store>,
     kept: Kept,
     loads: Loads,
-}
-
-/// What a cache did and holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CacheStats {
-    /// Reads that were answered with what was kept and what had followed it.
-    pub hits: u64,
-    /// Reads for which the chain, or the part that was asked for, was loaded.
-    pub misses: u64,
-    /// How many chains are kept.
-    pub chains: u64,
-    /// How many bytes they take, about.
-    pub bytes: u64,
 }
 
 impl CachedStore {

@@ -21,10 +21,11 @@ macro_rules! operations {
             CreateStream create_stream, ClaimStream claim_stream, AppendStream append_stream,
             CancelStream cancel_stream, ReopenStream reopen_stream, Stream stream, ReadStream read_stream,
             Streams streams, RemoveStream remove_stream, PruneStreams prune_streams,
-            Check check, EraseUser erase_user, Vacuum vacuum, Backup backup,
+            Check check, EraseUser erase_user, Users users, Vacuum vacuum, Backup backup,
         }
     };
 }
+#[cfg(feature = "traced")]
 pub(crate) use operations;
 
 macro_rules! make_operation {

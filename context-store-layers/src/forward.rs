@@ -425,22 +425,19 @@ macro_rules! forward {
         ] $($r)*);
     };
     // Nothing to observe, and nothing to repeat that the caller would not.
-    (@ $s:ident $l:ident [$($d:tt)*] users $($r:ident)*) => {
-        $crate::forward::forward!(@ $s $l [$($d)*
-            async fn users(
-                &self,
-                limit: usize,
-                after: Option<&context_core::Cursor>,
-            ) -> Result<context_core::Page<UserId>> {
-                self.below().upkeep()?.users(limit, after).await
-            }
-        ] $($r)*);
-    };
     (@ $s:ident $l:ident [$($d:tt)*] erase_user $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
                 let call = Call::about(Operation::EraseUser, user);
                 self.around(call, || async move { self.below().upkeep()?.erase_user(user, cancel).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] users $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+                let call = Call::new(Operation::Users);
+                self.around(call, || async move { self.below().upkeep()?.users(limit, after).await }).await
             }
         ] $($r)*);
     };

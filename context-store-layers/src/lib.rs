@@ -9,12 +9,12 @@
 //! | `split` | `SplitStore` | history in one backend, blobs and streams in others |
 //! | `encrypted` | `EncryptedStore` | encrypts what people said before it reaches the backend |
 //!
-//! All are on by default. They may be stacked in any order; from the outside in, *traced, retry, cached, split* is one that
-//! makes sense: what is traced is what the program sees, a repetition asks the cache again, and what is kept is kept once.
-//! *Encrypted* stands next to the backend, behind the cache: what is kept in memory is then opened once.
+//! All are on by default. They may be stacked in any order; from the outside in, *traced, retry, cached, encrypted,
+//! split* is one that makes sense: what is traced is what the program sees, a repetition asks the cache again, what is kept is
+//! kept readable and once, and no backend sees what was said.
 //!
-//! A layer offers what the store inside offers: `search`, `blobs`, `streams` and `maintenance` are there if they are there.
-//! It has no connections and no tasks of its own, and takes times, ids and waits from outside.
+//! A layer offers what the store inside offers: `search` (but for an encrypted one), `blobs`, `streams` and `maintenance` are
+//! there if they are there. It has no connections and no tasks of its own, and takes times, ids and waits from outside.
 
 #[cfg(any(feature = "cached", feature = "retry", feature = "split", feature = "traced"))]
 mod abilities;

@@ -191,7 +191,7 @@ forward! {
     }
 }
 forward! {
-    Maintenance for Shared: check users erase_user vacuum;
+    Maintenance for Shared: check erase_user users vacuum;
     {
         async fn backup(&self, to: &std::path::Path) -> Result<()> {
             self.below().upkeep()?.backup(to).await

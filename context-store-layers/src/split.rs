@@ -22,7 +22,7 @@ use context_core::{
 /// Blobs and streams belong to chats, so the other store has a *shadow* of each chat that has some: a chat without messages,
 /// made before the first blob or stream. It is named after the chat and when that was created, so what was left of a
 /// chat that was deleted is never taken for that of a new one. A chat of a user of its own, `context.split`, names each
-/// user who has shadows, so that a check finds them all.
+/// user who has shadows, so that a check finds them all; nobody else may be called so.
 ///
 /// Whether a chat exists, the store of the history alone says: each call about blobs and streams asks it first, by one read.
 ///

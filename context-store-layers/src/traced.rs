@@ -11,6 +11,7 @@ use context_core::{Result, Store};
 use tracing::Instrument;
 
 use self::answer::Answer;
+use self::span::Shown;
 use crate::call::Call;
 use crate::forward::forward;
 use crate::offer::forward_store;
@@ -19,7 +20,7 @@ use crate::offer::forward_store;
 ///
 /// Names of spans and fields are stable: dashboards may rely on them. What people said is in no field unless
 /// [`content`](Self::content) is asked for, who they are in none unless [`scope`](Self::scope) is. How long a call
-/// took, a subscriber tells by the span. To trace each try of a [`RetryStore`](crate::RetryStore), put this layer under
+/// took, a subscriber tells by the span. To trace each try of a `RetryStore`, put this layer under
 /// it; over it, a span is all tries together.
 ///
 /// # Fields
@@ -79,6 +80,7 @@ use crate::offer::forward_store;
 /// | `context.store.prune_streams` | `found.items`, `found.bytes` | `ok` |
 /// | `context.store.check` | `found.items` | `clean`, `broken` |
 /// | `context.store.erase_user` | `found.items` | `erased`, `remains` |
+/// | `context.store.users` | `found.items` | `ok` |
 /// | `context.store.vacuum` | | `ok` |
 /// | `context.store.backup` | | `ok` |
 ///
@@ -99,23 +101,20 @@ pub struct TracedStore(Shared);
 /// Implements the seam apart from [`TracedStore`], so that `store.fragments()` can only mean one thing.
 struct Shared {
     inner: Arc<dyn Store>,
-    /// The name of the store, which does not change.
-    name: &'static str,
-    scope: bool,
-    content: bool,
+    shown: Shown,
 }
 
 impl TracedStore {
     /// Traces the calls of a store: no names of users and chats, no content.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        let name = store.info().name;
-        Self(Shared { inner: store, name, scope: false, content: false })
+        let shown = Shown { store: store.info().name, scope: false, content: false };
+        Self(Shared { inner: store, shown })
     }
 
     /// Whether spans say whose chat it is and which.
     #[must_use]
     pub fn scope(mut self, scope: bool) -> Self {
-        self.0.scope = scope;
+        self.0.shown.scope = scope;
         self
     }
 
@@ -123,14 +122,14 @@ impl TracedStore {
     /// chunks never are. Who can read the traces can then read the conversations.
     #[must_use]
     pub fn content(mut self, content: bool) -> Self {
-        self.0.content = content;
+        self.0.shown.content = content;
         self
     }
 }
 
 impl fmt::Debug for TracedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { inner, scope, content, .. } = &self.0;
+        let Shared { inner, shown: Shown { scope, content, .. } } = &self.0;
         let mut shown = f.debug_struct("TracedStore");
         shown.field("inner", inner).field("scope", scope).field("content", content).finish()
     }
@@ -151,9 +150,9 @@ impl Shared {
         if span.is_disabled() {
             return work().await;
         }
-        span::ask(&span, &call, self);
+        span::ask(&span, &call, &self.shown);
         let result = work().instrument(span.clone()).await;
-        span::tell(&span, &call, &result, self);
+        span::tell(&span, &call, &result, &self.shown);
         result
     }
 }
@@ -175,4 +174,4 @@ forward! {
         prune_streams;
     {}
 }
-forward! { Maintenance for Shared: check users erase_user vacuum backup; {} }
+forward! { Maintenance for Shared: check erase_user users vacuum backup; {} }

@@ -7,13 +7,8 @@ use std::sync::Arc;
 use context_store_layers::{CachedStore, RetryStore, SplitStore, TracedStore};
 
 context_conformance::conformance_main!(common::Layered::new("stack", true, |store, second| {
-    let mut split = SplitStore::builder(store);
-    if let Some(second) = second {
-        split = split.blobs(Arc::clone(&second));
-        if second.streams().is_some() {
-            split = split.streams(second);
-        }
-    }
+    let second = second.expect("a second store, as asked for");
+    let split = SplitStore::builder(store).blobs(Arc::clone(&second)).streams(second);
     let cached = Arc::new(CachedStore::new(Arc::new(split.build()?), 16 << 20));
     let retry = Arc::new(RetryStore::new(cached, Arc::new(common::ProcessIds)));
     Ok(Arc::new(TracedStore::new(retry)))

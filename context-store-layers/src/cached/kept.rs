@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use context_core::{BranchName, Chain, ChainEnd, ChatRef, MessageId, NodeKind, UserId, Window};
 use moka::sync::Cache;
 
-use super::CacheStats;
+use super::stats::CacheStats;
 
 /// Whose chain it is and where it ends.
 #[derive(Clone, PartialEq, Eq, Hash)]

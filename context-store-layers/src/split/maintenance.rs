@@ -26,10 +26,6 @@ impl Maintenance for Shared {
         Ok(report)
     }
 
-    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
-        self.main.upkeep()?.users(limit, after).await
-    }
-
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         let mut erased = self.main.upkeep()?.erase_user(user, cancel).await?;
         for other in self.others() {
@@ -41,6 +37,10 @@ impl Maintenance for Shared {
             erased.remaining += u64::from(shadow::is_noted(&**other, user).await?);
         }
         Ok(erased)
+    }
+
+    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        self.main.upkeep()?.users(limit, after).await
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {

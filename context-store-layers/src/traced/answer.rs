@@ -4,7 +4,7 @@ use bytes::Bytes;
 use context_core::{
     Blob, BlobsPruned, Branch, BranchDeletion, Chain, Chat, ChatSize, ChatSummary, CheckReport, Checkpoint,
     CommitOutcome, Created, Erasure, Node, Page, Placed, Revision, SearchHit, StoredFragment, StoredStream,
-    StreamOutcome, StreamPart, StreamsPruned, Vacuumed,
+    StreamOutcome, StreamPart, StreamsPruned, UserId, Vacuumed,
 };
 
 use super::words::Words;
@@ -60,6 +60,7 @@ answers! {
     Option<Chat>: |chat| found(chat.is_some());
     Chat: |_chat| Facts::outcome("ok");
     Page<ChatSummary>: |page| Facts::of("ok", page.items.len() as u64);
+    Page<UserId>: |page| Facts::of("ok", page.items.len() as u64);
     ChatSize: |size| Facts::of("ok", size.messages).bytes(size.bytes);
     Vec<Branch>: |branches| Facts::of("ok", branches.len() as u64);
     Checkpoint: |_checkpoint| Facts::outcome("ok");

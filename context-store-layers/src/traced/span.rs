@@ -4,10 +4,20 @@ use context_core::{Result, Retry};
 use tracing::field::{Empty, display};
 use tracing::{Span, info_span};
 
-use super::Shared;
 use super::answer::Answer;
 use super::words::Words;
 use crate::call::{Call, Operation, Sent, operations};
+
+/// What spans may show.
+#[derive(Clone, Copy)]
+pub(super) struct Shown {
+    /// The name of the store, which does not change.
+    pub(super) store: &'static str,
+    /// Whether users and chats are named.
+    pub(super) scope: bool,
+    /// Whether there are words.
+    pub(super) content: bool,
+}
 
 macro_rules! make_open {
     ($($variant:ident $name:ident),+ $(,)?) => {
@@ -37,9 +47,9 @@ macro_rules! make_open {
 operations!(make_open);
 
 /// Writes down what a call asks.
-pub(super) fn ask(span: &Span, call: &Call<'_>, shared: &Shared) {
-    span.record("store", shared.name);
-    if shared.scope {
+pub(super) fn ask(span: &Span, call: &Call<'_>, shown: &Shown) {
+    span.record("store", shown.store);
+    if shown.scope {
         if let Some(user) = call.user {
             span.record("user", user.as_str());
         }
@@ -57,8 +67,8 @@ pub(super) fn ask(span: &Span, call: &Call<'_>, shared: &Shared) {
 }
 
 /// Writes down what came of it.
-pub(super) fn tell<T: Answer>(span: &Span, call: &Call<'_>, result: &Result<T>, shared: &Shared) {
-    let mut content = shared.content.then(|| text(&call.sent)).flatten();
+pub(super) fn tell<T: Answer>(span: &Span, call: &Call<'_>, result: &Result<T>, shown: &Shown) {
+    let mut content = shown.content.then(|| text(&call.sent)).flatten();
     match result {
         Ok(answer) => {
             let facts = answer.facts();
@@ -69,7 +79,7 @@ pub(super) fn tell<T: Answer>(span: &Span, call: &Call<'_>, result: &Result<T>, 
             if let Some(bytes) = facts.bytes {
                 span.record("found.bytes", bytes);
             }
-            if shared.content && content.is_none() {
+            if shown.content && content.is_none() {
                 content = answer.content();
             }
         }

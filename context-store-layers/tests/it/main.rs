@@ -1,5 +1,7 @@
 //! What layers do beside passing the suite.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod cached;
 mod desk;
 mod retry;

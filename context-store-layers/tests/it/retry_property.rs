@@ -6,7 +6,7 @@ use std::sync::Arc;
 use context_conformance::{FaultPlan, FaultStore, Operation};
 use context_core::{
     BlobId, ChatPatch, Commit, CommitOutcome, Error, ForkName, MessageId, Metadata, NewBlob, NewChat, Result,
-    Store, Target, Window,
+    Store, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, Target, Window,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_layers::{RetryPolicy, RetryStore};
@@ -34,6 +34,11 @@ enum Step {
     Remove { id: usize },
     PutBlob { n: usize },
     RemoveBlob { n: usize },
+    CreateStream { n: usize },
+    Claim { n: usize },
+    Append { n: usize, end: bool },
+    Cancel { n: usize },
+    RemoveStream { n: usize },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -55,6 +60,11 @@ fn step() -> impl Strategy<Value = Step> {
         1 => n().prop_map(|id| Step::Remove { id }),
         1 => n().prop_map(|n| Step::PutBlob { n }),
         1 => n().prop_map(|n| Step::RemoveBlob { n }),
+        2 => (0..2usize).prop_map(|n| Step::CreateStream { n }),
+        2 => (0..2usize).prop_map(|n| Step::Claim { n }),
+        3 => (0..2usize, proptest::bool::weighted(0.2)).prop_map(|(n, end)| Step::Append { n, end }),
+        1 => (0..2usize).prop_map(|n| Step::Cancel { n }),
+        1 => (0..2usize).prop_map(|n| Step::RemoveStream { n }),
     ]
 }
 
@@ -70,10 +80,18 @@ fn committed(result: Result<CommitOutcome>) -> String {
     }))
 }
 
+fn streamed(result: Result<StreamOutcome>) -> String {
+    told(result.map(|outcome| match outcome {
+        StreamOutcome::Replayed(stream) => StreamOutcome::Applied(stream),
+        outcome => outcome,
+    }))
+}
+
 /// Makes the `n`th call of a life.
 async fn play(store: &dyn Store, model: &dyn Store, n: usize, step: &Step) -> String {
     let (history, chat, now) = (store.history(), chat(), at(100 + n as i64));
-    let blobs = store.blobs().expect("both have");
+    let (blobs, streams) = (store.blobs().expect("both have"), store.streams().expect("both have"));
+    let stream = |n: usize| format!("s{n}").into();
     let branches = model.history().branches(&chat).await.unwrap_or_default();
     let heads = |n: usize| branches.get(n % branches.len().max(1));
     let name = |n: usize| heads(n).map_or_else(|| "ghost".into(), |branch| branch.name.clone());
@@ -138,6 +156,19 @@ async fn play(store: &dyn Store, model: &dyn Store, n: usize, step: &Step) -> St
         Step::RemoveBlob { n } => {
             told(blobs.remove_blob(&chat, &BlobId::of(format!("bytes {n}").as_bytes())).await)
         }
+        Step::CreateStream { n } => streamed(streams.create_stream(&chat, &stream(n), now).await),
+        Step::Claim { n } => {
+            streamed(streams.claim_stream(&chat, &stream(n), &StreamClaim::new("w", now)).await)
+        }
+        Step::Append { n: of, end } => {
+            let there = model.streams().expect("both have").stream(&chat, &stream(of)).await.ok().flatten();
+            let offset = there.map_or(0, |stream| stream.chunks);
+            let append = StreamAppend::new("w", offset, [format!("chunk {n}"), "x".into()], now);
+            let append = if end { append.end(StreamEnd::Completed) } else { append };
+            streamed(streams.append_stream(&chat, &stream(of), append).await)
+        }
+        Step::Cancel { n } => told(streams.cancel_stream(&chat, &stream(n), now).await),
+        Step::RemoveStream { n } => told(streams.remove_stream(&chat, &stream(n)).await),
     }
 }
 
@@ -151,6 +182,10 @@ async fn visible(store: &dyn Store) -> String {
         seen += &format!("\n{one:?} edition {} {chain:?}", chain.edition());
     }
     let blobs = store.blobs().expect("both have").blobs(&chat, 100, None).await;
+    let streams = store.streams().expect("both have");
+    for one in streams.streams(&chat, 100, None).await.iter().flat_map(|page| &page.items) {
+        seen += &told(streams.read_stream(&chat, &one.id, 0, 1000).await);
+    }
     seen + &told(store.fragments().fragments(&chat).await) + &told(blobs)
 }
 
@@ -166,7 +201,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let operations: Vec<_> =
-                [Operation::WRITES, Operation::READS, Operation::BLOBS].concat();
+                [Operation::WRITES, Operation::READS, Operation::BLOBS, Operation::STREAMS].concat();
             let plan = FaultPlan::random(seed, &operations, 8, faults);
             let (plain, faulty) = (InMemoryStore::default(), Arc::new(InMemoryStore::default()));
             let policy = RetryPolicy::default().tries(50).total(std::time::Duration::MAX);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_core::{
-    BlobId, CancelSignal, ChatId, ChatQuery, ChatRef, Durability, Erasure, ErrorKind, NewBlob, NewChat, Store,
+    BlobId, CancelSignal, ChatId, ChatQuery, ChatRef, Durability, Erasure, ErrorKind, NewBlob, NewChat,
+    Store, StreamAppend, StreamClaim, StreamEnd,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_layers::SplitStore;
@@ -138,4 +139,33 @@ async fn it_promises_what_the_weakest_promises() {
     let split = SplitStore::builder(sqlite().await).build().unwrap();
     assert_eq!(split.info(), sqlite().await.info());
     assert!(split.blobs().is_some() && split.search().is_some() && split.maintenance().is_some());
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn streams_may_be_in_a_third_store() {
+    let stores: [Arc<InMemoryStore>; 3] = Default::default();
+    let [main, files, channels] = &stores;
+    let split = SplitStore::builder(Arc::clone(main) as _).blobs(Arc::clone(files) as _);
+    let split = split.streams(Arc::clone(channels) as _).build().unwrap();
+    begin(&split, &["a"]).await;
+    let (streams, id) = (split.streams().unwrap(), "s".into());
+    let ghost = streams.claim_stream(&chat(), &id, &StreamClaim::new("w", at(3))).await.unwrap_err();
+    // The chat is there, only its shadow is not.
+    assert_eq!(
+        (ghost.kind(), ghost.get("stream"), ghost.get("chat")),
+        (ErrorKind::NotFound, Some("s"), None)
+    );
+    assert!(streams.create_stream(&chat(), &id, at(3)).await.unwrap().is_done());
+    assert!(streams.claim_stream(&chat(), &id, &StreamClaim::new("w", at(3))).await.unwrap().is_done());
+    let append = StreamAppend::new("w", 0, ["chunk"], at(4)).end(StreamEnd::Completed);
+    assert!(streams.append_stream(&chat(), &id, append).await.unwrap().is_done());
+    let part = streams.read_stream(&chat(), &id, 0, 10).await.unwrap().unwrap();
+    assert_eq!((part.chunks.len(), part.is_last()), (1, true));
+    assert!(main.streams().unwrap().streams(&chat(), 10, None).await.unwrap().items.is_empty());
+    let maintenance = split.maintenance().unwrap();
+    let report = maintenance.check(&CancelSignal::never()).await.unwrap();
+    assert_eq!((report.chats, report.streams, report.findings), (1, 1, Vec::new()));
+    let erased = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap();
+    assert_eq!((erased.chats, erased.streams, erased.remaining), (1, 1, 0));
+    assert!(channels.history().list_chats(&ChatQuery::new("ada")).await.unwrap().items.is_empty());
 }
