@@ -186,9 +186,7 @@ impl Killable {
     /// Starts one; nothing for a backend without a server.
     pub(crate) fn start(backend: Backend) -> std::result::Result<Option<Self>, ServerError> {
         Ok(match backend {
-            Backend::Postgres => {
-                Some(Self::Postgres(Postgres::start(PostgresOptions::new().durable(true))?))
-            }
+            Backend::Postgres => Some(Self::Postgres(Postgres::start(PostgresOptions::new().durable(true))?)),
             Backend::Redis => {
                 Some(Self::Redis(Redis::start(RedisOptions::new().append_only(Fsync::Always))?))
             }

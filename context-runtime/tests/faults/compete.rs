@@ -25,7 +25,8 @@ pub(crate) async fn compete(store: &dyn Store, chat: &ChatRef, name: &str, messa
             tries += 1;
             let written = async {
                 let branches = history.branches(chat).await?;
-                let head = branches.into_iter().find(|branch| branch.name == "main").and_then(|main| main.head);
+                let head =
+                    branches.into_iter().find(|branch| branch.name == "main").and_then(|main| main.head);
                 let target = Target::Extend { branch: "main".into(), expected: head };
                 let nodes = vec![Arc::clone(&node)];
                 history.commit(Commit { nodes, ..Commit::new(chat.clone(), target, at) }).await

@@ -37,7 +37,8 @@ impl Row {
     }
 
     fn cells(&self) -> [String; 8] {
-        let check = if self.findings == 0 { "clean".to_owned() } else { format!("{} findings", self.findings) };
+        let check =
+            if self.findings == 0 { "clean".to_owned() } else { format!("{} findings", self.findings) };
         let counts = [self.runs, self.acknowledged, self.repeated, self.lost, self.duplicated];
         let [runs, acknowledged, repeated, lost, duplicated] = counts.map(|count| count.to_string());
         let (fault, backend) = (self.fault.clone(), self.backend.clone());
