@@ -170,13 +170,13 @@ async fn a_copy_that_is_not_what_was_sent_is_taken_back() {
     let (from, to) = (rich().await, store().await);
     let body = Encoded::new("note", 1, vec![9]);
     let note = [StoredFragment { id: None, metadata: Metadata::default(), body }];
+    let (c, options) = (chat("c"), MigrateChat::default());
     let mut progress = |messages| {
         if messages == 1 {
-            let put = to.fragments().put_fragments(&chat("c"), &note, Timestamp::default());
+            let put = to.fragments().put_fragments(&c, &note, Timestamp::default());
             futures_util::FutureExt::now_or_never(put).expect("memory does not wait").unwrap();
         }
     };
-    let (c, options) = (chat("c"), MigrateChat::default());
     let error = migrate_chat(&*from, &c, &*to, &c, &options, &mut progress).await.unwrap_err();
     assert_eq!((error.kind(), error.get("part")), (ErrorKind::Corrupt, Some("fragments")));
     assert_eq!(to.history().chat(&c).await.unwrap(), None);
