@@ -130,7 +130,8 @@ impl Forgetting {
         expected.push(("old", 0, 0));
         assert_eq!(seen, expected, "{}", self.name);
         if let Some(blobs) = self.store.blobs() {
-            let read = blobs.read_blob(&new, &BlobId::of(b"read since"), 0..1, Some(at(10)));
+            let id = BlobId::of(b"read since");
+            let read = blobs.read_blob(&new, &id, 0..1, Some(at(10)));
             assert!(read.await.unwrap().is_some());
         }
         for removal in &removals {
