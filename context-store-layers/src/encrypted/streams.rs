@@ -87,7 +87,8 @@ impl StreamStore for Layer {
         const OPERATION: &str = "read_stream";
         let Some(part) = self.streams()?.read_stream(chat, id, offset, limit).await? else { return Ok(None) };
         let mut chunks = Vec::with_capacity(part.chunks.len());
-        for (at, chunk) in (part.offset..).zip(&part.chunks) {
+        for (i, chunk) in (0..).zip(&part.chunks) {
+            let at = part.offset.saturating_add(i);
             let opened = self.open_chunk(chat, id, at, chunk);
             chunks
                 .push(opened.map_err(|error| error.of(OPERATION, "stream", id.as_str()).with("offset", at))?);
@@ -165,8 +166,9 @@ impl Layer {
 }
 
 fn seal_append(key: &EncryptionKey, chat: &ChatRef, id: &StreamId, append: &StreamAppend) -> StreamAppend {
-    let seal_chunk = |(at, chunk): (u64, &Bytes)| seal(key, &Place::chunk(chat, id, at), chunk);
-    let chunks: Vec<_> = (append.offset..).zip(&append.chunks).map(seal_chunk).collect();
+    // An offset is whatever a caller says.
+    let place = |i: u64| Place::chunk(chat, id, append.offset.saturating_add(i));
+    let chunks: Vec<_> = (0..).zip(&append.chunks).map(|(i, chunk)| seal(key, &place(i), chunk)).collect();
     let sealed = StreamAppend::new(append.writer.clone(), append.offset, chunks, append.at);
     match &append.end {
         None => sealed,

@@ -150,8 +150,8 @@ impl Layer {
     ) -> Result<Result<(), SealError>> {
         let mut offset = 0;
         while let Some(part) = self.streams()?.read_stream(chat, id, offset, limits::MAX_PAGE).await? {
-            for (at, chunk) in (offset..).zip(&part.chunks) {
-                if let Err(error) = self.open_chunk(chat, id, at, chunk) {
+            for (i, chunk) in (0..).zip(&part.chunks) {
+                if let Err(error) = self.open_chunk(chat, id, offset.saturating_add(i), chunk) {
                     return Ok(Err(error));
                 }
             }
