@@ -43,7 +43,9 @@ pub(crate) async fn create(shared: &Shared, new: NewChat) -> Result<Created> {
             return Ok(Created::Existing(there));
         }
         let number: u64 = shared.connection.run(cmd("INCR").arg(shared.keys.of_store("created"))).await?;
-        let added: u8 = shared.connection.run(cmd("ZADD").arg(&list).arg(number).arg(name.as_str())).await?;
+        // Never back to an earlier number: references to blobs go by the entry being no older than the chat.
+        let entry = cmd("ZADD").arg(&list).arg("GT").arg(number).arg(name.as_str()).clone();
+        let added: u8 = shared.connection.run(&entry).await?;
         let mut call = CREATE.key(&key);
         call.key(&swept).arg(number).arg(shared.ttl);
         for (field, value) in fields_of(&chat, number)? {

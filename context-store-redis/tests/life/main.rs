@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod beside;
 mod lab;
 mod loss;
 mod names;

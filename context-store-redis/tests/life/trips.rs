@@ -7,14 +7,14 @@ use redis::cmd;
 use crate::lab::{Lab, T, apply, extend, fork, ids, many, says};
 
 /// What the server is asked under a prefix, apart from what its scripts do by themselves.
-struct Monitor {
+pub(crate) struct Monitor {
     connection: redis::Connection,
     prefix: String,
     marks: u32,
 }
 
 impl Monitor {
-    fn of(lab: &Lab) -> Self {
+    pub(crate) fn of(lab: &Lab) -> Self {
         let mut connection = lab.server();
         connection.send_packed_command(&cmd("MONITOR").get_packed_command()).unwrap();
         connection.recv_response().unwrap();
@@ -22,7 +22,7 @@ impl Monitor {
     }
 
     /// The commands since the last time, by name.
-    fn seen(&mut self, lab: &Lab) -> Vec<String> {
+    pub(crate) fn seen(&mut self, lab: &Lab) -> Vec<String> {
         self.marks += 1;
         let mark = format!("{}mark-{}", self.prefix, self.marks);
         let _: String = cmd("ECHO").arg(&mark).query(&mut lab.server()).unwrap();

@@ -1,0 +1,124 @@
+//! Blobs and streams: what becomes of them when a chat expires, what damage a check finds, how often the server is asked.
+
+use bytes::Bytes;
+use context_core::{
+    BlobPrune, BlobStore, ChatQuery, ChatRef, NewBlob, Store, StreamAppend, StreamClaim, StreamEnd, StreamId,
+    StreamOutcome, StreamStore, Timestamp,
+};
+use redis::cmd;
+
+use crate::lab::{Lab, T};
+use crate::trips::Monitor;
+
+fn blobs(lab: &Lab) -> &dyn BlobStore {
+    lab.store.blobs().unwrap()
+}
+
+fn streams(lab: &Lab) -> &dyn StreamStore {
+    lab.store.streams().unwrap()
+}
+
+async fn put(lab: &Lab, chat: &ChatRef, bytes: Vec<u8>) -> context_core::Blob {
+    blobs(lab).put_blob(chat, NewBlob::new(bytes, T)).await.unwrap()
+}
+
+/// Takes the chat away as its end of time does: nothing of this store is asked.
+fn expire(lab: &Lab, key: &str) {
+    let gone: u8 = cmd("UNLINK").arg(key).query(&mut lab.server()).unwrap();
+    assert_eq!(gone, 1);
+}
+
+#[tokio::test]
+async fn what_an_expired_chat_referred_to_goes_with_its_entry() {
+    for sweep in ["a listing", "a pruning", "a new chat of the same name"] {
+        let Some(lab) = Lab::new().await else { return };
+        let chat = lab.create("ada", "trip").await;
+        let key = lab.chat_key();
+        let other = lab.create("ada", "other").await;
+        let (own, shared) = (vec![7; 600_000], vec![8; 100]);
+        let own = put(&lab, &chat, own).await.id;
+        put(&lab, &chat, shared.clone()).await;
+        let kept = put(&lab, &other, shared.clone()).await;
+        assert_eq!(kept.references, 2);
+        expire(&lab, &key);
+        assert!(blobs(&lab).blob(&chat, &own).await.unwrap_err().is_not_found(), "{sweep}");
+        match sweep {
+            "a listing" => drop(lab.history().list_chats(&ChatQuery::new("ada")).await.unwrap()),
+            "a pruning" => {
+                let pruned = blobs(&lab).prune_blobs(&BlobPrune::new("ada", Timestamp::default())).await;
+                assert_eq!(pruned.unwrap().references, 0);
+            }
+            _ => {
+                let again = lab.create("ada", "trip").await;
+                assert_eq!(blobs(&lab).blob(&again, &own).await.unwrap(), None);
+                assert!(blobs(&lab).blobs(&again, 10, None).await.unwrap().items.is_empty());
+            }
+        }
+        let kept = blobs(&lab).blob(&other, &kept.id).await.unwrap().unwrap();
+        assert_eq!(kept.references, 1, "{sweep}");
+        let read = blobs(&lab).read_blob(&other, &kept.id, 0..u64::MAX, None).await.unwrap();
+        assert_eq!(read, Some(Bytes::from(shared)), "{sweep}");
+        let report = lab.maintenance().check(&context_core::CancelSignal::never()).await.unwrap();
+        assert_eq!((report.blobs, report.findings), (1, vec![]), "{sweep}");
+    }
+}
+
+#[tokio::test]
+async fn damage_to_blobs_and_streams_is_found() {
+    let Some(lab) = Lab::new().await else { return };
+    let chat = lab.create("ada", "trip").await;
+    let blob = put(&lab, &chat, vec![1; 300_000]).await;
+    let id = StreamId::from("s");
+    assert!(streams(&lab).create_stream(&chat, &id, T).await.unwrap().is_done());
+    assert!(streams(&lab).claim_stream(&chat, &id, &StreamClaim::new("w", T)).await.unwrap().is_done());
+    let append = StreamAppend::new("w", 0, ["one", "two"], T);
+    assert!(streams(&lab).append_stream(&chat, &id, append).await.unwrap().is_done());
+    assert!(lab.problems().await.is_empty());
+
+    let mut server = lab.server();
+    let (kept, references) = (lab.keys(":blobs").remove(0), lab.keys(":references").remove(0));
+    let piece = format!("1:{}", blob.id);
+    let bytes: Vec<u8> = cmd("HGET").arg(&kept).arg(&piece).query(&mut server).unwrap();
+    let _: () = cmd("HDEL").arg(&kept).arg(&piece).query(&mut server).unwrap();
+    assert_eq!(lab.problems().await, [format!("blob {}: is not what its name says", blob.id)]);
+    let read = blobs(&lab).read_blob(&chat, &blob.id, 0..u64::MAX, None).await;
+    assert_eq!(read.unwrap_err().kind(), context_core::ErrorKind::Corrupt);
+    let _: () = cmd("HSET").arg(&kept).arg(&piece).arg(bytes).query(&mut server).unwrap();
+    let _: () =
+        cmd("HINCRBY").arg(&references).arg(format!("c{}", blob.id)).arg(1).query(&mut server).unwrap();
+    assert_eq!(lab.problems().await, [format!("blob {}: is not referred to as often as it says", blob.id)]);
+    let _: () =
+        cmd("HINCRBY").arg(&references).arg(format!("c{}", blob.id)).arg(-1).query(&mut server).unwrap();
+
+    let _: () = cmd("HDEL").arg(lab.chat_key()).arg("c1:s").query(&mut server).unwrap();
+    let problems = lab.problems().await;
+    assert!(problems.len() == 1 && problems[0].contains("stream s: says 2 chunks"), "{problems:?}");
+    let read = streams(&lab).read_stream(&chat, &id, 0, 10).await;
+    assert_eq!(read.unwrap_err().kind(), context_core::ErrorKind::Corrupt);
+}
+
+#[tokio::test]
+async fn a_chunk_is_one_question_and_so_is_reading_on() {
+    let Some(lab) = Lab::new().await else { return };
+    let chat = lab.create("ada", "trip").await;
+    let id = StreamId::from("s");
+    assert!(streams(&lab).create_stream(&chat, &id, T).await.unwrap().is_done());
+    assert!(streams(&lab).claim_stream(&chat, &id, &StreamClaim::new("w", T)).await.unwrap().is_done());
+    let append = |offset: u64| StreamAppend::new("w", offset, ["chunk"], T);
+    // The scripts are there now.
+    assert!(streams(&lab).append_stream(&chat, &id, append(0)).await.unwrap().is_done());
+    streams(&lab).read_stream(&chat, &id, 0, 10).await.unwrap();
+    let mut monitor = Monitor::of(&lab);
+    assert!(streams(&lab).append_stream(&chat, &id, append(1)).await.unwrap().is_done());
+    assert_eq!(monitor.seen(&lab), ["EVALSHA"]);
+    let part = streams(&lab).read_stream(&chat, &id, 1, 10).await.unwrap().unwrap();
+    assert_eq!((part.chunks.len(), part.next()), (1, 2));
+    assert_eq!(monitor.seen(&lab), ["EVALSHA"]);
+    // A look and a write.
+    let last = append(2).end(StreamEnd::Completed);
+    let ended = streams(&lab).append_stream(&chat, &id, last.clone()).await.unwrap();
+    assert!(matches!(ended, StreamOutcome::Applied(_)), "{ended:?}");
+    assert_eq!(monitor.seen(&lab), ["EVALSHA", "EVALSHA"]);
+    let again = streams(&lab).append_stream(&chat, &id, last).await.unwrap();
+    assert!(matches!(again, StreamOutcome::Replayed(_)), "{again:?}");
+}
