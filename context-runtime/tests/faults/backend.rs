@@ -103,7 +103,10 @@ impl Place {
 /// A store of a cell: where it is, and what must live as long.
 pub(crate) enum Home {
     Inmem(InMemoryStore),
-    Placed(Place, Option<tempfile::TempDir>),
+    Placed(
+        Place,
+        #[expect(dead_code, reason = "the folder goes when it is dropped")] Option<tempfile::TempDir>,
+    ),
 }
 
 impl Home {
@@ -186,9 +189,7 @@ impl Killable {
     /// Starts one; nothing for a backend without a server.
     pub(crate) fn start(backend: Backend) -> std::result::Result<Option<Self>, ServerError> {
         Ok(match backend {
-            Backend::Postgres => {
-                Some(Self::Postgres(Postgres::start(PostgresOptions::new().durable(true))?))
-            }
+            Backend::Postgres => Some(Self::Postgres(Postgres::start(PostgresOptions::new().durable(true))?)),
             Backend::Redis => {
                 Some(Self::Redis(Redis::start(RedisOptions::new().append_only(Fsync::Always))?))
             }

@@ -65,7 +65,8 @@ async fn count(store: &dyn Store, chat: &ChatRef, row: &mut Row, share: impl Fn(
     let chain = store.history().chain(chat, &ChainEnd::Branch("main".into()), &Window::Whole).await?;
     let mut next: HashMap<&str, u64> = HashMap::new();
     for node in chain.iter() {
-        let known = node.id.as_str().rsplit_once('-').and_then(|(name, n)| Some((name, n.parse::<u64>().ok()?)));
+        let known =
+            node.id.as_str().rsplit_once('-').and_then(|(name, n)| Some((name, n.parse::<u64>().ok()?)));
         let Some((name, n)) = known else {
             row.duplicated += 1;
             continue;

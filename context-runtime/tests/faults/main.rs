@@ -71,10 +71,7 @@ fn runtime() -> std::io::Result<Runtime> {
 }
 
 /// Runs a cell, writes it into the table, and fails unless nothing is wrong in it.
-fn run(
-    table: &Mutex<Table>,
-    cell: impl FnOnce() -> Result<Row, CellError>,
-) -> Result<Completion, Failed> {
+fn run(table: &Mutex<Table>, cell: impl FnOnce() -> Result<Row, CellError>) -> Result<Completion, Failed> {
     match cell() {
         Ok(row) => {
             let wrong = row.wrong();

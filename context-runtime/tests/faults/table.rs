@@ -37,7 +37,8 @@ impl Row {
     }
 
     fn cells(&self) -> [String; 8] {
-        let check = if self.findings == 0 { "clean".to_owned() } else { format!("{} findings", self.findings) };
+        let check =
+            if self.findings == 0 { "clean".to_owned() } else { format!("{} findings", self.findings) };
         let counts = [self.runs, self.acknowledged, self.repeated, self.lost, self.duplicated];
         let [runs, acknowledged, repeated, lost, duplicated] = counts.map(|count| count.to_string());
         let (fault, backend) = (self.fault.clone(), self.backend.clone());
@@ -62,7 +63,7 @@ impl Table {
         let widths: Vec<_> = (0..head.len()).map(width).collect();
         let mut text = String::new();
         for row in &rows {
-            for (i, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            for (i, (cell, width)) in row.iter().zip(widths.iter().copied()).enumerate() {
                 let _ = match i {
                     0 | 1 => write!(text, "{cell:<width$}  "),
                     2..=6 => write!(text, "{cell:>width$}  "),
