@@ -38,10 +38,7 @@ impl Fault {
     /// Whether it can happen to a backend.
     pub(crate) fn concerns(self, backend: Backend) -> bool {
         match self {
-            Self::ReplyLost | Self::CutBefore => true,
-            // The Redis driver keeps a connection on which nothing is heard: each call then ends in time and is safe to
-            // repeat, but none is answered before the system gives the connection up.
-            Self::Hang => backend != Backend::Redis,
+            Self::ReplyLost | Self::CutBefore | Self::Hang => true,
             Self::CutInside | Self::ServerKilled => backend.has_server(),
             Self::ClientKilled => backend != Backend::Inmem,
         }
