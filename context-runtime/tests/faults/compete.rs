@@ -19,14 +19,16 @@ pub(crate) async fn compete(store: &dyn Store, chat: &ChatRef, name: &str, messa
     for n in 0..messages {
         let id = format!("{name}-{n}");
         let at = Timestamp::from_micros(2);
-        let node = Arc::new(Node::new(id.as_str(), Message::text(Role::User, &id), at));
+        let node = Arc::new(Node::new(id.as_str(), Message::text(Role::User, id.as_str()), at));
         let mut tries = 0;
         loop {
             tries += 1;
             let written = async {
                 let branches = history.branches(chat).await?;
-                let head =
-                    branches.into_iter().find(|branch| branch.name == "main").and_then(|main| main.head);
+                let head = branches
+                    .into_iter()
+                    .find(|branch| branch.name.as_str() == "main")
+                    .and_then(|main| main.head);
                 let target = Target::Extend { branch: "main".into(), expected: head };
                 let nodes = vec![Arc::clone(&node)];
                 history.commit(Commit { nodes, ..Commit::new(chat.clone(), target, at) }).await
