@@ -41,6 +41,7 @@
 //! | `redis` | the store `redis://…` | no |
 //! | `redis-cluster` | the store `redis+cluster://…` | no |
 //! | `tls` | encrypted connections to these servers | no |
+//! | `layers` | [`layers`]: stores over stores, cached, traced, retried, split, encrypted | no |
 //! | `xml` | `XmlRenderer` | yes |
 //! | `markdown` | `MarkdownRenderer` | yes |
 //! | `toml` | `TomlRenderer` | yes |
@@ -62,12 +63,6 @@
 //!
 //! A feature only adds names; it never changes what other code does. This crate composes: what is done to
 //! fragments and messages is in `context-core` and the plug-ins.
-
-/// Renderers by the name of their format.
-#[cfg(any(feature = "xml", feature = "toml", feature = "toon"))]
-pub mod renderers {
-    pub use context_render::{FORMATS, RenderOptions, by_name};
-}
 
 #[cfg(feature = "tokens")]
 mod call;
@@ -151,6 +146,8 @@ pub use context_render::ToonRenderer;
 pub use context_render::XmlRenderer;
 #[cfg(any(feature = "xml", feature = "markdown", feature = "toml", feature = "toon"))]
 pub use context_render::{FORMATS, RenderOptions, by_name as renderer};
+#[cfg(feature = "layers")]
+pub use context_store_layers as layers;
 #[cfg(feature = "tokens")]
 pub use context_tokens as tokens;
 #[cfg(feature = "cache")]

@@ -3,7 +3,7 @@
 //!
 //! The recordings come from a system with one type of number, which writes a whole one without a fraction.
 
-use context_runtime::renderers::{RenderOptions, by_name};
+use context_runtime::{RenderOptions, renderer as by_name};
 use context_runtime::{Fragment, FragmentData, Number};
 use toml::Value;
 

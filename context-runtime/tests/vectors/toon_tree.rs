@@ -2,7 +2,7 @@
 //! and decode to it. A plain one must also give the same text as recorded.
 
 use context_runtime::Number;
-use context_runtime::renderers::{RenderOptions, by_name};
+use context_runtime::{RenderOptions, renderer as by_name};
 use serde_json::Value;
 
 use crate::judge::Difference;
