@@ -126,6 +126,9 @@ fn store_advice(error: &Error) -> Option<&'static str> {
             "the file was not changed · upgrade the program, or open a backup from before the upgrade"
         }
         ErrorKind::Cancelled => "what was written is whole; run it again to go on",
+        ErrorKind::Unsupported if error.operation() == "users" => {
+            "name them instead; --user may be given more than once"
+        }
         ErrorKind::Unsupported if error.operation() == "search" => {
             "`context log` and `context export` show messages to look through"
         }

@@ -78,6 +78,16 @@ impl Scene {
     pub(crate) fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let store = runtime.block_on(context_runtime::open("mem:")).expect("a store in memory");
+        Self::of(runtime, store)
+    }
+
+    /// A scene on what a layer makes of a store in memory.
+    pub(crate) fn over(layer: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>) -> Self {
+        let Self { store, runtime, .. } = Self::new();
+        Self::of(runtime, layer(store))
+    }
+
+    fn of(runtime: tokio::runtime::Runtime, store: Arc<dyn Store>) -> Self {
         let clock = HandClock(Arc::new(AtomicI64::new(START)));
         let world = World::new(clock.clone(), CountingIds::default());
         Self { store, clock, world, runtime }

@@ -17,12 +17,13 @@ use crate::text::{clean, count};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 FROM and TO are two names of chats, or two stores (URLs): then all chats of the user go, or those
-named by --chat. --user may be given more than once.
+named by --chat. --user may be given more than once; --all-users takes the chats of everybody.
 
 Examples:
   context copy support-7 support-7-before
   context copy support-7 support-7 --to sqlite:archive.db
   context copy sqlite:context.db postgres://ctx@db/chats --user ada --user eve
+  context copy sqlite:context.db postgres://ctx@db/chats --all-users
   context copy sqlite:context.db sqlite:archive.db --chat support-7 --dry-run
 
 Everything goes along: branches, checkpoints, fragments, revisions, blobs, ids and times; only
@@ -41,6 +42,9 @@ pub(crate) struct Args {
     /// Between stores: only this chat; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "other")]
     chat: Vec<String>,
+    /// Between stores: the chats of all users, whatever --user says
+    #[arg(long, conflicts_with_all = ["other", "chat"])]
+    all_users: bool,
     /// Between stores: do not read back what was written
     #[arg(long, conflicts_with = "other")]
     no_verify: bool,
@@ -77,8 +81,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         let usage = "both are stores, or both are chats; --to names the store that gets the copy of a chat";
         return if pair { stores::run(&args, app).await } else { Err(Failure::Usage(usage.into())) };
     }
-    if !args.chat.is_empty() || args.no_verify || args.dry_run {
-        return Err(Failure::Usage("--chat, --no-verify and --dry-run are for copies between stores".into()));
+    if !args.chat.is_empty() || args.all_users || args.no_verify || args.dry_run {
+        let usage = "--chat, --all-users, --no-verify and --dry-run are for copies between stores";
+        return Err(Failure::Usage(usage.into()));
     }
     app.one_user()?;
     chat(&args, app).await

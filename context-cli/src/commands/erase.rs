@@ -7,7 +7,7 @@ use crate::app::{App, Done, maintenance};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::progress::Progress;
-use crate::text::{clean, count};
+use crate::text::{clean, count, holdings};
 
 /// Erase everything of a user.
 #[derive(clap::Args, Debug)]
@@ -41,6 +41,8 @@ struct EraseRecord<'a> {
     messages: u64,
     /// Blobs that were erased.
     blobs: u64,
+    /// Streams that were erased.
+    streams: u64,
     /// Records of this user that were found afterwards.
     remaining: u64,
 }
@@ -50,7 +52,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let maintenance = maintenance(&*store, "erase_user")?;
     let user = UserId::from(args.name.as_str());
     if !args.yes {
-        let (chats, messages) = holdings(store.history(), &user).await?;
+        let (chats, messages) = chats_and_messages(store.history(), &user).await?;
         let [chats, messages] = [count(chats, "chat"), count(messages, "message")];
         app.confirm(&format!("erase all of user {}, {chats} with {messages}", clean(&args.name)))?;
     }
@@ -64,16 +66,16 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             chats: erased.chats,
             messages: erased.messages,
             blobs: erased.blobs,
+            streams: erased.streams,
             remaining: erased.remaining,
         })?;
     } else {
         let done = app.out.paint(Style::Green, "erased").to_string();
-        let [chats, messages] = [(erased.chats, "chat"), (erased.messages, "message")]
-            .map(|(n, what)| count(usize::try_from(n).unwrap_or(usize::MAX), what));
+        let gone = holdings(erased.chats, erased.messages, erased.blobs, erased.streams);
         let style = if erased.remaining == 0 { Style::Green } else { Style::Red };
         let remaining = app.out.paint(style, erased.remaining).to_string();
         let user = clean(&args.name);
-        app.out.line(format_args!("{done} user {user}: {chats}, {messages}; remaining: {remaining}"))?;
+        app.out.line(format_args!("{done} user {user}: {gone}; remaining: {remaining}"))?;
         if erased.remaining > 0 {
             app.out.note("somebody wrote for this user meanwhile; erase again");
         }
@@ -82,7 +84,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 }
 
 /// How many chats and messages a user has.
-async fn holdings(history: &dyn HistoryStore, user: &UserId) -> Result<(usize, usize), Failure> {
+async fn chats_and_messages(history: &dyn HistoryStore, user: &UserId) -> Result<(usize, usize), Failure> {
     let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
     let (mut chats, mut messages) = (0, 0);
     loop {

@@ -7,7 +7,7 @@ use crate::app::{App, Done, maintenance};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::progress::Progress;
-use crate::text::{clean, count};
+use crate::text::{clean, count, holdings};
 
 /// Check every invariant of the store.
 #[derive(clap::Args, Debug)]
@@ -25,6 +25,7 @@ struct VerifyRecord<'a> {
     chats: u64,
     messages: u64,
     blobs: u64,
+    streams: u64,
     /// What is broken; empty if all is well.
     findings: &'a [Finding],
 }
@@ -34,9 +35,15 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
     let working = Progress::spinner(&app.out, "checking");
     let report = maintenance(&*store, "verify")?.check(&app.interrupt()).await?;
     working.done();
-    let (chats, messages, blobs) = (report.chats, report.messages, report.blobs);
     if app.out.is_json() {
-        app.out.record(&VerifyRecord { v: 1, chats, messages, blobs, findings: &report.findings })?;
+        app.out.record(&VerifyRecord {
+            v: 1,
+            chats: report.chats,
+            messages: report.messages,
+            blobs: report.blobs,
+            streams: report.streams,
+            findings: &report.findings,
+        })?;
     } else {
         for finding in &report.findings {
             let head = app.out.paint(Style::Red, "broken").to_string();
@@ -47,11 +54,7 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
             n => (Style::Red, count(n, "problem")),
         };
         let word = app.out.paint(style, word).to_string();
-        let mut looked =
-            format!("{}, {}", count(chats as usize, "chat"), count(messages as usize, "message"));
-        if blobs > 0 {
-            looked = format!("{looked}, {}", count(blobs as usize, "blob"));
-        }
+        let looked = holdings(report.chats, report.messages, report.blobs, report.streams);
         app.out.line(format_args!("{word}: {looked}"))?;
     }
     Ok(if report.findings.is_empty() { Done::Fine } else { Done::Found })

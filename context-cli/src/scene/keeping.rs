@@ -1,9 +1,20 @@
 //! What goes: old chats and branches, whole users; and what a store in memory cannot do.
 
+use context_runtime::{ChatRef, NewBlob, StreamEnd, Timestamp};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::{DAY, Scene};
+use super::{DAY, START, Scene};
+
+impl Scene {
+    /// A blob that was put so many days after the scene began.
+    fn blob(&self, chat: &str, text: &'static str, days: i64) {
+        let blobs = self.store.blobs().expect("a store in memory keeps blobs");
+        let blob = NewBlob::new(text, Timestamp::from_micros(START + days * DAY));
+        let put = self.runtime.block_on(blobs.put_blob(&ChatRef::new("local", chat), blob));
+        assert!(put.is_ok(), "{put:?}");
+    }
+}
 
 /// Three chats, each written a day after the one before; the newest has an old branch.
 fn years() -> Scene {
@@ -50,6 +61,46 @@ fn retention_has_records() {
 }
 
 #[test]
+fn old_blobs_and_streams_go_and_their_chats_stay() {
+    let scene = Scene::new();
+    scene.import("support", &json!([{"role": "user", "content": "support"}]));
+    scene.stream("support", "ended", 0, &[b"an answer"], Some(StreamEnd::Completed));
+    scene.stream("support", "abandoned", 1, &[b"half of"], None);
+    scene.stream("support", "running", 29, &[b"and then"], None);
+    for (text, day) in [("old", 0), ("younger", 29)] {
+        scene.blob("support", text, day);
+    }
+    scene.pass(30 * DAY);
+    assert_snapshot!(
+        "retain_blobs_and_streams",
+        scene.show(&[
+            "verify",
+            "retain --blobs-older-than 40d --streams-older-than 40d",
+            "retain --blobs-older-than 10d --dry-run",
+            "retain --streams-older-than 10d --dry-run",
+            "retain --blobs-older-than 10d --streams-older-than 10d",
+            "retain --blobs-older-than 10d --streams-older-than 10d",
+            "streams list support",
+            "verify",
+        ])
+    );
+    let record = |what: &str, status: &str| {
+        json!({"v": 1, "chat": "support", "branch": null, what: 1, "last_used": "2026-01-30T00:00:00Z",
+            "reason": "idle", "status": status})
+    };
+    let line = "retain --blobs-older-than 12h --streams-older-than 12h";
+    assert_eq!(
+        scene.records(&format!("{line} --dry-run")),
+        [record("blobs", "would_go"), record("streams", "would_go")]
+    );
+    assert_eq!(scene.records(line), [record("blobs", "removed"), record("streams", "removed")]);
+    assert_eq!(
+        scene.records("verify"),
+        [json!({"v": 1, "chats": 1, "messages": 1, "blobs": 0, "streams": 0, "findings": []})]
+    );
+}
+
+#[test]
 fn an_erased_user_is_proved_gone() {
     let scene = years();
     assert_snapshot!(
@@ -57,9 +108,17 @@ fn an_erased_user_is_proved_gone() {
         scene.show(&["erase local", "chats", "erase eve --yes", "erase local --yes", "chats", "verify"])
     );
     scene.import("again", &json!([{"role": "user", "content": "x"}]));
+    scene.stream("again", "answer", 0, &[b"x"], None);
+    scene.blob("again", "spilled", 0);
     assert_eq!(
         scene.records("erase local --yes"),
-        [json!({"v": 1, "user": "local", "chats": 1, "messages": 1, "blobs": 0, "remaining": 0})]
+        [json!({"v": 1, "user": "local", "chats": 1, "messages": 1, "blobs": 1, "streams": 1, "remaining": 0})]
+    );
+    scene.import("again", &json!([{"role": "user", "content": "x"}]));
+    scene.stream("again", "answer", 0, &[b"x"], None);
+    assert_eq!(
+        scene.show(&["erase local --yes"]),
+        "$ context erase local --yes\nerased user local: 1 chat, 1 message, 1 stream; remaining: 0\n\n"
     );
 }
 

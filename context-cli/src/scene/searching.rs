@@ -1,5 +1,8 @@
 //! Searching, as a person and as a script.
 
+use std::sync::Arc;
+
+use context_runtime::layers::{EncryptedStore, EncryptionKey, KeyRing};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -69,4 +72,14 @@ fn pages_follow_each_other() {
     assert_eq!(paged, all[..4]);
     let shown = scene.show(&["search lisbon -n 3"]);
     assert!(shown.contains("note: there are more; repeat with --after "), "{shown}");
+}
+
+#[test]
+fn an_encrypted_store_is_not_searched() {
+    let scene = Scene::over(|store| {
+        let key = EncryptionKey::from_bytes("2026-01", &[7; 32]).expect("a key");
+        Arc::new(EncryptedStore::new(store, KeyRing::new(key)))
+    });
+    scene.import("trip", &json!([{"role": "user", "content": "Two tickets to Lisbon."}]));
+    assert_snapshot!("search_encrypted", scene.show(&["search lisbon", "log trip", "verify"]));
 }

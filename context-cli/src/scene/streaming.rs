@@ -7,7 +7,14 @@ use super::{DAY, START, Scene};
 
 impl Scene {
     /// A stream of these chunks that began so many days after the scene.
-    fn stream(&self, chat: &str, id: &str, days: i64, chunks: &[&'static [u8]], end: Option<StreamEnd>) {
+    pub(super) fn stream(
+        &self,
+        chat: &str,
+        id: &str,
+        days: i64,
+        chunks: &[&'static [u8]],
+        end: Option<StreamEnd>,
+    ) {
         let (chat, id) = (ChatRef::new("local", chat), StreamId::from(id));
         let at = Timestamp::from_micros(START + days * DAY);
         let streams = self.store.streams().expect("a store in memory keeps streams");

@@ -47,6 +47,28 @@ fn chats_go_to_another_store() {
 }
 
 #[test]
+fn the_chats_of_everybody_go() {
+    let bench = filled();
+    let everybody = "copy sqlite:context.db sqlite:archive.db --all-users";
+    assert_snapshot!(
+        "copying_everybody",
+        bench.show(&[
+            &format!("{everybody} --dry-run"),
+            everybody,
+            &format!("{everybody} --user nobody"),
+            "--store sqlite:archive.db --user eve chats",
+            "erase eve --yes",
+            "copy sqlite:context.db sqlite:third.db --all-users",
+            "copy notes other --all-users",
+            "copy notes other --to sqlite:archive.db --all-users",
+            &format!("{everybody} --chat trip"),
+        ])
+    );
+    let again = bench.records("copy sqlite:archive.db sqlite:fourth.db --all-users");
+    assert_eq!(brief(&again), ["eve trip copied 1", "local trip copied 1", "local notes copied 17"]);
+}
+
+#[test]
 fn a_dry_run_makes_no_store() {
     let bench = filled();
     let would = bench.records("copy sqlite:context.db sqlite:archive.db --dry-run");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_runtime::transfer::{self, ChatDigest, MigrateChat, Migrated, WrittenChat};
-use context_runtime::{ChatRef, Diagnostic, Error, ErrorKind, Store, UserId};
+use context_runtime::{ChatRef, Diagnostic, Error, ErrorKind, Store, UserId, limits};
 use serde::Serialize;
 
 use super::Args;
@@ -42,6 +42,8 @@ struct MigratedRecord<'a> {
 /// A chat that is to be copied.
 struct Waiting {
     chat: ChatRef,
+    /// What a person is told of it by; with its user, if there are several.
+    name: String,
     messages: u64,
     branches: u64,
 }
@@ -64,23 +66,48 @@ pub(super) async fn run(args: &Args, app: &mut App) -> Result<Done, Failure> {
     let absent = args.dry_run && is_absent(&args.to);
     let to = app.open(if absent { "mem:" } else { &args.to }).await?;
     let interrupt = app.interrupt();
-    let waiting = waiting(args, app, &*from).await?;
+    let users = match args.all_users {
+        true => all_users(&*from).await?,
+        false => app.users().cloned().collect(),
+    };
+    let waiting = waiting(args, &users, &*from).await?;
     app.out.outlive_reader();
     let mut tally = Tally::default();
     let done = all(args, app, (&from, &to), &waiting, &mut tally, &interrupt).await;
     // What was copied before something failed is there.
-    tally.print(args, app)?;
+    tally.print(args, &users, app)?;
     done?;
     Ok(if tally.odd == 0 { Done::Fine } else { Done::Found })
 }
 
+/// Whoever has a chat there.
+async fn all_users(from: &dyn Store) -> Result<Vec<UserId>, Failure> {
+    let named = |error: Error| error.with("store", from.info().name);
+    let missing = || named(Error::new(ErrorKind::Unsupported, "users", "this store does not list its users"));
+    let maintenance = from.maintenance().ok_or_else(missing)?;
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = maintenance.users(limits::MAX_PAGE, after.as_ref()).await.map_err(named)?;
+        all.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            return Ok(all);
+        }
+    }
+}
+
 /// What is there to copy, the newest activity first.
-async fn waiting(args: &Args, app: &App, from: &dyn Store) -> Result<Vec<Waiting>, Failure> {
+async fn waiting(args: &Args, users: &[UserId], from: &dyn Store) -> Result<Vec<Waiting>, Failure> {
     let mut waiting = Vec::new();
-    for user in app.users() {
+    let shown = |chat: &ChatRef| {
+        let name = if users.len() > 1 { format!("{}/{}", chat.user, chat.chat) } else { chat.chat.to_string() };
+        clean(&name).into_owned()
+    };
+    for user in users {
         if args.chat.is_empty() {
             let all = all_chats_of(user, from.history()).await?;
             waiting.extend(all.into_iter().map(|summary| Waiting {
+                name: shown(&summary.chat.chat),
                 chat: summary.chat.chat,
                 messages: summary.messages,
                 branches: summary.branches,
@@ -91,7 +118,7 @@ async fn waiting(args: &Args, app: &App, from: &dyn Store) -> Result<Vec<Waiting
             existing_chat(from.history(), &chat).await?;
             let branches = from.history().branches(&chat).await?.len() as u64;
             let messages = from.history().chat_size(&chat).await?.messages;
-            waiting.push(Waiting { chat, messages, branches });
+            waiting.push(Waiting { name: shown(&chat), chat, messages, branches });
         }
     }
     Ok(waiting)
@@ -167,9 +194,9 @@ fn tell(
             diagnostics: copied.map_or(&[], |(_, written)| &written.diagnostics),
         });
     }
-    let name = shown(app, &chat.chat);
+    let name = &chat.name;
     match (migrated, part) {
-        (Migrated::Copied(_, written), _) => app.out.diagnostics(&name, &written.diagnostics),
+        (Migrated::Copied(_, written), _) => app.out.diagnostics(name, &written.diagnostics),
         (Migrated::Missing, _) => {
             let size = count(usize::try_from(chat.messages).unwrap_or(usize::MAX), "message");
             app.out.line(format_args!("would copy  {name}  {size}"))?;
@@ -186,13 +213,6 @@ fn tell(
         _ => {}
     }
     Ok(())
-}
-
-/// The name of a chat; with its user, if there are several.
-fn shown(app: &App, chat: &ChatRef) -> String {
-    let several = app.users().count() > 1;
-    let name = if several { format!("{}/{}", chat.user, chat.chat) } else { chat.chat.to_string() };
-    clean(&name).into_owned()
 }
 
 impl Tally {
@@ -228,7 +248,7 @@ impl Tally {
         }
     }
 
-    fn print(&self, args: &Args, app: &mut App) -> Result<(), Failure> {
+    fn print(&self, args: &Args, users: &[UserId], app: &mut App) -> Result<(), Failure> {
         if app.out.is_json() {
             return Ok(());
         }
@@ -252,9 +272,57 @@ impl Tally {
         }
         app.out.line(said.join("; "))?;
         if self.copied + self.missing + self.unchanged + self.odd == 0 {
-            let users: Vec<_> = app.users().map(UserId::to_string).collect();
-            app.out.note(clean(&format!("user {} has no chats there", users.join(", "))));
+            let names: Vec<_> = users.iter().map(UserId::to_string).collect();
+            app.out.note(match names.is_empty() {
+                true => "nobody has chats there".into(),
+                false => clean(&format!("user {} has no chats there", names.join(", "))).into_owned(),
+            });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use context_runtime::{FragmentStore, HistoryStore, NewChat, StoreInfo, Timestamp};
+
+    use super::*;
+    use crate::output::told;
+
+    /// A store that has chats and nobody who looks after it.
+    #[derive(Debug)]
+    struct Bare(Arc<dyn Store>);
+
+    impl Store for Bare {
+        fn info(&self) -> StoreInfo {
+            self.0.info()
+        }
+
+        fn history(&self) -> &dyn HistoryStore {
+            self.0.history()
+        }
+
+        fn fragments(&self) -> &dyn FragmentStore {
+            self.0.fragments()
+        }
+    }
+
+    #[tokio::test]
+    async fn users_are_listed_page_by_page_or_it_is_said_that_they_are_not() {
+        let store = context_runtime::open("mem:").await.expect("a store in memory");
+        for n in 0..=limits::MAX_PAGE {
+            let chat = ChatRef::new(format!("user-{n:06}"), "c");
+            let made = store.history().create_chat(NewChat::new(chat, Timestamp::default())).await;
+            assert!(made.is_ok(), "{made:?}");
+        }
+        let users = all_users(&*store).await.expect("a store in memory lists its users");
+        assert_eq!(users.len(), limits::MAX_PAGE + 1);
+        assert!(users.is_sorted());
+        let failure = all_users(&Bare(store)).await.expect_err("nobody lists them");
+        insta::assert_snapshot!(told(&failure), @"
+        error: this store does not list its users
+          store inmem
+          name them instead; --user may be given more than once
+        ");
     }
 }
