@@ -107,6 +107,7 @@ mod error;
 mod fragments;
 mod listing;
 mod messages;
+mod migrations;
 mod place;
 mod pool;
 mod prune;

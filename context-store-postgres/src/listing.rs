@@ -1,6 +1,6 @@
-//! Listing the chats of a user, newest activity first, page by page.
+//! Listing the chats of a user, newest activity first, and whoever has a chat, page by page.
 
-use context_core::{Chat, ChatQuery, ChatRef, ChatSummary, Cursor, Page, limits};
+use context_core::{Chat, ChatQuery, ChatRef, ChatSummary, Cursor, Page, UserId, limits};
 use sqlx::Row;
 
 use crate::chat_rows::chat_of;
@@ -42,6 +42,24 @@ pub(crate) async fn list(session: &mut Session<'_>, query: &ChatQuery) -> Result
             return Ok(Page { items, next: None });
         }
     }
+}
+
+/// Lists whoever has a chat, by the bytes of the id.
+pub(crate) async fn users(
+    session: &mut Session<'_>,
+    limit: usize,
+    after: Option<&Cursor>,
+) -> Result<Page<UserId>> {
+    let after = after.map_or("", Cursor::as_str).as_bytes();
+    let query = session.query(sql::USERS).bind(after).bind(signed(limit + 1));
+    let mut items = Vec::new();
+    for row in session.all(query).await? {
+        items.push(UserId::from(text(&row, 0)?));
+    }
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|last| Cursor::new(last.as_str()));
+    Ok(Page { items, next })
 }
 
 fn place_of(cursor: &Cursor) -> Option<Place> {

@@ -20,11 +20,20 @@ pub(crate) const ROLLBACK: &str = "ROLLBACK";
 /// Followed by a table.
 pub(crate) const VACUUM: &str = "VACUUM";
 pub(crate) const VACUUM_FULL: &str = "VACUUM FULL";
-pub(crate) const LOCK_MIGRATIONS: &str = "SELECT pg_advisory_xact_lock($1)";
 // With the schema as the search path, while it is brought up to date.
 pub(crate) const MIGRATED_HERE: &str =
     "SELECT to_regclass(quote_ident(current_schema()) || '.context_migrations') IS NOT NULL";
-pub(crate) const VERSION_HERE: &str = "SELECT max(version) FROM context_migrations";
+/// Those that have run; a migration that has not come to its end leaves no row.
+pub(crate) const VERSIONS_HERE: &str = "SELECT version, checksum FROM context_migrations ORDER BY version";
+/// Whether row-level security has been switched on, in a schema that may be empty.
+pub(crate) const POLICIES_HERE: &str = "SELECT coalesce((SELECT relrowsecurity FROM pg_class
+    WHERE oid = to_regclass(quote_ident(current_schema()) || '.chat')), false)";
+pub(crate) const CREATE_MIGRATIONS: &str = "CREATE TABLE context_migrations (version bigint PRIMARY KEY,
+    description text NOT NULL, installed_on timestamptz NOT NULL DEFAULT now(), success boolean NOT NULL,
+    checksum bytea NOT NULL, execution_time bigint NOT NULL);\n";
+/// Followed by the values.
+pub(crate) const NOTE_MIGRATION: &str =
+    "INSERT INTO context_migrations (version, description, success, checksum, execution_time) VALUES ";
 pub(crate) const DECIDE_STORE: &str = "INSERT INTO store (full_text) VALUES ($1) ON CONFLICT DO NOTHING";
 
 macro_rules! statements {
@@ -160,13 +169,14 @@ macro_rules! hits {
 
 statements! {
     // The store.
-    MIGRATED = "SELECT to_regclass($1) IS NOT NULL";
     VERSION = "SELECT max(version) FROM #context_migrations";
-    STORE = "SELECT full_text FROM #store";
-    /// Whether the tables have policies, and whether they hold for this role.
-    ROW_SECURITY = "SELECT relrowsecurity, row_security_active(oid) FROM pg_class WHERE oid = to_regclass($1)";
+    /// What was decided, whether the tables have policies, and whether they hold for this role.
+    STORE = "SELECT s.full_text, c.relrowsecurity, row_security_active(c.oid)
+        FROM #store s, pg_class c WHERE c.oid = to_regclass($1)";
+    /// What promises depend on, and whether the schema has the table $1 of its versions.
     SERVER = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
-        current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes')";
+        current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'),
+        to_regclass($1) IS NOT NULL";
     /// Whose rows the transaction is about: what the policies of row-level security look at.
     SET_USER = "SELECT set_config('context.user_id', encode($1, 'hex'), true)";
 
@@ -182,6 +192,12 @@ statements! {
           SELECT * FROM #chat WHERE user_id = $1 AND minute <= $2::bigint / 60000000 AND (updated_at, no) < ($2, $3)
           ORDER BY minute DESC, updated_at DESC, no DESC LIMIT $4) c
         ORDER BY c.updated_at DESC, c.no DESC");
+    /// The next $2 users behind $1 who have a chat: one look into the index for each, however many chats they have.
+    USERS = "WITH RECURSIVE u (id) AS (
+          (SELECT user_id FROM #chat WHERE user_id > $1 ORDER BY user_id LIMIT 1)
+          UNION ALL
+          SELECT (SELECT user_id FROM #chat WHERE user_id > u.id ORDER BY user_id LIMIT 1) FROM u WHERE u.id IS NOT NULL)
+        SELECT id FROM u WHERE id IS NOT NULL LIMIT $2";
     UPDATE_CHAT = "UPDATE #chat SET title = $2, metadata = $3 WHERE no = $1";
     ACTIVATE = "UPDATE #chat SET active = $2 WHERE no = $1";
     CHANGE_EDITION = "UPDATE #chat SET amended = amended + 1 WHERE no = $1";

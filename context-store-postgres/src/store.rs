@@ -290,6 +290,16 @@ impl Maintenance for Shared {
         checked.map_err(|fault| fault.during("check"))
     }
 
+    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        limits::check_page("users", limit)?;
+        let work = async {
+            let mut session = self.pool.begin(Work::Upkeep, None).await?;
+            let users = listing::users(&mut session, limit, after).await;
+            session.end(users).await
+        };
+        self.pool.in_time(work).await.map_err(|fault| fault.during("users"))
+    }
+
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         limits::check_id("erase_user", "user", user.as_str())?;
         let erased = erase::erase_user(&self.pool, &self.schema, user, cancel).await;

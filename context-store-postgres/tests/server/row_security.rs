@@ -76,3 +76,29 @@ async fn another_role_sees_what_its_transaction_names() {
     lab.run(&mut connection, &format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
     lab.drop().await;
 }
+
+/// A schema of before blobs and streams, with policies on what it had: what the upgrade adds is under policies too, whoever
+/// opens it.
+#[tokio::test]
+async fn tables_that_an_upgrade_adds_have_policies_too() {
+    let Some(lab) = Lab::new() else { return };
+    let config = lab.config().row_security(true);
+    PostgresStore::open(config.clone()).await.unwrap().close().await.unwrap();
+    let mut connection = lab.connection().await;
+    let back =
+        "DROP TABLE @store.blob_ref, @store.blob_piece, @store.blob, @store.stream_chunk, @store.stream;
+        DELETE FROM @store.context_migrations WHERE version >= 10";
+    lab.run(&mut connection, back).await;
+    let bare = "SELECT coalesce(string_agg(relname, ' ' ORDER BY relname), '') FROM pg_class c
+        WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'
+          AND NOT (relrowsecurity AND EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid))";
+    let store = lab.open().await;
+    let without: String =
+        sqlx::query_scalar(bare).bind(&lab.schema).fetch_one(&mut connection).await.unwrap();
+    assert_eq!(without, "context_migrations store", "tables without policies");
+    let chat = chat(&store, "ada").await;
+    append(&store, &chat, "", &["a"]).await;
+    nothing_is_wrong(&store).await;
+    store.close().await.unwrap();
+    lab.drop().await;
+}

@@ -1,0 +1,187 @@
+//! The versions of a schema: bringing an old one up to date, refusing one that is too new.
+//!
+//! Migrations only ever go forward. Nothing is rewritten silently: a migration is a file of SQL that never changes
+//! once it was released, all that are due go to the server as one script in one transaction, and a schema that a newer
+//! program wrote is not touched. The record of what has run is a table as sqlx keeps it, so its tools can read it.
+
+use std::fmt::Write as _;
+
+use context_core::{Error, ErrorKind};
+use sqlx::migrate::{Migration, MigrationType};
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection, Postgres, Row, SqlSafeStr, Transaction};
+
+use crate::config::PostgresConfig;
+use crate::error::Result;
+use crate::pool::quoted;
+use crate::sql;
+
+/// The migrations by version. They are run with the schema as the search path, so they name tables alone.
+const MIGRATIONS: [(i64, &str, &str); 4] = [
+    (1, "init", include_str!("../migrations/0001_init.sql")),
+    (2, "search", include_str!("../migrations/0002_search.sql")),
+    (10, "blobs", include_str!("../migrations/0010_blobs.sql")),
+    (11, "streams", include_str!("../migrations/0011_streams.sql")),
+];
+
+/// What row-level security adds, if it is wanted. It names every table there is.
+const ROW_SECURITY: &str = include_str!("../migrations/row_security.sql");
+
+/// The newest version this program knows.
+pub(crate) const KNOWN: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
+
+/// Runs what is due. Under one lock for each schema, so of several processes one does it and the others find it done.
+pub(crate) async fn run(connection: &mut PgConnection, config: &PostgresConfig) -> Result<()> {
+    let mut transaction = locked(connection, config).await?;
+    let has_run = applied(&mut transaction).await?;
+    if let Some(version) = has_run.iter().map(|(version, _)| *version).find(|version| *version > KNOWN) {
+        return Err(too_new(version).into());
+    }
+    let known = known();
+    let ours =
+        has_run.iter().zip(&known).all(|(has, ours)| has.0 == ours.version && *has.1 == *ours.checksum);
+    if !ours {
+        let message = "the schema's record of its versions is not ours";
+        return Err(Error::new(ErrorKind::Corrupt, "open", message).into());
+    }
+    let policies: bool = sqlx::query(sql::POLICIES_HERE).fetch_one(&mut *transaction).await?.try_get(0)?;
+    let mut script = script(&known, has_run.len());
+    if policies {
+        // The tables that are new have none yet.
+        script.push_str(ROW_SECURITY);
+    }
+    // Files of this crate are all that is in it.
+    sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut *transaction).await?;
+    let full_text = config.full_text.unwrap_or(true);
+    sqlx::query(sql::DECIDE_STORE).bind(full_text).execute(&mut *transaction).await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// Gives every table its policy.
+pub(crate) async fn switch_on_row_security(
+    connection: &mut PgConnection,
+    config: &PostgresConfig,
+) -> Result<()> {
+    let mut transaction = locked(connection, config).await?;
+    sqlx::raw_sql(ROW_SECURITY).execute(&mut *transaction).await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+pub(crate) fn too_new(version: i64) -> Error {
+    let message = format!("written by schema {version}, this program knows up to {KNOWN}");
+    Error::new(ErrorKind::Unsupported, "open", message).with("schema", version)
+}
+
+fn known() -> Vec<Migration> {
+    let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
+        Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    };
+    MIGRATIONS.into_iter().map(migration).collect()
+}
+
+/// The migrations but the first few, each with the note that it has run.
+fn script(known: &[Migration], has_run: usize) -> String {
+    let mut script = String::new();
+    if has_run == 0 {
+        script.push_str(sql::CREATE_MIGRATIONS);
+    }
+    for migration in known.iter().skip(has_run) {
+        let (version, name) = (migration.version, &migration.description);
+        script.push_str(migration.sql.as_str());
+        let _ = write!(script, "{}({version}, '{name}', true, '\\x", sql::NOTE_MIGRATION);
+        for byte in &*migration.checksum {
+            let _ = write!(script, "{byte:02x}");
+        }
+        script.push_str("', 0);\n");
+    }
+    script
+}
+
+/// The versions that have run, oldest first, with what their files were like.
+async fn applied(transaction: &mut Transaction<'_, Postgres>) -> Result<Vec<(i64, Vec<u8>)>> {
+    let there: bool = sqlx::query(sql::MIGRATED_HERE).fetch_one(&mut **transaction).await?.try_get(0)?;
+    if !there {
+        return Ok(Vec::new());
+    }
+    let rows = sqlx::query(sql::VERSIONS_HERE).fetch_all(&mut **transaction).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// A transaction that nobody else has for the same schema, with the schema as its search path.
+async fn locked<'a>(
+    connection: &'a mut PgConnection,
+    config: &PostgresConfig,
+) -> Result<Transaction<'a, Postgres>> {
+    let mut transaction = connection.begin_with(sql::BEGIN_WRITE).await?;
+    let hash = blake3::hash(config.schema.as_bytes());
+    let key = i64::from_le_bytes(std::array::from_fn(|i| hash.as_bytes()[i]));
+    let schema = quoted(&config.schema);
+    // A number and an identifier in quotes are all that is put into it.
+    let begin = format!(
+        "SELECT pg_advisory_xact_lock({key}); SET LOCAL client_min_messages TO warning;
+         CREATE SCHEMA IF NOT EXISTS {schema}; SET LOCAL search_path TO {schema}"
+    );
+    sqlx::raw_sql(AssertSqlSafe(begin)).execute(&mut *transaction).await?;
+    Ok(transaction)
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::migrate::Migrator;
+
+    use super::*;
+    use crate::pool::{Pool, Work};
+
+    /// Every column, index and constraint of a schema, and the migrations it has had.
+    const LOOKS: &str = "SELECT format('%s.%s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+          concat_ws(' ', a.attnum, a.attnotnull, a.attidentity, a.attstorage, c.reloptions,
+            (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d WHERE d.adrelid = c.oid AND d.adnum = a.attnum))) AS line
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+        WHERE c.relnamespace = current_schema()::regnamespace
+        UNION ALL SELECT replace(indexdef, current_schema(), '') FROM pg_indexes WHERE schemaname = current_schema()
+        UNION ALL SELECT conname || pg_get_constraintdef(oid) FROM pg_constraint
+          WHERE connamespace = current_schema()::regnamespace
+        UNION ALL SELECT format('%s %s %s %s', version, description, success, checksum) FROM context_migrations
+        ORDER BY 1";
+
+    async fn looks(connection: &mut PgConnection) -> Vec<String> {
+        sqlx::query_scalar(LOOKS).fetch_all(connection).await.unwrap()
+    }
+
+    /// The driver's, with the first few files.
+    fn migrator(files: usize) -> Migrator {
+        let mut migrator = Migrator::with_migrations(known().into_iter().take(files).collect());
+        migrator.dangerous_set_table_name(sql::MIGRATIONS_TABLE);
+        migrator.set_locking(false);
+        migrator
+    }
+
+    /// One script for all that is due makes what the driver's migrator makes file by file, and either goes on where the
+    /// other has stopped.
+    #[tokio::test]
+    async fn a_script_leaves_what_the_files_leave_one_by_one() {
+        let Some(url) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else { return };
+        let mut seen = Vec::new();
+        for stop in [0, 2, MIGRATIONS.len()] {
+            let schema = format!("migrations_{}_{stop}", std::process::id());
+            let config = PostgresConfig::from_url(&url).unwrap().schema(schema.as_str()).connections(1);
+            let pool = Pool::new(&config);
+            let mut session = pool.begin(Work::Upkeep, None).await.unwrap();
+            let prepare = format!("CREATE SCHEMA {schema}; SET search_path TO {schema}");
+            sqlx::raw_sql(AssertSqlSafe(prepare)).execute(session.connection()).await.unwrap();
+            if stop > 0 {
+                migrator(stop).run_direct(None, session.connection(), false).await.unwrap();
+            }
+            run(session.connection(), &config).await.unwrap_or_else(|fault| panic!("{fault:?}"));
+            migrator(MIGRATIONS.len()).run_direct(None, session.connection(), false).await.unwrap();
+            seen.push(looks(session.connection()).await);
+            let drop = format!("SET client_min_messages TO warning; DROP SCHEMA {schema} CASCADE");
+            sqlx::raw_sql(AssertSqlSafe(drop)).execute(session.connection()).await.unwrap();
+        }
+        assert!(seen[0].len() > 150, "{:#?}", seen[0]);
+        assert_eq!(seen[0], seen[1]);
+        assert_eq!(seen[0], seen[2]);
+    }
+}
