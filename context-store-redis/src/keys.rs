@@ -80,6 +80,11 @@ impl Keys {
         key.ends_with(format!("}}:{CHAT}").as_bytes())
     }
 
+    /// The part of a chat's key that all chats of its user share, and nobody else's.
+    pub(crate) fn user_of(key: &str) -> Option<&str> {
+        Some(key.rsplit_once('.')?.0)
+    }
+
     /// Whether a key holds something that was written. A mark of a sweep holds a number, and goes by itself.
     pub(crate) fn is_record(&self, key: &[u8]) -> bool {
         key.starts_with(self.prefix.as_bytes()) && !key.ends_with(format!("}}:{SWEPT}").as_bytes())
@@ -121,6 +126,8 @@ mod tests {
         assert_eq!(tag(&one), tag(&two));
         assert!(!one.contains("ada") && Keys::is_chat(one.as_bytes()) && !Keys::is_chat(two.as_bytes()));
         assert_ne!(one, keys.chat(&ChatRef::new("ad", "aa}b{c")));
+        assert_eq!(Keys::user_of(&one), Keys::user_of(&keys.chat(&ChatRef::new("ada", "other"))));
+        assert_ne!(Keys::user_of(&one), Keys::user_of(&keys.chat(&ChatRef::new("ad", "a}b{c"))));
         assert!(keys.chats(&chat.user).starts_with("p*:{"));
         let pattern = keys.pattern_of_user(&chat.user);
         assert!(one.starts_with(&pattern.replace('\\', "")[..pattern.len() - 2]), "{pattern}");

@@ -42,8 +42,8 @@
 //!   away the numbers that tell chats of one name apart. A full server refuses writes, and nothing is half written.
 //! * **Clusters** (feature `cluster`). The keys of a chat are in one slot, the chats of a user in many.
 //! * **Encryption** (feature `tls`): `rediss://`, with the certificates the system trusts.
-//! * **Rights.** `CONFIG GET` and `INFO` are asked once; without them the least is assumed. `SCAN` is needed by checking
-//!   and erasing, which look at all keys of the server.
+//! * **Rights.** `CONFIG GET` and `INFO` are asked once; without them the least is assumed. `SCAN` is needed by checking,
+//!   by erasing and by listing users, which look at all keys of the server.
 //! * **Time to live** ([`chat_ttl`](RedisConfig::chat_ttl)): every write puts the end of the chat off. The handle that
 //!   writes decides; one without a time to live leaves the end where it is.
 //! * A script runs alone on its server: one that writes 10,000 messages, or deletes a branch of a million, keeps others

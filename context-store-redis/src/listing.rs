@@ -2,13 +2,20 @@
 //!
 //! When a chat was written to, only the chat knows, so that an append stays one script in one place. A page asks all
 //! chats of the user for that, two small fields each, and reads those that it shows.
+//!
+//! Who has chats is in no list at all: one of the whole store would be one key that every creation in a cluster writes
+//! to. A page of users looks at all keys and asks one chat of each user whose it is.
 
-use context_core::{ChatQuery, ChatRef, ChatSummary, Cursor, Page, limits};
+use std::collections::{BTreeSet, HashMap};
+
+use context_core::{ChatQuery, ChatRef, ChatSummary, Cursor, Page, UserId, limits};
 use redis::cmd;
 
 use crate::chats::{SUMMARY, summary};
 use crate::error::{Result, bad_cursor};
 use crate::fields::{Counts, Edition};
+use crate::keys::Keys;
+use crate::look::About;
 use crate::shared::Shared;
 use crate::sweep::sweep;
 
@@ -61,6 +68,37 @@ pub(crate) async fn list(shared: &Shared, query: &ChatQuery) -> Result<Page<Chat
         }
     }
     Ok(Page { items, next: None })
+}
+
+/// Lists whoever has a chat.
+pub(crate) async fn users(shared: &Shared, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+    let mut chats: HashMap<String, Vec<String>> = HashMap::new();
+    for key in shared.connection.scan(&shared.keys.pattern_of_chats()).await? {
+        let Ok(key) = String::from_utf8(key) else { continue };
+        if let Some(user) = Keys::user_of(&key) {
+            chats.entry(user.to_owned()).or_default().push(key);
+        }
+    }
+    let mut users = BTreeSet::new();
+    // A chat that was deleted meanwhile says nothing of its user; the next one of the same user may.
+    while !chats.is_empty() {
+        let asked: Vec<(String, String)> =
+            chats.iter_mut().filter_map(|(user, keys)| Some((user.clone(), keys.pop()?))).collect();
+        chats.retain(|_, keys| !keys.is_empty());
+        let keys = asked.iter().map(|(_, key)| key.clone()).collect();
+        for ((hash, _), values) in asked.iter().zip(shared.connection.fields_of_all(keys, &["m"]).await?) {
+            if let Some(Some(about)) = values.first() {
+                users.insert(About::read(about)?.chat.user);
+                chats.remove(hash);
+            }
+        }
+    }
+    let behind = |user: &UserId| after.is_none_or(|after| user.as_str() > after.as_str());
+    let mut items: Vec<UserId> = users.into_iter().filter(behind).take(limit + 1).collect();
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|last| Cursor::new(last.as_str()));
+    Ok(Page { items, next })
 }
 
 fn order_of(cursor: &Cursor) -> Option<Order> {

@@ -196,6 +196,11 @@ impl Maintenance for Shared {
         check::check(self, cancel).await.map_err(|fault| fault.during("check"))
     }
 
+    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        limits::check_page("users", limit)?;
+        listing::users(self, limit, after).await.map_err(|fault| fault.during("users"))
+    }
+
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         limits::check_id("erase_user", "user", user.as_str())?;
         erase::erase_user(self, user, cancel).await.map_err(|fault| fault.during("erase_user"))
