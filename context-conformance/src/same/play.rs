@@ -86,7 +86,7 @@ impl<'a> Play<'a> {
     async fn update(&mut self, chat: usize, did: &str, n: usize) -> Checked {
         let at = self.clock.tick();
         let patch = ChatPatch {
-            title: (n % 2 == 0).then(|| (n % 4 == 0).then(|| format!("title {n}"))),
+            title: n.is_multiple_of(2).then(|| n.is_multiple_of(4).then(|| format!("title {n}"))),
             remove: vec![format!("k{}", n % 3)],
             set: Metadata::default().with(format!("k{}", n % 7), n as i64),
             add: Metadata::default().with("count", 2),
