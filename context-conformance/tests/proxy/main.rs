@@ -1,5 +1,7 @@
 //! The cutting proxy in front of a plain echo: what passes, what is cut, what is counted.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::net::SocketAddr;
 
 use context_conformance::{Cut, CutHow, CutPlan, CuttingProxy, Way};
