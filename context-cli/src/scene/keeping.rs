@@ -112,7 +112,9 @@ fn an_erased_user_is_proved_gone() {
     scene.blob("again", "spilled", 0);
     assert_eq!(
         scene.records("erase local --yes"),
-        [json!({"v": 1, "user": "local", "chats": 1, "messages": 1, "blobs": 1, "streams": 1, "remaining": 0})]
+        [
+            json!({"v": 1, "user": "local", "chats": 1, "messages": 1, "blobs": 1, "streams": 1, "remaining": 0})
+        ]
     );
     scene.import("again", &json!([{"role": "user", "content": "x"}]));
     scene.stream("again", "answer", 0, &[b"x"], None);

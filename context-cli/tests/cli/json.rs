@@ -87,6 +87,10 @@ fn every_command_has_a_record() {
         json!({"v": 1, "checkpoint": "start", "message": null,
         "created_at": null, "status": "deleted"}),
     );
-    check(&bench, "verify", json!({"v": 1, "chats": 1, "messages": 1, "blobs": 0, "streams": 0, "findings": []}));
+    check(
+        &bench,
+        "verify",
+        json!({"v": 1, "chats": 1, "messages": 1, "blobs": 0, "streams": 0, "findings": []}),
+    );
     check(&bench, "delete a", json!({"v": 1, "chat": "a", "deleted": true}));
 }

@@ -100,7 +100,8 @@ async fn all_users(from: &dyn Store) -> Result<Vec<UserId>, Failure> {
 async fn waiting(args: &Args, users: &[UserId], from: &dyn Store) -> Result<Vec<Waiting>, Failure> {
     let mut waiting = Vec::new();
     let shown = |chat: &ChatRef| {
-        let name = if users.len() > 1 { format!("{}/{}", chat.user, chat.chat) } else { chat.chat.to_string() };
+        let name =
+            if users.len() > 1 { format!("{}/{}", chat.user, chat.chat) } else { chat.chat.to_string() };
         clean(&name).into_owned()
     };
     for user in users {
