@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use context_core::{Store, StoreInfo};
+use tokio::sync::OnceCell;
 
 use crate::checked::{Checked, Stop};
 use crate::desk::Desk;
@@ -18,11 +19,12 @@ pub(crate) struct Lab {
     /// Whether this is a test program that can run itself as a child.
     pub(crate) children: bool,
     desks: AtomicU32,
+    lives: OnceCell<Desk>,
 }
 
 impl Lab {
     pub(crate) fn new(subject: Arc<dyn Subject>, settings: Settings, prefix: String, children: bool) -> Self {
-        Self { subject, settings, prefix, children, desks: AtomicU32::new(0) }
+        Self { subject, settings, prefix, children, desks: AtomicU32::new(0), lives: OnceCell::new() }
     }
 
     pub(crate) fn subject(&self) -> &dyn Subject {
@@ -66,6 +68,14 @@ impl Lab {
         let desk = Desk::new(self.open(name).await?, "ada", "chat");
         desk.create().await?;
         Ok(desk)
+    }
+
+    /// A chat that is not there yet, for a life: in one store for all lives of the case, since making one is dear where it
+    /// is on a server, and of a user for each.
+    pub(crate) async fn life(&self) -> Checked<Desk> {
+        let desk = self.lives.get_or_try_init(|| self.desk_in("lives")).await?;
+        let n = self.desks.fetch_add(1, Ordering::Relaxed);
+        Ok(desk.other(&format!("user-{n}"), "life"))
     }
 
     pub(crate) async fn info(&self) -> Checked<StoreInfo> {

@@ -151,7 +151,7 @@ async fn a_read_that_fails_harms_nothing(lab: &Lab) -> Checked {
 }
 
 async fn fails(lab: &Lab, steps: &[Step], plan: &FaultPlan) -> Checked<Option<String>> {
-    let view = lab.desk().await?.other("ada", "life");
+    let view = lab.life().await?;
     let store = Arc::new(FaultStore::new(Arc::clone(&view.store), plan.clone()));
     match Life::begin(view, Some(store)).await?.live(steps).await {
         Ok(()) => Ok(None),

@@ -14,7 +14,7 @@ use crate::step::Step;
 cases!("model": random_lives_look_as_they_must, long_lives_look_as_they_must);
 
 async fn fails(lab: &Lab, steps: &[Step]) -> Checked<Option<String>> {
-    let mut life = Life::begin(lab.desk().await?.other("ada", "life"), None).await?;
+    let mut life = Life::begin(lab.life().await?, None).await?;
     match life.live(steps).await {
         Ok(()) => Ok(None),
         Err(Stop::Fail(text)) => Ok(Some(text)),
