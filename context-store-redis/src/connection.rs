@@ -1,9 +1,10 @@
 //! The way to the server, which is one connection or those of a cluster.
 
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, Cmd, FromRedisValue, ScriptInvocation, ServerErrorKind, cmd};
+use redis::{Client, Cmd, FromRedisValue, RedisError, RedisResult, ScriptInvocation, ServerErrorKind, cmd};
 
 use crate::config::RedisConfig;
 use crate::error::Result;
@@ -11,9 +12,40 @@ use crate::error::Result;
 /// A connection that is shared and comes back by itself. Calls of many tasks travel on it one behind the other.
 #[derive(Clone)]
 pub(crate) enum Connection {
-    Single(ConnectionManager),
+    Single(Renewed),
     #[cfg(feature = "cluster")]
     Cluster(redis::cluster_async::ClusterConnection),
+}
+
+/// One connection, of which there is a new one once nothing is heard on it any more: the driver itself begins anew only when
+/// it is told that a connection is gone.
+#[derive(Clone)]
+pub(crate) struct Renewed {
+    client: Client,
+    config: ConnectionManagerConfig,
+    current: Arc<Mutex<ConnectionManager>>,
+}
+
+impl Renewed {
+    async fn open(client: Client, config: ConnectionManagerConfig) -> Result<Self> {
+        let current = ConnectionManager::new_with_config(client.clone(), config.clone()).await?;
+        Ok(Self { client, config, current: Arc::new(Mutex::new(current)) })
+    }
+
+    fn connection(&self) -> ConnectionManager {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Hands an answer on. Behind silence the next call goes over a new connection.
+    fn watch<T>(&self, answer: RedisResult<T>) -> RedisResult<T> {
+        if answer.as_ref().is_err_and(RedisError::is_timeout)
+            && let Ok(fresh) =
+                ConnectionManager::new_lazy_with_config(self.client.clone(), self.config.clone())
+        {
+            *self.current.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+        }
+        answer
+    }
 }
 
 impl Connection {
@@ -32,7 +64,7 @@ impl Connection {
             .set_response_timeout(Some(config.response_timeout))
             .set_connection_timeout(Some(config.connection_timeout))
             .set_number_of_retries(2);
-        Ok(Self::Single(ConnectionManager::new_with_config(client, manager).await?))
+        Ok(Self::Single(Renewed::open(client, manager).await?))
     }
 
     #[cfg(feature = "cluster")]
@@ -53,10 +85,10 @@ impl Connection {
 
     /// Sends a command.
     pub(crate) async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T> {
-        Ok(match self.clone() {
-            Self::Single(mut connection) => command.query_async(&mut connection).await?,
+        Ok(match self {
+            Self::Single(single) => single.watch(command.query_async(&mut single.connection()).await)?,
             #[cfg(feature = "cluster")]
-            Self::Cluster(mut connection) => command.query_async(&mut connection).await?,
+            Self::Cluster(connection) => command.query_async(&mut connection.clone()).await?,
         })
     }
 
@@ -65,10 +97,10 @@ impl Connection {
     pub(crate) async fn call<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T> {
         let mut tries = 0;
         loop {
-            let answer = match self.clone() {
-                Self::Single(mut connection) => script.invoke_async(&mut connection).await,
+            let answer = match self {
+                Self::Single(single) => single.watch(script.invoke_async(&mut single.connection()).await),
                 #[cfg(feature = "cluster")]
-                Self::Cluster(mut connection) => script.invoke_async(&mut connection).await,
+                Self::Cluster(connection) => script.invoke_async(&mut connection.clone()).await,
             };
             match answer {
                 Err(error) if error.kind() == ServerErrorKind::NoScript.into() && tries < FORGOTTEN => {
@@ -83,18 +115,19 @@ impl Connection {
     pub(crate) async fn fields_of_all(&self, keys: Vec<String>, fields: &[&str]) -> Result<Vec<Values>> {
         let mut all = Vec::with_capacity(keys.len());
         for keys in keys.chunks(BATCH) {
-            match self.clone() {
-                Self::Single(mut connection) => {
+            match self {
+                Self::Single(single) => {
                     let mut pipe = redis::pipe();
                     for key in keys {
                         pipe.cmd("HMGET").arg(key).arg(fields);
                     }
-                    let values: Vec<Values> = pipe.query_async(&mut connection).await?;
+                    let values: Vec<Values> =
+                        single.watch(pipe.query_async(&mut single.connection()).await)?;
                     all.extend(values);
                 }
                 #[cfg(feature = "cluster")]
                 Self::Cluster(connection) => {
-                    all.extend(cluster::fields_of_all(&connection, keys, fields).await?)
+                    all.extend(cluster::fields_of_all(connection, keys, fields).await?)
                 }
             }
         }

@@ -103,7 +103,10 @@ impl Place {
 /// A store of a cell: where it is, and what must live as long.
 pub(crate) enum Home {
     Inmem(InMemoryStore),
-    Placed(Place, Option<tempfile::TempDir>),
+    Placed(
+        Place,
+        #[expect(dead_code, reason = "the folder goes when it is dropped")] Option<tempfile::TempDir>,
+    ),
 }
 
 impl Home {

@@ -19,7 +19,7 @@ pub(crate) async fn compete(store: &dyn Store, chat: &ChatRef, name: &str, messa
     for n in 0..messages {
         let id = format!("{name}-{n}");
         let at = Timestamp::from_micros(2);
-        let node = Arc::new(Node::new(id.as_str(), Message::text(Role::User, &id), at));
+        let node = Arc::new(Node::new(id.as_str(), Message::text(Role::User, id.as_str()), at));
         let mut tries = 0;
         loop {
             tries += 1;

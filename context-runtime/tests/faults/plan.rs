@@ -78,7 +78,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn random(fault: Fault, seed: u64) -> Self {
-        let mut random = Random(seed ^ (fault as u64) << 32);
+        let mut random = Random(seed ^ ((fault as u64) << 32));
         let mut at: Vec<_> = (0..1 + random.below(3)).map(|_| random.below(WRITES)).collect();
         at.sort_unstable();
         at.dedup();

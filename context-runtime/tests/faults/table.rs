@@ -63,7 +63,7 @@ impl Table {
         let widths: Vec<_> = (0..head.len()).map(width).collect();
         let mut text = String::new();
         for row in &rows {
-            for (i, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            for (i, (cell, width)) in row.iter().zip(widths.iter().copied()).enumerate() {
                 let _ = match i {
                     0 | 1 => write!(text, "{cell:<width$}  "),
                     2..=6 => write!(text, "{cell:>width$}  "),

@@ -1,65 +1,44 @@
 //! All stores come to the same, whatever is done to them.
+//!
+//! The servers are this program's own. One that is not installed is left out, and said so; with
+//! `CONTEXT_REQUIRE_SERVICES` that fails.
+
+mod subjects;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use async_trait::async_trait;
 use context_conformance::{Settings, Subject, assert_same};
-use context_core::{Result, Store};
-use context_store_inmem::InMemoryStore;
-use context_store_sqlite::{SqliteConfig, SqliteStore};
+use context_servers::{Postgres, PostgresOptions, Redis, RedisOptions, ServerError};
 
-struct InMemory;
+use crate::subjects::{InMemory, OnPostgres, OnRedis, Sqlite};
 
-#[async_trait]
-impl Subject for InMemory {
-    fn name(&self) -> &str {
-        "inmem"
-    }
-
-    async fn open(&self, _namespace: &str) -> Result<Arc<dyn Store>> {
-        Ok(Arc::new(InMemoryStore::default()))
-    }
-
-    async fn reopen(&self, _namespace: &str) -> Result<Option<Arc<dyn Store>>> {
-        Ok(None)
-    }
-
-    async fn second_handle(&self, _namespace: &str) -> Result<Option<Arc<dyn Store>>> {
-        Ok(None)
+/// A server, unless it is not installed.
+#[expect(clippy::print_stderr, reason = "a test that asks less must say so")]
+fn started<T>(server: Result<T, ServerError>) -> Option<T> {
+    let required = std::env::var_os("CONTEXT_REQUIRE_SERVICES").is_some_and(|value| !value.is_empty());
+    match server {
+        Ok(server) => Some(server),
+        Err(error @ ServerError::NotInstalled { .. }) if !required => {
+            eprintln!("SKIPPED: {error}");
+            None
+        }
+        Err(error) => panic!("a server of the test: {error}"),
     }
 }
 
-struct Sqlite {
-    folder: tempfile::TempDir,
-    opened: AtomicU32,
-}
-
-#[async_trait]
-impl Subject for Sqlite {
-    fn name(&self) -> &str {
-        "sqlite"
-    }
-
-    async fn open(&self, _namespace: &str) -> Result<Arc<dyn Store>> {
-        let n = self.opened.fetch_add(1, Ordering::Relaxed);
-        let path = self.folder.path().join(format!("{n}.db"));
-        Ok(Arc::new(SqliteStore::open(SqliteConfig::new(path)).await?))
-    }
-
-    async fn reopen(&self, _namespace: &str) -> Result<Option<Arc<dyn Store>>> {
-        Ok(None)
-    }
-
-    async fn second_handle(&self, _namespace: &str) -> Result<Option<Arc<dyn Store>>> {
-        Ok(None)
-    }
-}
-
+/// Sequences of all calls; how many, `CONTEXT_CONFORMANCE_CASES` says.
 #[tokio::test]
 async fn random_sequences_come_to_the_same_in_all_stores() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let subjects: Vec<Arc<dyn Subject>> =
-        vec![Arc::new(InMemory), Arc::new(Sqlite { folder, opened: AtomicU32::new(0) })];
+    let postgres = started(Postgres::start(PostgresOptions::new()));
+    let redis = started(Redis::start(RedisOptions::new()));
+    let mut subjects: Vec<Arc<dyn Subject>> = vec![Arc::new(InMemory), Arc::new(Sqlite::new())];
+    subjects.extend(postgres.as_ref().map(|server| {
+        let subject: Arc<dyn Subject> = Arc::new(OnPostgres(server.url("postgres")));
+        subject
+    }));
+    subjects.extend(redis.as_ref().map(|server| {
+        let subject: Arc<dyn Subject> = Arc::new(OnRedis(server.url()));
+        subject
+    }));
     assert_same(&subjects, &Settings::from_env()).await;
 }

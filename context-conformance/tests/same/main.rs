@@ -1,0 +1,82 @@
+//! Playing the same to several stores: like ones do not come apart, unlike ones do, and the shortest way there is told.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use context_conformance::{Settings, Subject, find_difference};
+use context_core::{BlobStore, FragmentStore, HistoryStore, Maintenance, Result, Store, StoreInfo};
+use context_store_inmem::InMemoryStore;
+
+/// A store whose parts are of two stores, as far as they are said to be.
+#[derive(Debug, Default)]
+struct Split {
+    one: InMemoryStore,
+    other: InMemoryStore,
+    parted: bool,
+}
+
+impl Store for Split {
+    fn info(&self) -> StoreInfo {
+        self.one.info()
+    }
+
+    fn history(&self) -> &dyn HistoryStore {
+        self.one.history()
+    }
+
+    fn fragments(&self) -> &dyn FragmentStore {
+        self.one.fragments()
+    }
+
+    fn blobs(&self) -> Option<&dyn BlobStore> {
+        if self.parted { self.other.blobs() } else { self.one.blobs() }
+    }
+
+    fn maintenance(&self) -> Option<&dyn Maintenance> {
+        self.one.maintenance()
+    }
+}
+
+struct Named(&'static str, bool);
+
+#[async_trait]
+impl Subject for Named {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    async fn open(&self, _namespace: &str) -> Result<Arc<dyn Store>> {
+        Ok(Arc::new(Split { parted: self.1, ..Split::default() }))
+    }
+
+    async fn reopen(&self, _namespace: &str) -> Result<Option<Arc<dyn Store>>> {
+        Ok(None)
+    }
+
+    async fn second_handle(&self, _namespace: &str) -> Result<Option<Arc<dyn Store>>> {
+        Ok(None)
+    }
+}
+
+fn settings(sequences: u32) -> Settings {
+    let mut settings = Settings::default();
+    settings.sequences = sequences;
+    settings
+}
+
+#[tokio::test]
+async fn stores_that_are_alike_do_not_come_apart() {
+    let subjects: [Arc<dyn Subject>; 2] = [Arc::new(Named("one", false)), Arc::new(Named("two", false))];
+    let difference = find_difference(&subjects, &settings(8)).await.unwrap();
+    assert!(difference.is_none(), "{}", difference.unwrap());
+}
+
+#[tokio::test]
+async fn a_store_that_forgets_whose_blobs_it_has_is_found_out_in_one_move() {
+    let subjects: [Arc<dyn Subject>; 2] = [Arc::new(Named("right", false)), Arc::new(Named("wrong", true))];
+    let difference = find_difference(&subjects, &settings(8)).await.unwrap().expect("they come apart");
+    assert_eq!(difference.moves.len(), 1, "{difference}");
+    let text = difference.to_string();
+    assert!(text.contains("right saw Ok(") && text.contains("wrong saw Err(NotFound)"), "{text}");
+    assert!(text.contains("Blob(") && text.contains("CONTEXT_CONFORMANCE_SEED=0x"), "{text}");
+}
