@@ -84,10 +84,10 @@ impl Connection {
 
     /// Sends a command.
     pub(crate) async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T> {
-        Ok(match self.clone() {
+        Ok(match self {
             Self::Single(single) => single.watch(command.query_async(&mut single.connection()).await)?,
             #[cfg(feature = "cluster")]
-            Self::Cluster(mut connection) => command.query_async(&mut connection).await?,
+            Self::Cluster(connection) => command.query_async(&mut connection.clone()).await?,
         })
     }
 
@@ -96,10 +96,10 @@ impl Connection {
     pub(crate) async fn call<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T> {
         let mut tries = 0;
         loop {
-            let answer = match self.clone() {
+            let answer = match self {
                 Self::Single(single) => single.watch(script.invoke_async(&mut single.connection()).await),
                 #[cfg(feature = "cluster")]
-                Self::Cluster(mut connection) => script.invoke_async(&mut connection).await,
+                Self::Cluster(connection) => script.invoke_async(&mut connection.clone()).await,
             };
             match answer {
                 Err(error) if error.kind() == ServerErrorKind::NoScript.into() && tries < FORGOTTEN => {
@@ -114,7 +114,7 @@ impl Connection {
     pub(crate) async fn fields_of_all(&self, keys: Vec<String>, fields: &[&str]) -> Result<Vec<Values>> {
         let mut all = Vec::with_capacity(keys.len());
         for keys in keys.chunks(BATCH) {
-            match self.clone() {
+            match self {
                 Self::Single(single) => {
                     let mut pipe = redis::pipe();
                     for key in keys {
@@ -126,7 +126,7 @@ impl Connection {
                 }
                 #[cfg(feature = "cluster")]
                 Self::Cluster(connection) => {
-                    all.extend(cluster::fields_of_all(&connection, keys, fields).await?)
+                    all.extend(cluster::fields_of_all(connection, keys, fields).await?)
                 }
             }
         }

@@ -15,7 +15,7 @@ macro_rules! scripts {
 
 scripts! {
     /// New messages at the end of a branch.
-    APPEND = "lua/runs.lua" "lua/append.lua";
+    APPEND = "lua/append_one.lua" "lua/runs.lua" "lua/append.lua";
     /// The window of a chain.
     CHAIN = "lua/runs.lua" "lua/chain.lua";
     /// Runs by place.

@@ -15,40 +15,29 @@ own = tonumber(own)
 local after = own + nodes
 local messages, bytes, updated = string.match(found[1], '^(%d+) (%d+) (%d+)$')
 if ARGV[3] > updated then updated = ARGV[3] end
-local function counts(added)
-    return string.format('%.0f %.0f %s', messages + nodes, bytes + added, updated)
+local sets = {}
+local function set(field, value)
+    sets[#sets + 1] = field
+    sets[#sets + 1] = value
 end
-if nodes == 1 then
-    -- Most appends are: without tables and loops.
-    local pos = string.format('%d', after)
-    local place, id, node = no .. ' ' .. pos, ARGV[FIRST], ARGV[FIRST + 1]
-    redis.call('HSET', key, 'a', counts(#node), 'b' .. ARGV[1], place .. ' ' .. id, 'i' .. id, place,
-        'n' .. no .. ':' .. pos, '\1' .. node)
-else
-    local sets = {}
-    local function set(field, value)
-        sets[#sets + 1] = field
-        sets[#sets + 1] = value
-    end
-    local added, size, count, parts, first = 0, 0, 0, {}, own + 1
-    local function close()
-        set('n' .. no .. ':' .. first, string.char(count) .. table.concat(parts))
-        first, size, count, parts = first + count, 0, 0, {}
-    end
-    for i = 0, nodes - 1 do
-        local node = ARGV[FIRST + 1 + 2 * i]
-        if count > 0 and (size + #node > RUN_BYTES or (own + i) % BLOCK == 0) then close() end
-        count = count + 1
-        parts[count] = node
-        size = size + #node
-        added = added + #node
-        set('i' .. ARGV[FIRST + 2 * i], no .. ' ' .. (own + 1 + i))
-    end
-    close()
-    set('b' .. ARGV[1], no .. ' ' .. after .. ' ' .. ARGV[#ARGV - 1])
-    set('a', counts(added))
-    each('HSET', sets)
+local added, size, count, parts, first = 0, 0, 0, {}, own + 1
+local function close()
+    set('n' .. no .. ':' .. first, string.char(count) .. table.concat(parts))
+    first, size, count, parts = first + count, 0, 0, {}
 end
+for i = 0, nodes - 1 do
+    local node = ARGV[FIRST + 1 + 2 * i]
+    if count > 0 and (size + #node > RUN_BYTES or (own + i) % BLOCK == 0) then close() end
+    count = count + 1
+    parts[count] = node
+    size = size + #node
+    added = added + #node
+    set('i' .. ARGV[FIRST + 2 * i], no .. ' ' .. (own + 1 + i))
+end
+close()
+set('b' .. ARGV[1], no .. ' ' .. after .. ' ' .. ARGV[#ARGV - 1])
+set('a', string.format('%.0f %.0f %s', messages + nodes, bytes + added, updated))
+each('HSET', sets)
 if math.floor(after / SMALL) > math.floor(own / SMALL) then merge_after(no, own, after) end
 if ARGV[4] ~= '0' then redis.call('PEXPIRE', key, ARGV[4]) end
 return 1

@@ -30,10 +30,11 @@ local function merge(no, first, last)
         end
         fields, parts, count, bytes = {}, {}, 0, 0
     end
-    local pos = block_of(first, BLOCK)
+    local from, names = block_of(first, BLOCK), {}
+    for pos = from, last do names[#names + 1] = 'n' .. no .. ':' .. pos end
+    local runs, pos = redis.call('HMGET', key, unpack(names)), from
     while pos <= last do
-        local field = 'n' .. no .. ':' .. pos
-        local run = redis.call('HGET', key, field)
+        local field, run = names[pos - from + 1], runs[pos - from + 1]
         if not run then return end
         if pos >= first then
             if bytes + #run > RUN_BYTES then close() end

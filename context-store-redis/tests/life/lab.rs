@@ -7,6 +7,7 @@ use context_core::{
     BranchName, CancelSignal, Chain, ChainEnd, ChatRef, Commit, CommitOutcome, HistoryStore, Maintenance,
     Message, MessageId, NewChat, Node, Result, Role, Store, Target, Timestamp, Window,
 };
+use context_servers::{Redis, RedisOptions, ServerError};
 use context_store_redis::{RedisConfig, RedisStore};
 
 pub(crate) const T: Timestamp = Timestamp::from_micros(1_000_000);
@@ -23,13 +24,34 @@ impl Lab {
     }
 
     pub(crate) async fn with(change: impl FnOnce(RedisConfig) -> RedisConfig) -> Option<Self> {
-        static LABS: AtomicU32 = AtomicU32::new(0);
         let url = context_conformance::server_url("CONTEXT_TEST_REDIS_URL")?;
+        Some(Self::at(&url, change).await)
+    }
+
+    /// A store on a server that nobody else uses, for what everybody on a server would notice. Says so where none can be
+    /// started.
+    pub(crate) async fn alone() -> Option<(Redis, Self)> {
+        let _wanted = context_conformance::server_url("CONTEXT_TEST_REDIS_URL")?;
+        match Redis::start(RedisOptions::new()) {
+            Ok(server) => {
+                let lab = Self::at(&server.url(), |config| config).await;
+                Some((server, lab))
+            }
+            Err(error @ ServerError::NotInstalled { .. }) => {
+                println!("skipped, for want of a server of its own: {error}");
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    async fn at(url: &str, change: impl FnOnce(RedisConfig) -> RedisConfig) -> Self {
+        static LABS: AtomicU32 = AtomicU32::new(0);
         let n = LABS.fetch_add(1, Ordering::Relaxed);
         let prefix = format!("life-{}-{n}:", std::process::id());
-        let config = change(RedisConfig::from_url(&url).unwrap().prefix(prefix));
+        let config = change(RedisConfig::from_url(url).unwrap().prefix(prefix));
         let store = RedisStore::open(config.clone()).await.unwrap();
-        Some(Self { config, store })
+        Self { config, store }
     }
 
     pub(crate) async fn again(&self) -> RedisStore {
