@@ -3,8 +3,8 @@
 //!
 //! The recordings come from a system with one type of number, which writes a whole one without a fraction.
 
-use context_runtime::{RenderOptions, renderer as by_name};
 use context_runtime::{Fragment, FragmentData, Number};
+use context_runtime::{RenderOptions, renderer as by_name};
 use toml::Value;
 
 use crate::judge::Difference;
