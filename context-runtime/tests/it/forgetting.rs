@@ -173,26 +173,64 @@ impl Forgetting {
     }
 }
 
-/// The stores that are asked. One that needs a server is added by its address.
+/// The stores that are asked and need no server.
 async fn stores(folder: &std::path::Path) -> Vec<Forgetting> {
     let urls = [
         ("inmem", "mem:".to_owned()),
         #[cfg(feature = "sqlite")]
-        ("sqlite", format!("sqlite:{}", folder.join("forgetting.db").display())),
+        ("sqlite", file(folder, "plain")),
     ];
     let mut stores = Vec::new();
     for (name, url) in urls {
         stores.push(Forgetting::new(name, context_runtime::open(&url).await.unwrap()));
     }
+    #[cfg(all(feature = "sqlite", feature = "layers"))]
+    stores.extend(layered(folder).await);
     stores
+}
+
+#[cfg(feature = "sqlite")]
+fn file(folder: &std::path::Path, name: &str) -> String {
+    format!("sqlite:{}", folder.join(format!("{name}.db")).display())
+}
+
+/// What layers make of a store in a file.
+#[cfg(all(feature = "sqlite", feature = "layers"))]
+async fn layered(folder: &std::path::Path) -> [Forgetting; 3] {
+    use context_runtime::layers::{CachedStore, EncryptedStore, EncryptionKey, KeyRing};
+    let open = async |name| context_runtime::open(&file(folder, name)).await.unwrap();
+    let encrypted = |store| {
+        let ring = KeyRing::new(EncryptionKey::from_bytes("2026-01", &[7; 32]).unwrap());
+        Arc::new(EncryptedStore::new(store, ring))
+    };
+    let cached = |store| Arc::new(CachedStore::new(store, 1 << 20));
+    [
+        Forgetting::new("encrypted", encrypted(open("encrypted").await)),
+        Forgetting::new("cached", cached(open("cached").await)),
+        Forgetting::new("cached over encrypted", cached(encrypted(open("both").await))),
+    ]
+}
+
+async fn all_goes(asked: &Forgetting) {
+    asked.redacted_is_gone().await;
+    asked.old_is_gone().await;
+    asked.erased_is_gone().await;
 }
 
 #[tokio::test]
 async fn what_is_to_go_is_gone_from_every_store() {
     let folder = tempfile::tempdir().unwrap();
     for asked in stores(folder.path()).await {
-        asked.redacted_is_gone().await;
-        asked.old_is_gone().await;
-        asked.erased_is_gone().await;
+        all_goes(&asked).await;
     }
+}
+
+#[cfg(all(feature = "postgres", feature = "redis"))]
+#[tokio::test]
+async fn what_is_to_go_is_gone_from_every_server() {
+    let servers = crate::servers::Servers::open("forgetting").await;
+    for (name, store) in &servers.stores {
+        all_goes(&Forgetting::new(name, Arc::clone(store))).await;
+    }
+    servers.clear().await;
 }

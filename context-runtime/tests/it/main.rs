@@ -70,6 +70,8 @@ mod runtime_kit;
 mod runtime_prepare;
 #[cfg(feature = "tokens")]
 mod runtime_recall;
+#[cfg(all(feature = "postgres", feature = "redis"))]
+mod servers;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod simulator;
 mod streams;

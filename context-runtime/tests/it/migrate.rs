@@ -200,7 +200,7 @@ async fn a_chat_that_is_not_complete_is_begun_anew_and_not_handed_on() {
     assert!(error.is_not_found());
 }
 
-/// From memory over each server there is and back. What is made on a server goes with its user.
+/// From memory over each server there is and back.
 #[cfg(all(feature = "postgres", feature = "redis"))]
 #[tokio::test]
 async fn a_chat_goes_from_server_to_server() {
@@ -208,16 +208,9 @@ async fn a_chat_goes_from_server_to_server() {
     let from = store().await;
     make(&*from, "c", (0..12).map(|i| Step::Fork(i, 3)).chain([Step::Amend(2), Step::Fragment(1)]).collect())
         .await;
-    let name = format!("migrate_{}", std::process::id());
-    let urls = [
-        context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL")
-            .map(|url| format!("{url}?schema={name}&connections=2")),
-        context_conformance::server_url("CONTEXT_TEST_REDIS_URL").map(|url| format!("{url}?prefix={name}:")),
-    ];
-    let mut stores = vec![Arc::clone(&from)];
-    for url in urls.iter().flatten() {
-        stores.push(context_runtime::open(url).await.unwrap());
-    }
+    let servers = crate::servers::Servers::open("migrate").await;
+    let on_servers = servers.stores.iter().map(|(_, store)| Arc::clone(store));
+    let mut stores: Vec<_> = std::iter::once(Arc::clone(&from)).chain(on_servers).collect();
     stores.push(store().await);
     for pair in stores.windows(2) {
         let migrated = migrate(&*pair[0], &*pair[1], &MigrateChat::default()).await.unwrap();
@@ -233,4 +226,6 @@ async fn a_chat_goes_from_server_to_server() {
         let erased = store.maintenance().unwrap().erase_user(&"ada".into(), &never).await.unwrap();
         assert_eq!((erased.chats, erased.remaining), (1, 0));
     }
+    drop(stores);
+    servers.clear().await;
 }
