@@ -12,24 +12,23 @@ use crate::error::Result;
 /// A connection that is shared and comes back by itself. Calls of many tasks travel on it one behind the other.
 #[derive(Clone)]
 pub(crate) enum Connection {
-    Single(Renewed),
+    Single(Arc<Renewed>),
     #[cfg(feature = "cluster")]
     Cluster(redis::cluster_async::ClusterConnection),
 }
 
 /// One connection, of which there is a new one once nothing is heard on it any more: the driver itself begins anew only when
 /// it is told that a connection is gone.
-#[derive(Clone)]
 pub(crate) struct Renewed {
     client: Client,
     config: ConnectionManagerConfig,
-    current: Arc<Mutex<ConnectionManager>>,
+    current: Mutex<ConnectionManager>,
 }
 
 impl Renewed {
     async fn open(client: Client, config: ConnectionManagerConfig) -> Result<Self> {
         let current = ConnectionManager::new_with_config(client.clone(), config.clone()).await?;
-        Ok(Self { client, config, current: Arc::new(Mutex::new(current)) })
+        Ok(Self { client, config, current: Mutex::new(current) })
     }
 
     fn connection(&self) -> ConnectionManager {
@@ -64,7 +63,7 @@ impl Connection {
             .set_response_timeout(Some(config.response_timeout))
             .set_connection_timeout(Some(config.connection_timeout))
             .set_number_of_retries(2);
-        Ok(Self::Single(Renewed::open(client, manager).await?))
+        Ok(Self::Single(Arc::new(Renewed::open(client, manager).await?)))
     }
 
     #[cfg(feature = "cluster")]
