@@ -175,10 +175,11 @@ async fn append(
     append: &StreamAppend,
 ) -> Result<StreamOutcome> {
     const OPERATION: &str = "append_stream";
-    if append.end.is_none() && append.bytes() <= limits::MAX_STREAM_BYTES {
-        if let Some(stream) = plain_append(shared, chat, id, append).await? {
-            return Ok(StreamOutcome::Applied(stream));
-        }
+    if append.end.is_none()
+        && append.bytes() <= limits::MAX_STREAM_BYTES
+        && let Some(stream) = plain_append(shared, chat, id, append).await?
+    {
+        return Ok(StreamOutcome::Applied(stream));
     }
     let many = append.chunks.len() as u64;
     for _ in 0..ATTEMPTS {
