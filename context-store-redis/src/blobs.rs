@@ -12,8 +12,8 @@
 //! A holder is a chat by its name, hashed, and its number, which no other chat ever gets. The chat itself is elsewhere, and no
 //! script reaches both. So a reference is made only while the list of the user has the chat, and when a chat is gone, its entry is
 //! taken from the list together with the references of all chats of that name. What a chat that expired has left behind goes when
-//! its entry is swept: by a listing, by pruning the blobs of all chats, by erasing the user; until then it is counted in
-//! [`Blob::references`]. A chat of the same name has another number and sees none of it.
+//! its entry is swept: by a listing, by pruning the blobs of all chats, by erasing the user, and bit by bit by creating others;
+//! until then it is counted in [`Blob::references`]. A chat of the same name has another number and sees none of it.
 
 use std::ops::Range;
 
@@ -115,6 +115,11 @@ async fn number(shared: &Shared, operation: &'static str, chat: &ChatRef) -> Res
 
 async fn put(shared: &Shared, chat: &ChatRef, new: &NewBlob) -> Result<Blob> {
     const OPERATION: &str = "put_blob";
+    if shared.ttl > 0 {
+        // As every write, and before it: that a chat lives longer than it must does no harm.
+        let put_off = cmd("PEXPIRE").arg(shared.keys.chat(chat)).arg(shared.ttl).clone();
+        let _there: bool = shared.connection.run(&put_off).await?;
+    }
     let id = BlobId::of(&new.bytes);
     let media_type = new.media_type.as_ref().map(|text| format!("={text}")).unwrap_or_default();
     let mut call = of_chat(shared, OPERATION, &BLOB_PUT, chat).await?;

@@ -16,7 +16,7 @@ use crate::references::forget_earlier;
 use crate::scripts::{CREATE, DELETE};
 use crate::shape::Shape;
 use crate::shared::{ATTEMPTS, Shared};
-use crate::sweep::sweep;
+use crate::sweep::{sweep, sweep_some};
 
 /// The fields a listing shows a chat by.
 pub(crate) const SUMMARY: [&str; 3] = ["m", "s", "a"];
@@ -38,9 +38,12 @@ pub(crate) async fn create(shared: &Shared, new: NewChat) -> Result<Created> {
     let (key, swept) = (shared.keys.chat(&new.chat), shared.keys.swept(&new.chat));
     let (list, name) = (shared.keys.chats(&new.chat.user), new.chat.chat.clone());
     let chat = Chat::new(new);
-    for _ in 0..ATTEMPTS {
+    for attempt in 0..ATTEMPTS {
         if let Some(there) = find(shared, &chat.chat).await? {
             return Ok(Created::Existing(there));
+        }
+        if attempt == 0 && shared.ttl > 0 {
+            sweep_some(shared, &chat.chat.user).await?;
         }
         let number: u64 = shared.connection.run(cmd("INCR").arg(shared.keys.of_store("created"))).await?;
         // Never back to an earlier number: references to blobs go by the entry being no older than the chat.

@@ -45,7 +45,9 @@
 //! * **Rights.** `CONFIG GET` and `INFO` are asked once; without them the least is assumed. `SCAN` is needed by checking,
 //!   by erasing and by listing users, which look at all keys of the server.
 //! * **Time to live** ([`chat_ttl`](RedisConfig::chat_ttl)): every write puts the end of the chat off. The handle that
-//!   writes decides; one without a time to live leaves the end where it is.
+//!   writes decides; one without a time to live leaves the end where it is. What an expired chat leaves in places of its user, an
+//!   entry in a list and blobs, goes when the user's chats are listed, when blobs of all chats are pruned, and bit by bit
+//!   when others are created with a time to live; of a user who never comes back it stays until the user is erased.
 //! * A script runs alone on its server: one that writes 10,000 messages, or deletes a branch of a million, keeps others
 //!   waiting. All calls of a handle share a connection, so a large read keeps small ones behind it waiting: who reads
 //!   very large chats opens a second handle for it.

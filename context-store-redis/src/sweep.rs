@@ -1,7 +1,7 @@
 //! Sweeping: taking entries of chats that are not there from the list of their user, which is in another place.
 
 use context_core::{ChatRef, UserId};
-use redis::cmd;
+use redis::{Cmd, cmd};
 
 use crate::error::Result;
 use crate::references::unlist;
@@ -25,10 +25,23 @@ pub(crate) async fn sweep(shared: &Shared, user: &UserId, chat: &str) -> Result<
     }
 }
 
+/// How many entries a creation looks at, where chats expire.
+const SAMPLE: usize = 8;
+
 /// Sweeps all entries of a user.
 pub(crate) async fn sweep_all(shared: &Shared, user: &UserId) -> Result<()> {
-    let names: Vec<String> =
-        shared.connection.run(cmd("ZRANGE").arg(shared.keys.chats(user)).arg(0).arg(-1)).await?;
+    sweep_those(shared, user, cmd("ZRANGE").arg(shared.keys.chats(user)).arg(0).arg(-1)).await
+}
+
+/// Sweeps a few entries of a user, any ones: who creates chats that expire, and never lists them, has about as many
+/// entries as chats all the same.
+pub(crate) async fn sweep_some(shared: &Shared, user: &UserId) -> Result<()> {
+    sweep_those(shared, user, cmd("ZRANDMEMBER").arg(shared.keys.chats(user)).arg(SAMPLE)).await
+}
+
+/// Sweeps those of these entries that have no chat.
+async fn sweep_those(shared: &Shared, user: &UserId, entries: &Cmd) -> Result<()> {
+    let names: Vec<String> = shared.connection.run(entries).await?;
     let key = |name: &String| shared.keys.chat(&ChatRef::new(user.clone(), name.as_str()));
     let there = shared.connection.fields_of_all(names.iter().map(key).collect(), &["o"]).await?;
     for (name, edition) in names.iter().zip(there) {

@@ -64,6 +64,29 @@ async fn what_an_expired_chat_referred_to_goes_with_its_entry() {
 }
 
 #[tokio::test]
+async fn who_only_creates_chats_that_expire_keeps_neither_their_entries_nor_their_blobs() {
+    let Some(lab) = Lab::with(|config| config.chat_ttl(std::time::Duration::from_secs(86_400))).await else {
+        return;
+    };
+    for i in 0..20 {
+        let chat = lab.create("ada", &format!("c{i}")).await;
+        let key = lab.chat_key();
+        let persisted: bool = cmd("PERSIST").arg(&key).query(&mut lab.server()).unwrap();
+        assert!(persisted);
+        put(&lab, &chat, vec![i; 1000]).await;
+        let left: i64 = cmd("PTTL").arg(&key).query(&mut lab.server()).unwrap();
+        assert!(left > 0, "putting a blob is a write");
+        expire(&lab, &key);
+    }
+    let entries: Vec<String> =
+        cmd("ZRANGE").arg(&lab.keys(":chats")[0]).arg(0).arg(-1).query(&mut lab.server()).unwrap();
+    assert_eq!(entries, ["c19"]);
+    let kept: Vec<String> = cmd("HKEYS").arg(&lab.keys(":blobs")[0]).query(&mut lab.server()).unwrap();
+    assert_eq!(kept.iter().filter(|field| field.starts_with('s')).count(), 1);
+    assert!(lab.problems().await.is_empty());
+}
+
+#[tokio::test]
 async fn damage_to_blobs_and_streams_is_found() {
     let Some(lab) = Lab::new().await else { return };
     let chat = lab.create("ada", "trip").await;
