@@ -49,7 +49,7 @@ impl MigrateChat {
 #[non_exhaustive]
 pub enum Migrated {
     /// It was written: what was sent, and what came of it.
-    Copied(ChatDigest, WrittenChat),
+    Copied(Box<ChatDigest>, WrittenChat),
     /// It would have been written, but for the dry run.
     Missing,
     /// It is there, and the same.
@@ -124,7 +124,7 @@ pub async fn migrate_chat(
             return Err(note.into_iter().fold(error, |error, note| error.with("note", note)));
         }
     }
-    Ok(Migrated::Copied(sent, written))
+    Ok(Migrated::Copied(Box::new(sent), written))
 }
 
 async fn send(

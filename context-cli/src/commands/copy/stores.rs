@@ -176,7 +176,7 @@ fn tell(
     tally: &mut Tally,
 ) -> Result<(), Failure> {
     let copied = match migrated {
-        Migrated::Copied(sent, written) => Some((sent, written)),
+        Migrated::Copied(sent, written) => Some((&**sent, written)),
         _ => None,
     };
     let (status, part) = tally.count(copied, migrated);
