@@ -65,9 +65,9 @@ mod tests {
         let needs = |steps: &[u32]| steps.contains(&3) && steps.contains(&7);
         assert_eq!(shortest((0..20).collect(), needs), [3, 7]);
         assert_eq!(shortest(vec![7, 3], needs), [7, 3]);
-        assert_eq!(shortest((0..20).collect(), |_| true), []);
+        assert!(shortest((0..20).collect(), |_| true).is_empty());
         assert_eq!(shortest((0..2000).collect(), |_| true).len(), 2000 - TRIES);
         // Only after the last went, the first can.
-        assert_eq!(shortest(vec![1, 2, 3], |steps| steps.contains(&1) || steps.len() < 2), []);
+        assert!(shortest(vec![1, 2, 3], |steps| steps.contains(&1) || steps.len() < 2).is_empty());
     }
 }

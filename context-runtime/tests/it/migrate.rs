@@ -54,7 +54,7 @@ proptest! {
             let Migrated::Copied(sent, written) = migrate(&*from, &*to, &options).await.unwrap() else {
                 panic!("it was not there");
             };
-            assert_eq!((sent, sent.to_string()), (digest(&*to).await, digest(&*from).await.to_string()));
+            assert_eq!((*sent, sent.to_string()), (digest(&*to).await, digest(&*from).await.to_string()));
             assert_eq!((sent.messages.count, written.diagnostics), (written.messages, vec![]));
             sound(&*to).await;
             for options in [options, options.without_verifying(), options.dry_run()] {
