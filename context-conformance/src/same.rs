@@ -1,5 +1,6 @@
 //! Several stores beside each other: the same calls, in the same order, must come to the same.
 
+mod ago;
 mod moves;
 mod play;
 mod streams;

@@ -20,10 +20,12 @@
 mod fold;
 mod rank;
 mod snippet;
+mod tag;
 mod terms;
 mod words;
 
 pub use rank::Ranking;
 pub use snippet::Snippet;
+pub use tag::UserTag;
 pub use terms::{Count, Phrase, Terms};
 pub use words::{Word, index_text, words};

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use context_core::search::{Phrase, Terms, index_text};
+use context_core::search::{Phrase, Terms, UserTag, index_text};
 use context_core::{Node, Role, UserId};
 
 use crate::error::Result;
@@ -101,20 +101,15 @@ pub(crate) fn number(role: Role) -> i16 {
 
 /// What stands in front of every word of a user.
 #[derive(Clone, Debug)]
-pub(crate) struct Tag([u8; Tag::LENGTH]);
+pub(crate) struct Tag(UserTag);
 
 impl Tag {
-    const LENGTH: usize = 6;
-
     pub(crate) fn of(user: &UserId) -> Self {
-        // Stored, so it must never change.
-        let hash = blake3::hash(user.as_str().as_bytes());
-        let digit = |i: usize| b"abcdefghijklmnopqrstuvwxyz234567"[usize::from(hash.as_bytes()[i] & 31)];
-        Self(std::array::from_fn(digit))
+        Self(UserTag::of(user))
     }
 
     fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).expect("letters and digits")
+        self.0.as_str()
     }
 
     /// The words of a message; nothing if there is nothing to read in it.
@@ -142,7 +137,7 @@ impl Tag {
         let mut lexemes = String::new();
         let mut bytes = 0;
         for word in words {
-            bytes += word.len() + Self::LENGTH;
+            bytes += word.len() + UserTag::LENGTH;
             if bytes > MOST_LEXEMES {
                 // A word that no text has: the mark of a message that the index does not know all of.
                 self.push(&mut lexemes, "");

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use context_core::search::{Phrase, Terms, index_text};
+use context_core::search::{Phrase, Terms, UserTag, index_text};
 use context_core::{Node, Role, UserId, pack};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
@@ -80,20 +80,15 @@ fn column(role: Role) -> i64 {
 
 /// What stands in front of every word of a user.
 #[derive(Clone, Debug)]
-pub(crate) struct Tag([u8; Tag::LENGTH]);
+pub(crate) struct Tag(UserTag);
 
 impl Tag {
-    const LENGTH: usize = 6;
-
     pub(crate) fn of(user: &UserId) -> Self {
-        // Stored, so it must never change.
-        let hash = blake3::hash(user.as_str().as_bytes());
-        let digit = |i: usize| b"abcdefghijklmnopqrstuvwxyz234567"[usize::from(hash.as_bytes()[i] & 31)];
-        Self(std::array::from_fn(digit))
+        Self(UserTag::of(user))
     }
 
     fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).expect("letters and digits")
+        self.0.as_str()
     }
 
     /// The words of a message; nothing if there is nothing to read in it.
@@ -103,7 +98,7 @@ impl Tag {
         if plain.is_empty() {
             return None;
         }
-        let mut text = String::with_capacity(plain.len() * 2 + Self::LENGTH);
+        let mut text = String::with_capacity(plain.len() * 2 + UserTag::LENGTH);
         for word in plain.split(' ') {
             if !text.is_empty() {
                 text.push(' ');
@@ -218,24 +213,24 @@ mod tests {
 
     #[test]
     fn every_word_has_the_tag() {
-        let tag = Tag([b'T'; 6]);
+        let tag = Tag::of(&"ada".into());
         let words = tag.words(&node(Role::Tool, "Two tickets, 北京!"));
         assert_eq!(
             words,
-            Some(Words { column: 2, text: "TTTTTTtwo TTTTTTtickets TTTTTT北 TTTTTT京".to_owned() })
+            Some(Words { column: 2, text: "3nupwttwo 3nupwttickets 3nupwt北 3nupwt京".to_owned() })
         );
         assert_eq!(tag.words(&node(Role::User, "…")), None);
         let nodes = [node(Role::User, "a"), node(Role::User, " "), node(Role::System, "b")];
-        assert_eq!(tag.words_json(nodes.iter()), r#"[[1,"TTTTTTa"],null,[3,"TTTTTTb"]]"#);
+        assert_eq!(tag.words_json(nodes.iter()), r#"[[1,"3nupwta"],null,[3,"3nupwtb"]]"#);
     }
 
     #[test]
     fn phrases_are_quoted_and_roles_are_columns() {
-        let tag = Tag([b'T'; 6]);
+        let tag = Tag::of(&"ada".into());
         let terms = Terms::parse("what's \" OR up*", true);
         assert_eq!(
             tag.expression(&terms, &[Role::User, Role::System]),
-            r#"{user system} : ("TTTTTTwhat TTTTTTs " AND "TTTTTTor " AND "TTTTTTup "*)"#
+            r#"{user system} : ("3nupwtwhat 3nupwts " AND "3nupwtor " AND "3nupwtup "*)"#
         );
         let columns: Vec<i64> = COLUMNS.into_iter().map(column).collect();
         assert_eq!(columns, [0, 1, 2, 3]);

@@ -5,9 +5,10 @@ use std::ops::Range;
 use bytes::Bytes;
 use context_core::{
     BlobId, BlobPrune, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Metadata, NewBlob, SearchScope,
-    Timestamp, Window,
+    Window,
 };
 
+use super::ago::earlier;
 use super::moves::{BlobMove, CHATS, Look, Move};
 use super::streams::Streams;
 use super::table::{Asked, Table};
@@ -249,11 +250,6 @@ impl<'a> Play<'a> {
         }
         Ok(())
     }
-}
-
-/// So many ticks ago.
-pub(super) fn earlier(now: Timestamp, back: usize) -> Timestamp {
-    Timestamp::from_micros(now.as_micros() - back as i64)
 }
 
 fn bytes(blob: usize) -> Bytes {

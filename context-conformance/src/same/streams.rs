@@ -7,8 +7,8 @@ use context_core::{
     ChatRef, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId, StreamPrune, Timestamp,
 };
 
+use super::ago::earlier;
 use super::moves::StreamMove;
-use super::play::earlier;
 use super::table::{Asked, Table};
 use crate::checked::Checked;
 use crate::desk::Desk;
