@@ -1,7 +1,7 @@
 //! The limits every store keeps, checked before anything is written.
 //!
 //! Stores call these functions first thing, so the same input is refused by each with the same words. What a layer has
-//! [sealed](crate::sealed) counts as what is in it.
+//! [sealed] counts as what is in it.
 
 use std::collections::HashSet;
 

@@ -6,7 +6,7 @@
 //!
 //! What a writer has acknowledged is stored. What it still holds, at most [`WriteOptions::chunks`] chunks, goes with its
 //! process; whoever claims the stream after it goes on at the offset that is stored, without a gap. Nothing here removes streams:
-//! [`StreamStore::prune_streams`](context_core::StreamStore::prune_streams) does, when the program says so.
+//! [`StreamStore::prune_streams`] does, when the program says so.
 //!
 //! # An answer that survives a reconnect
 //!
