@@ -5,7 +5,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use context_core::search::Snippet;
 use context_core::{
-    CancelSignal, ChatQuery, CheckReport, Erasure, Maintenance, Page, Result, SearchHit, SearchQuery,
+    CancelSignal, ChatQuery, CheckReport, Cursor, Erasure, Maintenance, Page, Result, SearchHit, SearchQuery,
     SearchScope, SearchStore, Store, Timestamp, UserId, Vacuumed, limits::MAX_PAGE,
 };
 
@@ -95,6 +95,10 @@ impl Maintenance for Broken {
             }
         }
         self.upkeep().erase_user(user, cancel).await
+    }
+
+    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        self.upkeep().users(limit, after).await
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {

@@ -172,7 +172,9 @@ async fn it_says_what_the_server_promises() {
     assert_eq!((info.durability, info.shared), (Durability::Server, true));
     assert!(info.warning.is_some_and(|warning| warning.contains("synchronous_commit")), "{info:?}");
     let info = lab.open().await.info();
-    assert!(info.durability > Durability::Server);
+    let setting: String =
+        sqlx::query_scalar("SHOW synchronous_commit").fetch_one(&mut lab.connection().await).await.unwrap();
+    assert_eq!(info.durability > Durability::Server, setting != "off", "{info:?} {setting}");
     assert_eq!(info.warning.is_none(), info.durability == Durability::PowerLoss);
     lab.drop().await;
 }

@@ -1,7 +1,9 @@
-//! Looking after the file: two calls that [`StateStore`] answers. Whoever copies this store may leave it out.
+//! Looking after the file: three calls that [`StateStore`] answers. Whoever copies this store may leave it out.
 
 use async_trait::async_trait;
-use context_core::{CancelSignal, CheckReport, Erasure, Maintenance, Result, StateStore, UserId};
+use context_core::{
+    CancelSignal, CheckReport, Cursor, Erasure, Maintenance, Page, Result, StateStore, UserId,
+};
 
 use crate::RedbStore;
 
@@ -14,5 +16,9 @@ impl Maintenance for RedbStore {
     /// Pages that become free are used again, but not cleared: redb has no call for that.
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         self.erase_states(user, cancel).await
+    }
+
+    async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
+        self.users_of_states(limit, after).await
     }
 }
