@@ -10,10 +10,11 @@ pub(crate) mod need;
 pub(crate) mod start;
 
 use std::io::{self, Write};
-use std::thread;
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use self::need::Need;
 use self::start::Services;
@@ -41,8 +42,9 @@ pub(crate) fn run(args: &Args) -> Result<Verdict> {
     }
 }
 
-/// Starts everything and waits for the end of the process, which is the end of the servers.
+/// Starts everything and ends it with Ctrl-C, also for whoever was started in the background, where shells have it ignored.
 fn serve(print_env: bool) -> Result<Verdict> {
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("could not listen for Ctrl-C")?;
     let services = Services::start(&Need::servers(), true)?;
     let mut out = io::stdout().lock();
     for note in services.notes() {
@@ -55,7 +57,7 @@ fn serve(print_env: bool) -> Result<Verdict> {
     if !print_env {
         eprintln!("ready: give these lines to another shell; Ctrl-C stops the servers");
     }
-    loop {
-        thread::park();
-    }
+    let _signal = signals.forever().next();
+    drop(services);
+    Ok(Verdict::Passed)
 }
