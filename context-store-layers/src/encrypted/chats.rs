@@ -2,7 +2,8 @@
 //!
 //! Numbers that are *added* to metadata are the exception. A backend adds them within its transaction, so that two writers
 //! never lose one another's count, and cannot add what it cannot read: `add` of a key goes to a counter of its own beside the
-//! sealed value, its numbers and the names of its fields readable, all else in it sealed. Opening puts both together.
+//! sealed value, its numbers and the names of its fields readable, all else in it sealed. Opening puts both together. What is added under one key is to be of one shape: where a number is added to an
+//! object, or the other way round, the plain store lets the later one take the place of all before it, which a counter does not know.
 
 use context_core::{
     Chat, ChatPatch, ChatRef, ChatSummary, Error, Json, JsonMap, Metadata, NewChat, Result, sealed,
