@@ -132,7 +132,7 @@ async fn a_window_that_is_smaller_than_believed_is_found_out() {
 }
 
 #[tokio::test]
-#[ignore = "large"]
+#[ignore = "takes minutes; cargo xtask ci --long runs it"]
 async fn large_every_recorded_conversation_meets_every_provider_and_window() {
     let all = recorded();
     for place in 0..4 {
@@ -145,13 +145,13 @@ async fn large_every_recorded_conversation_meets_every_provider_and_window() {
 }
 
 #[tokio::test]
-#[ignore = "large"]
+#[ignore = "takes minutes; cargo xtask ci --long runs it"]
 async fn large_a_long_conversation_meets_every_provider_and_window() {
     long_one(200_000, &WINDOWS, PROVIDERS, 0).await;
 }
 
 #[tokio::test]
-#[ignore = "large"]
+#[ignore = "takes minutes; cargo xtask ci --long runs it"]
 async fn large_a_million_tokens_meet_every_provider_and_window() {
     long_one(1_000_000, &WINDOWS, PROVIDERS, 0).await;
 }

@@ -34,7 +34,7 @@ async fn large(lab: &Lab, id: &str, n: usize) -> ChatRef {
 }
 
 #[tokio::test]
-#[ignore = "takes a minute"]
+#[ignore = "takes a minute; cargo xtask ci --long runs it"]
 async fn a_million_messages_are_read_deleted_and_erased() {
     const N: usize = 1_000_000;
     let lab = Lab::new().await;
@@ -100,7 +100,7 @@ async fn list(lab: &Lab, n: usize, limit: usize) {
 }
 
 #[tokio::test]
-#[ignore = "takes a minute"]
+#[ignore = "takes a minute; cargo xtask ci --long runs it"]
 async fn listing_many_chats_of_a_minute_sees_each_once() {
     for (n, appends) in [(100_000, 0), (100_000, 1), (10_000, 3)] {
         let lab = Lab::new().await;
