@@ -31,6 +31,7 @@ pub(crate) mod show;
 pub(crate) mod spill;
 pub(crate) mod streams;
 pub(crate) mod tokens;
+pub(crate) mod trajectory;
 pub(crate) mod vacuum;
 pub(crate) mod verify;
 

@@ -43,6 +43,9 @@ pub(crate) enum Failure {
     /// A fragment that is none.
     #[error("fragment {index} in {file} cannot be read: {}", reason(.source))]
     Fragment { file: String, line: usize, index: usize, source: serde_json::Error },
+    /// A file or folder without rounds of a trajectory.
+    #[error("{file} holds no trajectory: {problem}")]
+    NoRounds { file: String, problem: String },
     /// A fragment that cannot be rendered.
     #[error(transparent)]
     Render(#[from] RenderError),
@@ -115,6 +118,9 @@ fn store_advice(error: &Error) -> Option<&'static str> {
         ErrorKind::NotFound if about("branch") => "`context branches` lists the branches of a chat",
         ErrorKind::NotFound if about("checkpoint") => "`context checkpoint` lists the checkpoints of a chat",
         ErrorKind::NotFound if about("blob") => "`context spill list CHAT` shows what there is",
+        ErrorKind::NotFound if about("session") => {
+            "`context trajectory list` lists sessions and rounds, `context trajectory show` their nodes"
+        }
         ErrorKind::NotFound if about("chat") => "`context chats` lists the chats of this user",
         ErrorKind::Conflict if about("branch") => {
             "choose another name, or look at it with `context branches`"
@@ -187,6 +193,7 @@ impl Failure {
                 ("provider", provider.clone()),
                 ("path", source.path().to_owned()),
             ],
+            Self::NoRounds { file, .. } => vec![("file", file.clone())],
             Self::Taken { chat, file } => vec![("chat", chat.clone()), ("file", file.clone())],
             Self::ActiveBranch { branch } => vec![("branch", branch.clone())],
             Self::Exists { file } => vec![("file", file.clone())],
@@ -227,6 +234,10 @@ impl Failure {
                 Some("`context render --help` shows the form of a fragment, --schema all of it")
             }
             Self::Taken { .. } => Some("give the import another name with --chat, or delete that chat first"),
+            Self::NoRounds { .. } => Some(
+                "expected a folder of Run0_Sub0.json and so on, or a file in ATIF; transcripts are for `context \
+                 import FILE --trajectory`",
+            ),
             Self::NewerSource { .. } => Some("upgrade this program"),
             Self::Ambiguous { .. } => Some("write more of the id"),
             Self::ActiveBranch { .. } => {

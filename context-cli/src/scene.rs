@@ -8,6 +8,7 @@ mod keeping;
 mod searching;
 mod spilling;
 mod streaming;
+mod tracing;
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

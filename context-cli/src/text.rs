@@ -166,9 +166,10 @@ pub(crate) fn count(n: usize, one: &str) -> String {
     format!("{text} {plural}")
 }
 
-/// What there is of chats: blobs and streams only where there are any, because not every store keeps them.
-pub(crate) fn holdings(chats: u64, messages: u64, blobs: u64, streams: u64) -> String {
-    let all = [(chats, "chat"), (messages, "message"), (blobs, "blob"), (streams, "stream")];
+/// What there is of chats: blobs, streams and rounds only where there are any, because not every store keeps them.
+pub(crate) fn holdings(chats: u64, messages: u64, blobs: u64, streams: u64, rounds: u64) -> String {
+    let all =
+        [(chats, "chat"), (messages, "message"), (blobs, "blob"), (streams, "stream"), (rounds, "round")];
     let shown = all.iter().enumerate().filter(|(i, (n, _))| *i < 2 || *n > 0);
     let counted = shown.map(|(_, (n, one))| count(usize::try_from(*n).unwrap_or(usize::MAX), one));
     counted.collect::<Vec<_>>().join(", ")
@@ -213,7 +214,7 @@ mod tests {
             (count(1, "chat"), count(1_234_567, "branch")),
             ("1 chat".into(), "1,234,567 branches".into())
         );
-        assert_eq!(holdings(1, 0, 0, 0), "1 chat, 0 messages");
-        assert_eq!(holdings(2, 3000, 1, 2), "2 chats, 3,000 messages, 1 blob, 2 streams");
+        assert_eq!(holdings(1, 0, 0, 0, 0), "1 chat, 0 messages");
+        assert_eq!(holdings(2, 3000, 1, 2, 1), "2 chats, 3,000 messages, 1 blob, 2 streams, 1 round");
     }
 }

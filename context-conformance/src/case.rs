@@ -41,6 +41,8 @@ pub enum Requires {
     Blobs,
     /// [`StreamStore`](context_core::StreamStore).
     Streams,
+    /// [`TrajectoryStore`](context_core::TrajectoryStore).
+    Trajectories,
     /// To be opened by another process after one that used it was killed.
     Kill,
     /// To be used by several processes at once.

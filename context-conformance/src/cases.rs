@@ -25,6 +25,12 @@ mod processes;
 mod read;
 mod redact;
 mod removal;
+mod round_listing;
+mod round_messages;
+mod round_races;
+mod round_removal;
+mod round_values;
+mod rounds;
 mod search;
 mod search_hits;
 mod stream_races;
@@ -56,6 +62,12 @@ const GROUPS: &[&[Case]] = &[
     stream_reads::CASES,
     stream_races::CASES,
     stream_removal::CASES,
+    rounds::CASES,
+    round_values::CASES,
+    round_listing::CASES,
+    round_messages::CASES,
+    round_removal::CASES,
+    round_races::CASES,
     fidelity::CASES,
     isolation::CASES,
     limits::CASES,

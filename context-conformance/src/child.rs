@@ -8,11 +8,13 @@ use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use context_core::{CommitOutcome, ErrorKind, NewChat, Store, Timestamp};
+use context_core::trajectory::{NewNode, NodeBody, NodeId, Round};
+use context_core::{CommitOutcome, ErrorKind, NewChat, RecordOutcome, Store, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::checked::{Checked, Stop};
 use crate::desk::Desk;
+use crate::diary::RoundLife;
 use crate::expect::{applied, fail, same};
 use crate::life::{agree, answered};
 use crate::random::Random;
@@ -43,6 +45,10 @@ pub(crate) enum Work {
     Compete { name: String, messages: usize },
     /// Creates the store and a chat of this name in it, and appends so many messages.
     Create { name: String, messages: usize },
+    /// Adds so many conclusions to a round, again after each conflict.
+    Record { name: String, nodes: usize },
+    /// Goes on with a random round after so many commits to it, until it is killed.
+    Rounds { seed: u64, done: u64 },
 }
 
 /// What the test program does as a child.
@@ -80,6 +86,10 @@ async fn work(subject: &dyn Subject, task: Task) -> Checked {
         Work::Turns { done } => turns(&desk, done).await,
         Work::Compete { name, messages } => compete(&desk, &name, messages).await,
         Work::Create { name, messages } => create(&desk.other("ada", &name), messages).await,
+        Work::Record { name, nodes } => {
+            recorder(&desk, &name, nodes, |label| acknowledge(label).map_err(broken)).await
+        }
+        Work::Rounds { seed, done } => rounds(&desk, seed, done).await,
     }
 }
 
@@ -183,6 +193,52 @@ pub(crate) async fn compete(desk: &Desk, name: &str, messages: usize) -> Checked
             }
         }
         acknowledge(&id).map_err(broken)?;
+    }
+    Ok(())
+}
+
+/// Adds conclusions `NAME-0`, `NAME-1`, … to round 0 of session `s`, which has a question; each behind a fresh look at it.
+pub(crate) async fn recorder(
+    desk: &Desk,
+    name: &str,
+    nodes: usize,
+    mut done: impl FnMut(&str) -> Checked,
+) -> Checked {
+    for n in 0..nodes {
+        let label = format!("{name}-{n}");
+        for tries in 0.. {
+            let mut diary = desk.diary("s", 0);
+            let there = desk.load(diary.reference()).await?;
+            let there = there.ok_or_else(|| Stop::Fail("the round is gone".into()))?;
+            diary.round = Round::from_record(there)?;
+            let query = NodeId::new(0, 0);
+            let new = NewNode::new(NodeBody::state(label.as_str()), [query]).label(label.as_str());
+            diary.add(new.append())?;
+            let mut commit = diary.commit();
+            commit.key = format!("{label}-{tries}").into();
+            if desk.record(&commit).await? == RecordOutcome::Applied {
+                break;
+            }
+        }
+        done(&label)?;
+    }
+    Ok(())
+}
+
+async fn rounds(desk: &Desk, seed: u64, done: u64) -> Checked {
+    let mut life = RoundLife::new(desk, seed);
+    for n in 0..MOST_STEPS as u64 {
+        let commit = life.next();
+        if n < done {
+            continue;
+        }
+        match desk.record(&commit).await? {
+            RecordOutcome::Applied => {}
+            // A server may have gone on with what it had been sent by the one that was killed.
+            RecordOutcome::Replayed if n == done => {}
+            other => return fail(format!("commit {n} of a round that nobody else writes: saw {other:?}")),
+        }
+        acknowledge("done").map_err(broken)?;
     }
     Ok(())
 }

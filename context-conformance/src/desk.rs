@@ -31,6 +31,11 @@ impl Desk {
         Self { chat: ChatRef::new(user, chat), ..self.clone() }
     }
 
+    /// The same with a clock that begins anew.
+    pub(crate) fn anew(&self) -> Self {
+        Self::new(Arc::clone(&self.store), self.chat.user.as_str(), self.chat.chat.as_str())
+    }
+
     /// The same chat through another handle.
     pub(crate) fn through(&self, store: Arc<dyn Store>) -> Self {
         Self { store, ..self.clone() }

@@ -1,6 +1,7 @@
 //! A store that fails as it is told: which call, which time, before or after it did its work.
 
 mod plan;
+mod rounds;
 mod store;
 mod streams;
 

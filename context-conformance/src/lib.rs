@@ -55,6 +55,8 @@
 //! | `blobs`, `blob_references` | bytes beside messages, who refers to them, when they go |
 //! | `streams`, `stream_reads` | answers in flight: their writer, their end, what readers see |
 //! | `stream_races`, `stream_removal` | many writers and readers of one, and when it goes |
+//! | `rounds`, `round_values`, `round_listing`, `round_messages` | trajectories: commits to rounds, what they hold, which there are |
+//! | `round_removal`, `round_races` | when rounds go, and many writers of one |
 //! | `search`, `search_hits` | what is found, in which order, and that it follows what is written |
 //! | `concurrency`, `cancel`, `fault` | races, dropped futures, lost replies |
 //! | `durability`, `processes`, `kill` | opening again, several processes, a process that is killed |
@@ -126,6 +128,7 @@ mod child;
 pub mod codec;
 pub mod conversations;
 mod desk;
+mod diary;
 mod expect;
 mod faults;
 mod fixed;
@@ -164,6 +167,7 @@ pub use fixed::{FixedClock, SequenceIds};
 pub use harness::main;
 pub use namespace::file_name;
 pub use proxy::{Cut, CutHow, CutPlan, CuttingProxy, Traffic, Way};
+pub use random::Random;
 pub use report::{CaseResult, Report, SUITE_VERSION};
 pub use run::{assert_conforms, run, run_with};
 pub use same::{Difference, assert_same, find_difference};

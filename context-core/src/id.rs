@@ -110,6 +110,10 @@ id! {
 }
 
 id! {
+    /// A run of rounds of one user: what trajectories are gathered by.
+    SessionId
+}
+id! {
     /// An answer in flight, unique in its chat.
     StreamId
 }

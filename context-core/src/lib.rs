@@ -63,6 +63,7 @@ pub mod search;
 pub mod secrets;
 mod store;
 mod tokens;
+pub mod trajectory;
 pub mod wire;
 
 pub use boundary::{
@@ -87,8 +88,8 @@ pub use fragment::{
     lazy_stream, role, user,
 };
 pub use id::{
-    BranchName, ChatId, ChatRef, CheckpointName, CommitKey, FragmentId, MessageId, StreamId, StreamWriter,
-    UserId,
+    BranchName, ChatId, ChatRef, CheckpointName, CommitKey, FragmentId, MessageId, SessionId, StreamId,
+    StreamWriter, UserId,
 };
 pub use json::{Json, JsonMap, JsonPatch, Metadata};
 pub use memory::{CapturedTurn, MemoryProvider, MemoryScope, RecallQuery, Recalled};
@@ -110,11 +111,13 @@ pub use runtime::{
     RecoveryInput, ToolResultInput, ToolResultOutput,
 };
 pub use store::{
-    AppendPlace, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd, Chat,
-    ChatPatch, ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Committed,
-    Created, Cursor, Durability, Erasure, Finding, ForkName, FragmentStore, HistoryStore, Maintenance,
-    NewBlob, NewChat, Page, Revision, SearchHit, SearchQuery, SearchScope, SearchStore, StateStore, Store,
+    AgentRef, AppendPlace, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd,
+    Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome,
+    Committed, Created, Cursor, Durability, Erasure, Finding, ForkName, FragmentStore, HistoryStore,
+    Maintenance, MessageNode, NewBlob, NewChat, Page, RecordOutcome, Revision, RoundCommit, RoundPrune,
+    RoundQuery, RoundRef, RoundsPruned, SearchHit, SearchQuery, SearchScope, SearchStore, StateStore, Store,
     StoreInfo, StoredFragment, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
-    StreamPrune, StreamState, StreamStore, StreamsPruned, Target, Vacuumed, Window, check_chat_graph,
+    StreamPrune, StreamState, StreamStore, StreamsPruned, Target, TrajectoryStore, Vacuumed, Window,
+    check_chat_graph,
 };
 pub use tokens::{Framing, MediaKind, RequestTokens, Share, TokenCount, TokenCounter};

@@ -6,7 +6,8 @@
 use std::collections::HashSet;
 
 use crate::{
-    ChatRef, Commit, Error, Metadata, NewChat, Node, Result, StoredFragment, StreamId, Target, sealed,
+    AgentRef, ChatRef, Commit, Error, Metadata, NewChat, Node, Result, StoredFragment, StreamId, Target,
+    sealed,
 };
 
 /// The longest id or name, in bytes.
@@ -29,6 +30,12 @@ pub const MAX_STREAM_BYTES: u64 = 64 << 20;
 pub const MAX_STREAM_PAGE_BYTES: usize = 4 << 20;
 /// The most nodes, amendments, redactions and fragments of one commit together.
 pub const MAX_COMMIT_ITEMS: usize = 10_000;
+/// The most predecessors, or linked messages, of a node of a trajectory.
+pub const MAX_PREDECESSORS: usize = 1000;
+/// The most nodes of a round of a trajectory, those removed among them.
+pub const MAX_ROUND_NODES: usize = 1 << 20;
+/// The most versions of a node of a trajectory.
+pub const MAX_NODE_VERSIONS: usize = 10_000;
 /// The longest text of a search, in bytes.
 pub const MAX_SEARCH_BYTES: usize = 4096;
 /// The largest page of a listing.
@@ -52,6 +59,12 @@ pub fn check_chat(operation: &'static str, chat: &ChatRef) -> Result<()> {
 pub fn check_stream(operation: &'static str, chat: &ChatRef, stream: &StreamId) -> Result<()> {
     check_chat(operation, chat)?;
     check_id(operation, "stream", stream.as_str())
+}
+
+/// Refuses an agent or round with a bad user or session.
+pub fn check_agent(operation: &'static str, agent: &AgentRef) -> Result<()> {
+    check_id(operation, "user", agent.user.as_str())?;
+    check_id(operation, "session", agent.session.as_str())
 }
 
 /// Refuses a chat that cannot be created.

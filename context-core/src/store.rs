@@ -8,6 +8,7 @@ mod maintenance;
 mod search;
 mod state;
 mod stream;
+mod trajectory;
 
 use std::fmt::Debug;
 
@@ -24,6 +25,10 @@ pub use state::StateStore;
 pub use stream::{
     AppendPlace, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune,
     StreamState, StreamStore, StreamsPruned,
+};
+pub use trajectory::{
+    AgentRef, MessageNode, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundRef, RoundsPruned,
+    TrajectoryStore,
 };
 
 /// What survives what, once a write has returned.
@@ -123,6 +128,11 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// Answers in flight.
     fn streams(&self) -> Option<&dyn StreamStore> {
+        None
+    }
+
+    /// What happened in runs of agents.
+    fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
         None
     }
 

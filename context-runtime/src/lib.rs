@@ -57,6 +57,8 @@
 //! | `summarize` | `Summarize`: a rolling checkpoint stands for what was long ago | yes |
 //! | `strip-images` | `StripImages`: media are taken out, oldest first | yes |
 //! | `truncate-head` | `TruncateHead`: the newest part is kept | yes |
+//! | `trajectory` | [`trajectory`]: what happened in runs of agents | yes |
+//! | `otlp` | traces of trajectories, sent to a collector | no |
 //! | `cache` | `ChainCache`: chains that engines share | no |
 //! | `rescale` | `ImageRescaler`: images too large for a provider are scaled down | no |
 //! | `full` | all of these | |
@@ -77,6 +79,8 @@ mod retention;
 mod runtime;
 pub mod streams;
 mod system;
+#[cfg(feature = "trajectory")]
+pub mod trajectory;
 pub mod transfer;
 #[cfg(feature = "tokens")]
 mod waiting;
@@ -92,6 +96,10 @@ pub use context_codec_gemini as gemini;
 pub use context_codec_openai as openai;
 #[cfg(feature = "uimessage")]
 pub use context_codec_uimessage as uimessage;
+pub use context_core::{
+    AgentRef, MessageNode, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundRef, RoundsPruned,
+    SessionId, TrajectoryStore,
+};
 pub use context_core::{
     Answer, AnswerDelta, AnswerStream, CacheMarks, FunctionTool, HistoryRules, ImageLimits, LiftedRequest,
     LoweredRequest, MessageCodec, MessageHash, ModelCodec, ModelError, ModelErrorCode, ModelRequest,

@@ -14,7 +14,9 @@
 //! ```
 
 mod blobs;
+mod rounds;
 mod store;
 mod streams;
+mod trajectories;
 
 pub use store::InMemoryStore;

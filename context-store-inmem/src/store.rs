@@ -1,6 +1,6 @@
 //! The store: a lock around all chats.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -11,10 +11,12 @@ use context_core::{
     Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, CancelSignal, ChatRef, ChatState, CheckReport, Cursor,
     Durability, Erasure, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, NewBlob, Page, Result,
     SearchStore, StateStore, Store, StoreInfo, StoredStream, StreamAppend, StreamClaim, StreamId,
-    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, UserId, limits,
+    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, TrajectoryStore, UserId,
+    limits,
 };
 
 use crate::blobs::Blobs;
+use crate::rounds::Rounds;
 use crate::streams::Streams;
 
 /// A store in memory. Clones are handles to the same chats.
@@ -25,15 +27,16 @@ pub struct InMemoryStore(Shared);
 
 /// Implements the seam apart from [`InMemoryStore`], so that `store.fragments()` can only mean one thing.
 #[derive(Clone, Default)]
-struct Shared(Arc<RwLock<Chats>>);
+pub(crate) struct Shared(Arc<RwLock<Chats>>);
 
 #[derive(Default)]
-struct Chats {
+pub(crate) struct Chats {
     by_ref: BTreeMap<ChatRef, Arc<ChatState>>,
     /// How many chats were ever created.
     created: u64,
     blobs: Blobs,
     streams: Streams,
+    pub(crate) rounds: Rounds,
 }
 
 impl Chats {
@@ -69,6 +72,10 @@ impl Store for InMemoryStore {
         Some(&self.0)
     }
 
+    fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
+        Some(&self.0)
+    }
+
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         Some(&self.0)
     }
@@ -81,11 +88,11 @@ impl fmt::Debug for InMemoryStore {
 }
 
 impl Shared {
-    fn chats(&self, operation: &'static str) -> Result<RwLockReadGuard<'_, Chats>> {
+    pub(crate) fn chats(&self, operation: &'static str) -> Result<RwLockReadGuard<'_, Chats>> {
         self.0.read().map_err(|_| poisoned(operation))
     }
 
-    fn chats_mut(&self, operation: &'static str) -> Result<RwLockWriteGuard<'_, Chats>> {
+    pub(crate) fn chats_mut(&self, operation: &'static str) -> Result<RwLockWriteGuard<'_, Chats>> {
         self.0.write().map_err(|_| poisoned(operation))
     }
 }
@@ -112,7 +119,7 @@ impl StateStore for Shared {
         F: FnOnce(&mut Option<ChatState>, &mut u64) -> Result<T> + Send + 'static,
     {
         let mut chats = self.chats_mut("write")?;
-        let Chats { by_ref, created, blobs, streams } = &mut *chats;
+        let Chats { by_ref, created, blobs, streams, rounds: _ } = &mut *chats;
         // Taken out, not copied, unless somebody reads it just now. What a `ChatState` refuses it has not changed,
         // so it goes back in either case.
         let mut state = by_ref.remove(chat).map(Arc::unwrap_or_clone);
@@ -291,21 +298,38 @@ impl Maintenance for Shared {
         let (streams, findings) = chats.streams.check();
         report.streams = streams;
         report.findings.extend(findings);
+        let (rounds, findings) = chats.rounds.check();
+        report.rounds = rounds;
+        report.findings.extend(findings);
         Ok(report)
     }
 
     async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
-        self.users_of_states(limit, after).await
+        limits::check_page("users", limit)?;
+        let chats = self.chats("users")?;
+        let of_chats = chats.by_ref.keys().map(|chat| &chat.user);
+        let all: BTreeSet<&UserId> = of_chats.chain(chats.rounds.users()).collect();
+        let behind = |user: &&&UserId| after.is_none_or(|after| user.as_str() > after.as_str());
+        let mut items: Vec<UserId> = all.iter().filter(behind).take(limit + 1).copied().cloned().collect();
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next = items.last().filter(|_| more).map(|last| Cursor::new(last.as_str()));
+        Ok(Page { items, next })
     }
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
-        let count = |chats: &Chats| (chats.blobs.count(user), chats.streams.count(user));
+        let count =
+            |chats: &Chats| (chats.blobs.count(user), chats.streams.count(user), chats.rounds.count(user));
         let before = count(&*self.chats("erase_user")?);
         let mut erased = self.erase_states(user, cancel).await?;
+        if !cancel.is_cancelled() {
+            self.chats_mut("erase_user")?.rounds.forget_user(user);
+        }
         let after = count(&*self.chats("erase_user")?);
         erased.blobs = before.0.saturating_sub(after.0);
         erased.streams = before.1.saturating_sub(after.1);
-        erased.remaining += after.0 + after.1;
+        erased.rounds = before.2.saturating_sub(after.2);
+        erased.remaining += after.0 + after.1 + after.2;
         Ok(erased)
     }
 }

@@ -1,13 +1,16 @@
 //! The optional abilities of the store inside.
 #![allow(dead_code, reason = "each layer needs other abilities")]
 
-use context_core::{BlobStore, Error, ErrorKind, Maintenance, Result, SearchStore, Store, StreamStore};
+use context_core::{
+    BlobStore, Error, ErrorKind, Maintenance, Result, SearchStore, Store, StreamStore, TrajectoryStore,
+};
 
 /// The optional abilities of the store inside, as results.
 pub(crate) trait Abilities {
     fn searcher(&self) -> Result<&dyn SearchStore>;
     fn shelf(&self) -> Result<&dyn BlobStore>;
     fn channel(&self) -> Result<&dyn StreamStore>;
+    fn ledger(&self) -> Result<&dyn TrajectoryStore>;
     fn upkeep(&self) -> Result<&dyn Maintenance>;
 }
 
@@ -22,6 +25,10 @@ impl Abilities for dyn Store {
 
     fn channel(&self) -> Result<&dyn StreamStore> {
         self.streams().ok_or_else(|| lacks("streams"))
+    }
+
+    fn ledger(&self) -> Result<&dyn TrajectoryStore> {
+        self.trajectories().ok_or_else(|| lacks("trajectories"))
     }
 
     fn upkeep(&self) -> Result<&dyn Maintenance> {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use context_core::{
     BlobStore, FragmentStore, HistoryStore, Maintenance, SearchStore, Store, StoreInfo, StreamStore,
+    TrajectoryStore,
 };
 
 use self::kept::Kept;
@@ -28,7 +29,7 @@ pub use self::stats::CacheStats;
 /// * **One load at a time.** Of those who read the same chain when it is not kept, one loads it; each other asks what came
 ///   after.
 /// * **Bounded.** What was used least goes when the bytes are full. What does not fit at all is read each time.
-/// * **All else passes.** Chats, branches, checkpoints, fragments, messages by id, searches, blobs and streams are those of
+/// * **All else passes.** Chats, branches, checkpoints, fragments, messages by id, searches, blobs, streams and trajectories are those of
 ///   the store inside: to ask whether they are still right would cost what reading them costs.
 ///
 /// A window that what is kept does not reach is read as it is asked for, and kept. After an amendment, a redaction or a
@@ -126,6 +127,10 @@ impl Store for CachedStore {
 
     fn streams(&self) -> Option<&dyn StreamStore> {
         self.0.inner.streams()
+    }
+
+    fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
+        self.0.inner.trajectories()
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

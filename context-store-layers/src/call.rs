@@ -2,7 +2,7 @@
 #![cfg_attr(not(feature = "traced"), allow(dead_code, reason = "only traces look at calls"))]
 
 use context_core::{
-    ChatId, ChatPatch, ChatRef, Commit, NewBlob, NewChat, StoredFragment, StreamAppend, UserId,
+    ChatId, ChatPatch, ChatRef, Commit, NewBlob, NewChat, RoundCommit, StoredFragment, StreamAppend, UserId,
 };
 
 /// Hands every call of the seam, as a variant and as the name of the method, to another macro.
@@ -21,6 +21,8 @@ macro_rules! operations {
             CreateStream create_stream, ClaimStream claim_stream, AppendStream append_stream,
             CancelStream cancel_stream, ReopenStream reopen_stream, Stream stream, ReadStream read_stream,
             Streams streams, RemoveStream remove_stream, PruneStreams prune_streams,
+            RecordRound record_round, LoadRounds load_rounds, Rounds rounds, NodesOfMessage nodes_of_message,
+            PruneRounds prune_rounds,
             Check check, EraseUser erase_user, Users users, Vacuum vacuum, Backup backup,
         }
     };
@@ -54,6 +56,7 @@ pub(crate) enum Sent<'a> {
     Text(&'a str),
     Blob(&'a NewBlob),
     Chunks(&'a StreamAppend),
+    Round(&'a RoundCommit),
 }
 
 /// A call: what is asked for, of whom, and what is sent along.

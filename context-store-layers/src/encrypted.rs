@@ -3,16 +3,19 @@
 //! # What is sealed, and what stays readable
 //!
 //! Sealed, each record by itself with XChaCha20-Poly1305: bodies of messages, boundaries and revisions; fragments and their
-//! metadata; titles; values of chat metadata; blobs and their media types; chunks and errors of streams.
+//! metadata; titles; values of chat metadata; blobs and their media types; chunks and errors of streams. Of trajectories:
+//! titles of rounds; descriptions, texts and JSON of nodes, as they are and as they were; params of steps.
 //!
 //! Readable for whoever reads the backend: ids of users, chats, messages, fragments and streams; names of branches, checkpoints
 //! and commit keys; roles, times, counts of tokens, sizes; keys of metadata; and numbers that are
 //! [added](context_core::ChatPatch::add) to metadata, with the names of their fields, since the backend adds them.
+//! Of trajectories: labels, kinds, ids and authors of nodes; names of edges; names of fields; yes or no; links to messages;
+//! [measures](context_core::trajectory::Measures), the names of models and errors among them; names of steps and of their params; states, times and counts.
 //!
 //! # What it protects from
 //!
 //! Someone who reads the backend, its files and its backups learns nothing of the text. Someone who changes them cannot make a
-//! reader see another text: a record opens only where it was written (user, chat, message and role; a chunk at its offset),
+//! reader see another text: a record opens only where it was written (user, chat, message and role; a chunk at its offset; round, node, field and version),
 //! unaltered, under its key. Anything else is [`Corrupt`](context_core::ErrorKind::Corrupt), and so is text stored without encryption,
 //! unless [allowed](EncryptedStore::allow_plain).
 //!
@@ -31,6 +34,7 @@
 //! * A type added to an untyped blob stores it once more, and it is then no longer shared with other chats.
 //! * A fragment without an id has one in the backend, which says nothing.
 
+mod amounts;
 mod blob_names;
 mod blob_search;
 mod blobs;
@@ -43,6 +47,8 @@ mod layer;
 mod place;
 mod record;
 mod rotate;
+mod round_forms;
+mod rounds;
 mod segments;
 mod streams;
 mod upkeep;
@@ -53,7 +59,7 @@ use std::sync::Arc;
 
 use context_core::{
     BlobStore, CancelSignal, ChatRef, Finding, FragmentStore, HistoryStore, Maintenance, Result, Store,
-    StoreInfo, StreamStore, UserId,
+    StoreInfo, StreamStore, TrajectoryStore, UserId,
 };
 
 pub use self::keys::{EncryptionKey, KeyError, KeyId, KeyRing};
@@ -104,7 +110,8 @@ impl EncryptedStore {
         self.0.rotate_chat(chat, options, cancel).await
     }
 
-    /// Does so for all chats of a user, and tells `progress` after each what was done so far.
+    /// Does so for all chats of a user, and tells `progress` after each what was done so far. Rounds of trajectories are left as they
+    /// are, and counted: those of old keys go when they are pruned.
     pub async fn rotate_user(
         &self,
         user: &UserId,
@@ -148,6 +155,10 @@ impl Store for EncryptedStore {
 
     fn streams(&self) -> Option<&dyn StreamStore> {
         self.0.inner.streams().map(|_| &self.0 as &dyn StreamStore)
+    }
+
+    fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
+        self.0.inner.trajectories().map(|_| &self.0 as &dyn TrajectoryStore)
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

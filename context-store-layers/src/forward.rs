@@ -15,6 +15,8 @@ macro_rules! forward {
             use context_core::*;
             #[allow(unused_imports, reason = "a layer may make all calls itself")]
             use $crate::{call::{Call, Operation, Sent}, abilities::Abilities as _};
+            #[allow(unused_imports, reason = "for one seam of them")]
+            use {context_core::trajectory::{RoundHead, RoundRecord}, std::ops::RangeInclusive};
 
             #[async_trait::async_trait]
             #[deny(clippy::missing_trait_methods)]
@@ -97,11 +99,7 @@ macro_rules! forward {
     (@ $s:ident $l:ident [$($d:tt)*] rename_branch $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn rename_branch(
-                &self,
-                chat: &ChatRef,
-                branch: &BranchName,
-                to: &BranchName,
-                at: Timestamp,
+                &self, chat: &ChatRef, branch: &BranchName, to: &BranchName, at: Timestamp,
             ) -> Result<()> {
                 let call = Call::of(Operation::RenameBranch, chat);
                 self.around(call, || self.below().history().rename_branch(chat, branch, to, at)).await
@@ -111,11 +109,7 @@ macro_rules! forward {
     (@ $s:ident $l:ident [$($d:tt)*] delete_branch $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn delete_branch(
-                &self,
-                chat: &ChatRef,
-                branch: &BranchName,
-                expected: Option<&MessageId>,
-                at: Timestamp,
+                &self, chat: &ChatRef, branch: &BranchName, expected: Option<&MessageId>, at: Timestamp,
             ) -> Result<BranchDeletion> {
                 let call = Call::of(Operation::DeleteBranch, chat);
                 self.around(call, || self.below().history().delete_branch(chat, branch, expected, at)).await
@@ -125,11 +119,7 @@ macro_rules! forward {
     (@ $s:ident $l:ident [$($d:tt)*] set_checkpoint $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn set_checkpoint(
-                &self,
-                chat: &ChatRef,
-                name: &CheckpointName,
-                message: &MessageId,
-                at: Timestamp,
+                &self, chat: &ChatRef, name: &CheckpointName, message: &MessageId, at: Timestamp,
             ) -> Result<Checkpoint> {
                 let call = Call::of(Operation::SetCheckpoint, chat);
                 self.around(call, || self.below().history().set_checkpoint(chat, name, message, at)).await
@@ -373,11 +363,7 @@ macro_rules! forward {
     (@ $s:ident $l:ident [$($d:tt)*] read_stream $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn read_stream(
-                &self,
-                chat: &ChatRef,
-                id: &StreamId,
-                offset: u64,
-                limit: usize,
+                &self, chat: &ChatRef, id: &StreamId, offset: u64, limit: usize,
             ) -> Result<Option<StreamPart>> {
                 let call = Call::of(Operation::ReadStream, chat);
                 self.around(call, || async move { self.below().channel()?.read_stream(chat, id, offset, limit).await })
@@ -411,6 +397,50 @@ macro_rules! forward {
             async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned> {
                 let call = Call::about(Operation::PruneStreams, &prune.user).within(prune.chat.as_ref());
                 self.around(call, || async move { self.below().channel()?.prune_streams(prune).await }).await
+            }
+        ] $($r)*);
+    };
+
+    // TrajectoryStore
+    (@ $s:ident $l:ident [$($d:tt)*] record_round $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn record_round(&self, commit: &RoundCommit) -> Result<RecordOutcome> {
+                let call = Call::about(Operation::RecordRound, &commit.head.round.agent.user).sends(Sent::Round(commit));
+                self.around(call, || async move { self.below().ledger()?.record_round(commit).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] load_rounds $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+                let (call, rounds) = (Call::about(Operation::LoadRounds, &agent.user), &rounds);
+                self.around(call, || async move { self.below().ledger()?.load_rounds(agent, rounds.clone()).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] rounds $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn rounds(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {
+                let call = Call::about(Operation::Rounds, &query.user);
+                self.around(call, || async move { self.below().ledger()?.rounds(query).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] nodes_of_message $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn nodes_of_message(
+                &self, user: &UserId, chat: &ChatId, message: &MessageId,
+            ) -> Result<Vec<MessageNode>> {
+                let call = Call::about(Operation::NodesOfMessage, user).within(Some(chat));
+                self.around(call, || async { self.below().ledger()?.nodes_of_message(user, chat, message).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] prune_rounds $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn prune_rounds(&self, prune: &RoundPrune) -> Result<RoundsPruned> {
+                let call = Call::about(Operation::PruneRounds, &prune.user);
+                self.around(call, || async move { self.below().ledger()?.prune_rounds(prune).await }).await
             }
         ] $($r)*);
     };

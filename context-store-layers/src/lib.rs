@@ -6,14 +6,14 @@
 //! | `cached` | `CachedStore` | keeps chains in memory, bounded by bytes; never shows what is out of date |
 //! | `traced` | `TracedStore` | a span of `tracing` for each call, with stable names |
 //! | `retry` | `RetryStore` | repeats what failed for now, and says what is true after a lost reply |
-//! | `split` | `SplitStore` | history in one backend, blobs and streams in others |
+//! | `split` | `SplitStore` | history in one backend; blobs, streams and trajectories in others |
 //! | `encrypted` | `EncryptedStore` | encrypts what people said before it reaches the backend |
 //!
 //! All are on by default. They may be stacked in any order; from the outside in, *traced, retry, cached, encrypted,
 //! split* is one that makes sense: what is traced is what the program sees, a repetition asks the cache again, what is kept is
 //! kept readable and once, and no backend sees what was said.
 //!
-//! A layer offers what the store inside offers: `search` (but for an encrypted one), `blobs`, `streams` and `maintenance` are
+//! A layer offers what the store inside offers: `search` (but for an encrypted one), `blobs`, `streams`, `trajectories` and `maintenance` are
 //! there if they are there. It has no connections and no tasks of its own, and takes times, ids and waits from outside.
 
 #[cfg(any(feature = "cached", feature = "retry", feature = "split", feature = "traced"))]

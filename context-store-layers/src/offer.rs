@@ -31,6 +31,10 @@ macro_rules! forward_store {
                 self.0.below().streams().map(|_| &self.0 as &dyn context_core::StreamStore)
             }
 
+            fn trajectories(&self) -> Option<&dyn context_core::TrajectoryStore> {
+                self.0.below().trajectories().map(|_| &self.0 as &dyn context_core::TrajectoryStore)
+            }
+
             fn maintenance(&self) -> Option<&dyn context_core::Maintenance> {
                 self.0.below().maintenance().map(|_| &self.0 as &dyn context_core::Maintenance)
             }

@@ -47,6 +47,8 @@ use crate::offer::forward_store;
 /// | `prune_blobs`, `prune_streams` | again; counts what the last try removed |
 /// | `create_stream`, `claim_stream`, `append_stream`, `reopen_stream` | `Replayed`, as the seam has it |
 /// | `cancel_stream` | the same |
+/// | `record_round` | `Replayed`, by its key and revision |
+/// | `prune_rounds` | again; counts what the last try removed |
 /// | `check`, `vacuum` | again |
 /// | `erase_user` | again; counts what the last try erased, and what remains |
 /// | `backup` | is not made again: a file may be there by then |
@@ -190,6 +192,7 @@ forward! {
         }
     }
 }
+forward! { TrajectoryStore for Shared: record_round load_rounds rounds nodes_of_message prune_rounds; {} }
 forward! {
     Maintenance for Shared: check erase_user users vacuum;
     {

@@ -1,20 +1,21 @@
-//! History in one store, blobs and streams in others.
+//! History in one store; blobs, streams and trajectories in others.
 
 mod blobs;
 mod chats;
 mod maintenance;
 mod shadow;
 mod streams;
+mod users;
 
 use std::fmt;
 use std::sync::Arc;
 
 use context_core::{
     BlobStore, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, Result, SearchStore, Store,
-    StoreInfo, StreamStore,
+    StoreInfo, StreamStore, TrajectoryStore,
 };
 
-/// A store whose history, with all that belongs to it, is in one backend, and its blobs or streams in others: messages in
+/// A store whose history, with all that belongs to it, is in one backend, and its blobs, streams or trajectories in others: messages in
 /// PostgreSQL and large files elsewhere, or answers in flight in Redis.
 ///
 /// # How the others know of chats
@@ -23,6 +24,8 @@ use context_core::{
 /// made before the first blob or stream. It is named after the chat and when that was created, so what was left of a
 /// chat that was deleted is never taken for that of a new one. A chat of a user of its own, `context.split`, names each
 /// user who has shadows, so that a check finds them all; nobody else may be called so.
+///
+/// Trajectories belong to users and need no chat, so they have no shadow and are passed on as they are.
 ///
 /// Whether a chat exists, the store of the history alone says: each call about blobs and streams asks it first, by one read.
 ///
@@ -68,6 +71,7 @@ struct Shared {
     main: Arc<dyn Store>,
     blobs: Option<Arc<dyn Store>>,
     streams: Option<Arc<dyn Store>>,
+    trajectories: Option<Arc<dyn Store>>,
 }
 
 /// Which store keeps what.
@@ -77,7 +81,7 @@ pub struct SplitStoreBuilder(Shared);
 impl SplitStore {
     /// Begins with the store of the history, which keeps all that no other one is given for.
     pub fn builder(history: Arc<dyn Store>) -> SplitStoreBuilder {
-        SplitStoreBuilder(Shared { main: history, blobs: None, streams: None })
+        SplitStoreBuilder(Shared { main: history, blobs: None, streams: None, trajectories: None })
     }
 }
 
@@ -94,9 +98,15 @@ impl SplitStoreBuilder {
         self
     }
 
+    /// Keeps trajectories in this store, which may be one of the others.
+    pub fn trajectories(mut self, store: Arc<dyn Store>) -> Self {
+        self.0.trajectories = Some(store);
+        self
+    }
+
     /// The store. [`Unsupported`](ErrorKind::Unsupported) if one of them lacks the ability it is given for.
     pub fn build(self) -> Result<SplitStore> {
-        let Shared { blobs, streams, .. } = &self.0;
+        let Shared { blobs, streams, trajectories, .. } = &self.0;
         let lacks = |what| {
             Error::new(ErrorKind::Unsupported, "open", "the store has no such ability").with("ability", what)
         };
@@ -105,6 +115,9 @@ impl SplitStoreBuilder {
         }
         if streams.as_ref().is_some_and(|store| store.streams().is_none()) {
             return Err(lacks("streams"));
+        }
+        if trajectories.as_ref().is_some_and(|store| store.trajectories().is_none()) {
+            return Err(lacks("trajectories"));
         }
         Ok(SplitStore(self.0))
     }
@@ -124,18 +137,20 @@ impl fmt::Debug for SplitStore {
 
 impl Shared {
     fn show(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
-        let Self { main, blobs, streams } = self;
-        f.debug_struct(name).field("history", main).field("blobs", blobs).field("streams", streams).finish()
+        let Self { main, blobs, streams, trajectories } = self;
+        let mut shown = f.debug_struct(name);
+        shown.field("history", main).field("blobs", blobs).field("streams", streams);
+        shown.field("trajectories", trajectories).finish()
     }
 
     /// The stores beside that of the history, each once.
     fn others(&self) -> Vec<&Arc<dyn Store>> {
-        let mut others: Vec<&Arc<dyn Store>> = self.blobs.iter().collect();
-        others.extend(
-            self.streams
-                .iter()
-                .filter(|streams| self.blobs.as_ref().is_none_or(|blobs| !Arc::ptr_eq(blobs, streams))),
-        );
+        let mut others: Vec<&Arc<dyn Store>> = Vec::new();
+        for store in self.blobs.iter().chain(&self.streams).chain(&self.trajectories) {
+            if !others.iter().any(|other| Arc::ptr_eq(other, store)) {
+                others.push(store);
+            }
+        }
         others
     }
 }
@@ -178,6 +193,10 @@ impl Store for SplitStore {
             Some(_) => Some(&self.0),
             None => self.0.main.streams(),
         }
+    }
+
+    fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
+        self.0.trajectories.as_ref().unwrap_or(&self.0.main).trajectories()
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

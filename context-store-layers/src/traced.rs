@@ -78,6 +78,11 @@ use crate::offer::forward_store;
 /// | `context.store.streams` | `found.items` | `ok` |
 /// | `context.store.remove_stream` | | `done`, `none` |
 /// | `context.store.prune_streams` | `found.items`, `found.bytes` | `ok` |
+/// | `context.store.record_round` | `sent.items`, `sent.bytes` | `applied`, `replayed`, `conflict` |
+/// | `context.store.load_rounds` | `found.items`, `found.bytes` | `ok` |
+/// | `context.store.rounds` | `found.items` | `ok` |
+/// | `context.store.nodes_of_message` | `found.items` | `ok` |
+/// | `context.store.prune_rounds` | `found.items` | `ok` |
 /// | `context.store.check` | `found.items` | `clean`, `broken` |
 /// | `context.store.erase_user` | `found.items` | `erased`, `remains` |
 /// | `context.store.users` | `found.items` | `ok` |
@@ -119,7 +124,7 @@ impl TracedStore {
     }
 
     /// Whether spans have the words of messages, fragments, titles and searches, up to 4 KiB for each call. Bytes of blobs and of
-    /// chunks never are. Who can read the traces can then read the conversations.
+    /// chunks never are, nor what rounds of trajectories hold. Who can read the traces can then read the conversations.
     #[must_use]
     pub fn content(mut self, content: bool) -> Self {
         self.0.shown.content = content;
@@ -174,4 +179,5 @@ forward! {
         prune_streams;
     {}
 }
+forward! { TrajectoryStore for Shared: record_round load_rounds rounds nodes_of_message prune_rounds; {} }
 forward! { Maintenance for Shared: check erase_user users vacuum backup; {} }

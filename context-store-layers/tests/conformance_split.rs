@@ -8,6 +8,7 @@ use context_store_layers::SplitStore;
 
 context_conformance::conformance_main!(common::Layered::new("split", true, |store, second| {
     let second = second.expect("a second store, as asked for");
-    let split = SplitStore::builder(store).blobs(Arc::clone(&second)).streams(second);
+    let split = SplitStore::builder(store).blobs(Arc::clone(&second)).streams(Arc::clone(&second));
+    let split = split.trajectories(second);
     Ok(Arc::new(split.build()?))
 }));

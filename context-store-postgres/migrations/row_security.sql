@@ -16,6 +16,21 @@ ALTER TABLE blob_piece ENABLE ROW LEVEL SECURITY;
 ALTER TABLE blob_ref ENABLE ROW LEVEL SECURITY;
 ALTER TABLE stream ENABLE ROW LEVEL SECURITY;
 ALTER TABLE stream_chunk ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_round ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_query ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_state ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_action ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_response ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_knowledge ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_tool ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_table ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_column ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_file ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_script ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_skill ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_edge ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_version ENABLE ROW LEVEL SECURITY;
+ALTER TABLE trajectory_message ENABLE ROW LEVEL SECURITY;
 
 DROP POLICY IF EXISTS context_user ON chat;
 DROP POLICY IF EXISTS context_user ON branch;
@@ -32,6 +47,21 @@ DROP POLICY IF EXISTS context_user ON blob_piece;
 DROP POLICY IF EXISTS context_user ON blob_ref;
 DROP POLICY IF EXISTS context_user ON stream;
 DROP POLICY IF EXISTS context_user ON stream_chunk;
+DROP POLICY IF EXISTS context_user ON trajectory_round;
+DROP POLICY IF EXISTS context_user ON trajectory_query;
+DROP POLICY IF EXISTS context_user ON trajectory_state;
+DROP POLICY IF EXISTS context_user ON trajectory_action;
+DROP POLICY IF EXISTS context_user ON trajectory_response;
+DROP POLICY IF EXISTS context_user ON trajectory_knowledge;
+DROP POLICY IF EXISTS context_user ON trajectory_tool;
+DROP POLICY IF EXISTS context_user ON trajectory_table;
+DROP POLICY IF EXISTS context_user ON trajectory_column;
+DROP POLICY IF EXISTS context_user ON trajectory_file;
+DROP POLICY IF EXISTS context_user ON trajectory_script;
+DROP POLICY IF EXISTS context_user ON trajectory_skill;
+DROP POLICY IF EXISTS context_user ON trajectory_edge;
+DROP POLICY IF EXISTS context_user ON trajectory_version;
+DROP POLICY IF EXISTS context_user ON trajectory_message;
 
 -- Without a setting there is nobody, and nothing to see.
 CREATE POLICY context_user ON chat
@@ -52,3 +82,51 @@ CREATE POLICY context_user ON blob_piece USING (EXISTS (SELECT FROM blob b WHERE
 CREATE POLICY context_user ON blob_ref USING (EXISTS (SELECT FROM chat c WHERE c.no = blob_ref.chat));
 CREATE POLICY context_user ON stream USING (EXISTS (SELECT FROM chat c WHERE c.no = stream.chat));
 CREATE POLICY context_user ON stream_chunk USING (EXISTS (SELECT FROM stream s WHERE s.no = stream_chunk.stream));
+CREATE POLICY context_user ON trajectory_round
+  USING (user_id = decode(current_setting('context.user_id', true), 'hex'));
+CREATE POLICY context_user ON trajectory_query
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_query.round));
+CREATE POLICY context_user ON trajectory_state
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_state.round));
+CREATE POLICY context_user ON trajectory_action
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_action.round));
+CREATE POLICY context_user ON trajectory_response
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_response.round));
+CREATE POLICY context_user ON trajectory_knowledge
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_knowledge.round));
+CREATE POLICY context_user ON trajectory_tool
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_tool.round));
+CREATE POLICY context_user ON trajectory_table
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_table.round));
+CREATE POLICY context_user ON trajectory_column
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_column.round));
+CREATE POLICY context_user ON trajectory_file
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_file.round));
+CREATE POLICY context_user ON trajectory_script
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_script.round));
+CREATE POLICY context_user ON trajectory_skill
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_skill.round));
+CREATE POLICY context_user ON trajectory_edge
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_edge.round));
+CREATE POLICY context_user ON trajectory_version
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_version.round));
+CREATE POLICY context_user ON trajectory_message
+  USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_message.round));
+
+-- What asks for rows through a view sees none before the view has asked whose they are.
+ALTER VIEW trajectory_rounds SET (security_barrier = true);
+ALTER VIEW trajectory_queries SET (security_barrier = true);
+ALTER VIEW trajectory_states SET (security_barrier = true);
+ALTER VIEW trajectory_actions SET (security_barrier = true);
+ALTER VIEW trajectory_responses SET (security_barrier = true);
+ALTER VIEW trajectory_knowledge_items SET (security_barrier = true);
+ALTER VIEW trajectory_tools SET (security_barrier = true);
+ALTER VIEW trajectory_tables SET (security_barrier = true);
+ALTER VIEW trajectory_columns SET (security_barrier = true);
+ALTER VIEW trajectory_files SET (security_barrier = true);
+ALTER VIEW trajectory_scripts SET (security_barrier = true);
+ALTER VIEW trajectory_skills SET (security_barrier = true);
+ALTER VIEW trajectory_nodes SET (security_barrier = true);
+ALTER VIEW trajectory_edges SET (security_barrier = true);
+ALTER VIEW trajectory_versions SET (security_barrier = true);
+ALTER VIEW trajectory_messages SET (security_barrier = true);

@@ -43,6 +43,9 @@ pub struct PostgresConfig {
     /// Whether to make the schema if there is none, and to bring an older one up to date. Without, the role needs
     /// no more rights than to read and write the tables.
     pub create: bool,
+    /// Whether to make the database if there is none, which the role must be allowed to (`CREATEDB`). Of no meaning without
+    /// [`create`](Self::create), or with a pool of the caller's.
+    pub create_database: bool,
     /// How many connections there are at most, at least one. Of no meaning with a pool of the caller's.
     pub connections: usize,
     /// How long to wait for a free connection, and for the server to take a new one.
@@ -74,7 +77,7 @@ impl PostgresConfig {
     ///
     /// Options behind the `?` are those of the driver (`sslmode`, `sslrootcert`, `host`, `application_name`, …) and
     /// `schema=NAME`, `connections=N`, `connect_timeout_ms=N`, `operation_timeout_ms=N`, `statement_cache=N`,
-    /// `create=true|false`, `full_text=on|off`, `row_security=on|off`.
+    /// `create=true|false`, `create_database=true|false`, `full_text=on|off`, `row_security=on|off`.
     ///
     /// ```
     /// use context_store_postgres::PostgresConfig;
@@ -127,6 +130,7 @@ impl PostgresConfig {
             server,
             schema: "context".to_owned(),
             create: true,
+            create_database: true,
             connections: 4,
             connect_timeout: Duration::from_secs(10),
             operation_timeout: Duration::from_secs(30),
@@ -146,6 +150,7 @@ impl PostgresConfig {
             "operation_timeout_ms" => millis().map(|timeout| self.operation_timeout = timeout),
             "statement_cache" => value.parse().ok().map(|statements| self.statement_cache = statements),
             "create" => value.parse().ok().map(|create| self.create = create),
+            "create_database" => value.parse().ok().map(|create| self.create_database = create),
             "full_text" => switch_of(value).map(|on| self.full_text = Some(on)),
             "row_security" => switch_of(value).map(|on| self.row_security = on),
             _ => return Err(Error::invalid(OPERATION, "unknown option in the url").with("option", key)),
@@ -164,6 +169,13 @@ impl PostgresConfig {
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
+        self
+    }
+
+    /// Whether to make the database if there is none.
+    #[must_use]
+    pub fn create_database(mut self, create: bool) -> Self {
+        self.create_database = create;
         self
     }
 
@@ -234,6 +246,7 @@ impl fmt::Debug for PostgresConfig {
         f.debug_struct("PostgresConfig")
             .field("schema", &self.schema)
             .field("create", &self.create)
+            .field("create_database", &self.create_database)
             .field("connections", &self.connections)
             .field("connect_timeout", &self.connect_timeout)
             .field("operation_timeout", &self.operation_timeout)
@@ -282,11 +295,12 @@ mod tests {
     #[test]
     fn urls_are_read_or_refused() {
         let all = "postgresql://ada:hunter2@[::1]:5433/db?schema=a%20%22b&sslmode=disable&connections=2&create=false\
-            &connect_timeout_ms=20&operation_timeout_ms=30&statement_cache=0&full_text=off&row_security=on";
+            &create_database=false&connect_timeout_ms=20&operation_timeout_ms=30&statement_cache=0&full_text=off&row_security=on";
         let config = PostgresConfig::from_url(all).unwrap();
         assert_eq!(config.schema, "a \"b");
         assert_eq!((config.connections, config.statement_cache), (2, 0));
         assert_eq!((config.create, config.full_text, config.row_security), (false, Some(false), true));
+        assert!(!config.create_database);
         assert_eq!(config.connect_timeout, Duration::from_millis(20));
         assert_eq!(config.operation_timeout, Duration::from_millis(30));
         let Server::At(server) = &config.server else { panic!("no server") };

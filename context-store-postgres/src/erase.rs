@@ -7,11 +7,11 @@ use crate::error::Result;
 use crate::place::count;
 use crate::pool::{Pool, Session, Work, quoted};
 use crate::rows::text;
-use crate::{blobs, chats, sql, streams};
+use crate::{blobs, chats, rounds, sql, streams};
 
 const OPERATION: &str = "erase_user";
 
-/// Erases all chats of a user, each in a transaction of its own, then has the tables written anew without them, then
+/// Erases all chats of a user, each in a transaction of its own, then all rounds, then has the tables written anew without them, then
 /// looks what is left.
 pub(crate) async fn erase_user(
     pool: &Pool,
@@ -42,6 +42,15 @@ pub(crate) async fn erase_user(
         erased.blobs += blobs;
         erased.streams += streams;
     }
+    loop {
+        cancel.check(OPERATION)?;
+        let mut session = pool.begin(Work::Write, Some(user)).await?;
+        let removed = rounds::remove_some(&mut session, user).await;
+        match session.end(removed).await?.rounds {
+            0 => break,
+            removed => erased.rounds += removed,
+        }
+    }
     rewrite(pool, schema, sql::VACUUM).await?;
     let mut session = pool.begin(Work::Snapshot, Some(user)).await?;
     let remaining = remaining(&mut session, user).await;
@@ -58,7 +67,9 @@ async fn kept(session: &mut Session<'_>, user: &UserId) -> Result<(u64, u64)> {
 /// Rows of this user, and rows that belong to nobody.
 async fn remaining(session: &mut Session<'_>, user: &UserId) -> Result<i64> {
     let mut remaining = 0;
-    for statement in [sql::REMAINING, sql::blobs::REMAINING_BLOBS, sql::streams::REMAINING_STREAMS] {
+    let beside =
+        [sql::blobs::REMAINING_BLOBS, sql::streams::REMAINING_STREAMS, sql::rounds::REMAINING_ROUNDS];
+    for statement in std::iter::once(sql::REMAINING).chain(beside) {
         let query = session.query(statement).bind(user.as_str().as_bytes());
         remaining += session.only(query).await?.try_get::<i64, _>(0)?;
     }

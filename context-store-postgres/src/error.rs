@@ -60,6 +60,16 @@ impl Fault {
         matches!(self, Self::Driver(error) if matches!(code(error).as_deref(), Some("23505" | "22012")))
     }
 
+    /// Whether there is no database of that name.
+    pub(crate) fn is_no_database(&self) -> bool {
+        matches!(self, Self::Driver(error) if code(error).as_deref() == Some("3D000"))
+    }
+
+    /// Whether somebody else has made the database, maybe at the same moment.
+    pub(crate) fn is_made_already(&self) -> bool {
+        matches!(self, Self::Driver(error) if matches!(code(error).as_deref(), Some("42P04" | "23505")))
+    }
+
     /// Whether the connection can be used for something else. After an error that the server reported it can.
     pub(crate) fn leaves_connection(&self) -> bool {
         match self {

@@ -33,13 +33,16 @@
 //! * **Full-text search** ([`Store::search`](context_core::Store::search)) finds what was written as soon as it is
 //!   written: the index is part of every commit. A schema can be made without ([`full_text`](PostgresConfig::full_text)).
 //!   A search costs what the user has written with these words, not what others have.
+//! * **Trajectories** ([`Store::trajectories`](context_core::Store::trajectories)): a commit to a round is a single statement, which
+//!   compares the revision and writes, and so is reading any number of rounds. See below for the tables.
 //! * **Any text** may be an id, a name or a title, with any character in it: they are kept as bytes. (By hand, read them
 //!   with `convert_from(id, 'UTF8')`.)
 //! * [`Chat::updated_at`](context_core::Chat::updated_at) never goes backwards, whatever clocks say.
 //!
 //! # Deployment
 //!
-//! * PostgreSQL 13 or later, a database in UTF-8, no extensions. Every store is a schema; several stores may share a
+//! * PostgreSQL 13 or later, a database in UTF-8, no extensions. If there is no database of the name, it is made, where the role may
+//!   make one (`CREATEDB`); [`create_database(false)`](PostgresConfig::create_database) leaves that to the operator. Every store is a schema; several stores may share a
 //!   database. Statements name the schema, so no connection's settings are touched.
 //! * Any number of processes may use a store. A handle keeps up to [`connections`](PostgresConfig::connections) connections,
 //!   or uses [a pool of the program's](PostgresConfig::from_pool).
@@ -65,6 +68,28 @@
 //! upkeep; programs use another, which needs `USAGE` of the schema and `SELECT, INSERT, UPDATE, DELETE` on its tables,
 //! and opens with [`create(false)`](PostgresConfig::create). It costs two or three more round trips per call, and a search reads the words of all
 //! users, because PostgreSQL asks the policy before the index.
+//!
+//! Views read with the rights of their owner, so those of trajectories ask themselves which rows whoever reads them may see.
+//!
+//! # Trajectories in plain SQL
+//!
+//! Each kind of nodes has a table with a column for each field ([`NodeKind::fields`](context_core::trajectory::NodeKind::fields)):
+//! `trajectory_query`, `trajectory_state`, `trajectory_action` and so on, beside `trajectory_round`, `trajectory_edge`,
+//! `trajectory_version` and `trajectory_message`. People use the views, which say in every row whose it is, show ids as text and
+//! times as times: `trajectory_queries`, `trajectory_states`, `trajectory_actions`, `trajectory_responses`,
+//! `trajectory_knowledge_items`, `trajectory_tools`, `trajectory_tables`, `trajectory_columns`, `trajectory_files`,
+//! `trajectory_scripts`, `trajectory_skills`; `trajectory_nodes` for all of these; `trajectory_rounds`, `trajectory_edges`,
+//! `trajectory_versions`, `trajectory_messages`.
+//!
+//! ```sql
+//! SELECT round, node, action, params->>'path' FROM context.trajectory_actions
+//! WHERE user_id = 'ada' AND session = 'trip' AND agent = 0 AND NOT success;
+//! ```
+//!
+//! PostgreSQL's texts hold no NUL, which is shown as U+2400; its JSON cannot be looked into if it holds an escaped NUL or half a
+//! surrogate pair, which is shown as U+2400 or U+FFFD, or is very deep, which is not shown. The store itself reads what was
+//! written, from a column that holds such rows whole. The tables are for reading: a row that is changed by hand may contradict that column, or the head
+//! of its round, which the [check](context_core::Maintenance::check) finds.
 //!
 //! # What is deleted
 //!
@@ -97,10 +122,12 @@ mod chat_rows;
 mod chats;
 mod check;
 mod check_beside;
+mod check_rounds;
 mod check_words;
 mod checkpoints;
 mod commit;
 mod config;
+mod database;
 mod ends;
 mod erase;
 mod error;
@@ -112,10 +139,17 @@ mod place;
 mod pool;
 mod prune;
 mod read;
+mod round_calls;
+mod round_plan;
+mod round_read;
+mod round_rows;
+mod round_write;
+mod rounds;
 mod rows;
 mod schema;
 mod scope;
 mod search;
+mod shown;
 mod sql;
 mod store;
 mod stream_calls;

@@ -17,11 +17,12 @@ use crate::pool::quoted;
 use crate::sql;
 
 /// The migrations by version. They are run with the schema as the search path, so they name tables alone.
-const MIGRATIONS: [(i64, &str, &str); 4] = [
+const MIGRATIONS: [(i64, &str, &str); 5] = [
     (1, "init", include_str!("../migrations/0001_init.sql")),
     (2, "search", include_str!("../migrations/0002_search.sql")),
     (10, "blobs", include_str!("../migrations/0010_blobs.sql")),
     (11, "streams", include_str!("../migrations/0011_streams.sql")),
+    (12, "trajectories", include_str!("../migrations/0012_trajectories.sql")),
 ];
 
 /// What row-level security adds, if it is wanted. It names every table there is.

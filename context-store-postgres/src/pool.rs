@@ -70,6 +70,11 @@ impl Pool {
         }
     }
 
+    /// Whether policies hold for what is done with the connections.
+    pub(crate) fn row_security(&self) -> bool {
+        self.row_security
+    }
+
     /// Ends work that takes longer than an operation may.
     pub(crate) async fn in_time<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         timeout(self.operation_timeout, work).await.unwrap_or(Err(Fault::TimedOut))

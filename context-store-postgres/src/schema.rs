@@ -7,7 +7,7 @@ use sqlx::postgres::PgRow;
 use crate::config::PostgresConfig;
 use crate::error::Result;
 use crate::migrations::{self, KNOWN};
-use crate::pool::Session;
+use crate::pool::{Pool, Session, Work};
 use crate::sql;
 
 /// The oldest server the statements are written for.
@@ -19,6 +19,13 @@ pub(crate) struct Facts {
     pub(crate) full_text: bool,
     pub(crate) durability: Durability,
     pub(crate) warning: Option<&'static str>,
+}
+
+/// Opens a store of this configuration.
+pub(crate) async fn begin(pool: &Pool, config: &PostgresConfig) -> Result<Facts> {
+    let mut session = pool.begin(Work::Upkeep, None).await?;
+    let facts = open(&mut session, config).await;
+    session.end(facts).await
 }
 
 /// Brings the schema up to date and says what the store is.

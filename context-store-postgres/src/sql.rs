@@ -46,6 +46,7 @@ macro_rules! statements {
 }
 
 pub(crate) mod blobs;
+pub(crate) mod rounds;
 pub(crate) mod streams;
 
 /// The longest run that a merge makes, in bytes.
@@ -192,11 +193,14 @@ statements! {
           SELECT * FROM #chat WHERE user_id = $1 AND minute <= $2::bigint / 60000000 AND (updated_at, no) < ($2, $3)
           ORDER BY minute DESC, updated_at DESC, no DESC LIMIT $4) c
         ORDER BY c.updated_at DESC, c.no DESC");
-    /// The next $2 users behind $1 who have a chat: one look into the index for each, however many chats they have.
+    /// The next $2 users behind $1 who have a chat or a round of a trajectory: one look into each index for each, however many
+    /// they have.
     USERS = "WITH RECURSIVE u (id) AS (
-          (SELECT user_id FROM #chat WHERE user_id > $1 ORDER BY user_id LIMIT 1)
+          SELECT least((SELECT user_id FROM #chat WHERE user_id > $1 ORDER BY user_id LIMIT 1),
+            (SELECT user_id FROM #trajectory_round WHERE user_id > $1 ORDER BY user_id LIMIT 1))
           UNION ALL
-          SELECT (SELECT user_id FROM #chat WHERE user_id > u.id ORDER BY user_id LIMIT 1) FROM u WHERE u.id IS NOT NULL)
+          SELECT least((SELECT user_id FROM #chat WHERE user_id > u.id ORDER BY user_id LIMIT 1),
+            (SELECT user_id FROM #trajectory_round WHERE user_id > u.id ORDER BY user_id LIMIT 1)) FROM u WHERE u.id IS NOT NULL)
         SELECT id FROM u WHERE id IS NOT NULL LIMIT $2";
     UPDATE_CHAT = "UPDATE #chat SET title = $2, metadata = $3 WHERE no = $1";
     ACTIVATE = "UPDATE #chat SET active = $2 WHERE no = $1";
@@ -396,7 +400,9 @@ mod tests {
         let mut session = pool.begin(Work::Upkeep, None).await.unwrap();
         schema::open(&mut session, &config).await.unwrap_or_else(|fault| panic!("{fault:?}"));
         let mut wrong = Vec::new();
-        for (name, text) in ALL.iter().chain(blobs::ALL).chain(streams::ALL) {
+        let load = [("LOAD", rounds::LOAD.as_str())];
+        let beside = blobs::ALL.iter().chain(streams::ALL).chain(rounds::ALL).chain(&load);
+        for (name, text) in ALL.iter().chain(beside) {
             let statement = AssertSqlSafe(text.replace('#', session.prefix()));
             if let Err(error) = session.connection().prepare(statement.into_sql_str()).await {
                 wrong.push(format!("{name}: {error}"));

@@ -9,7 +9,7 @@ use context_core::{
     ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created,
     Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId,
     NewChat, Page, Placed, Result, Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo,
-    StoredFragment, StreamStore, Timestamp, UserId, Vacuumed, Window, limits,
+    StoredFragment, StreamStore, Timestamp, TrajectoryStore, UserId, Vacuumed, Window, limits,
 };
 
 use crate::config::PostgresConfig;
@@ -19,8 +19,8 @@ use crate::pool::{Pool, Work};
 use crate::schema::Facts;
 use crate::scope::lock_chat;
 use crate::{
-    append, branches, chat_rows, chats, check, checkpoints, commit, erase, fragments, listing, messages,
-    read, schema, search, sql,
+    append, branches, chat_rows, chats, check, checkpoints, commit, database, erase, fragments, listing,
+    messages, read, schema, search, sql,
 };
 
 /// A store in one schema of a PostgreSQL database. Keep it behind an `Arc`; every task may use it.
@@ -35,7 +35,8 @@ pub(crate) struct Shared {
 }
 
 impl PostgresStore {
-    /// Opens a store, bringing its schema up to date. Several processes may open the same one at once.
+    /// Opens a store, making its database if there is none and bringing its schema up to date. Several processes may open the
+    /// same one at once.
     ///
     /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote the schema, if the
     /// server is older than version 13 or its database is not encoded in UTF-8;
@@ -43,12 +44,16 @@ impl PostgresStore {
     pub async fn open(config: PostgresConfig) -> Result<Self> {
         config.check()?;
         let pool = Pool::new(&config);
-        let opened = async {
-            let mut session = pool.begin(Work::Upkeep, None).await?;
-            let facts = schema::open(&mut session, &config).await;
-            session.end(facts).await
+        let opened = match schema::begin(&pool, &config).await {
+            Err(fault) if fault.is_no_database() && config.create && config.create_database => {
+                match database::create(&config).await {
+                    Ok(()) => schema::begin(&pool, &config).await,
+                    Err(fault) => Err(fault),
+                }
+            }
+            opened => opened,
         };
-        let facts = opened.await.map_err(|fault| fault.during("open").with("schema", &config.schema))?;
+        let facts = opened.map_err(|fault| fault.during("open").with("schema", &config.schema))?;
         Ok(Self(Shared { pool, ends: Ends::default(), schema: config.schema, facts }))
     }
 
@@ -91,6 +96,10 @@ impl Store for PostgresStore {
     }
 
     fn streams(&self) -> Option<&dyn StreamStore> {
+        Some(&self.0)
+    }
+
+    fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
         Some(&self.0)
     }
 

@@ -15,6 +15,7 @@ use crate::fields::{self, Counts, Edition, Place, Tip, broken};
 use crate::fragments::{self, Listed};
 use crate::look::About;
 use crate::messages::read_revision;
+use crate::rounds_check;
 use crate::runs;
 use crate::shape::{Piece, Shape};
 use crate::shared::Shared;
@@ -48,6 +49,7 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<Chec
         }
     }
     blobs_check::check(shared, cancel, &mut report).await?;
+    rounds_check::check(shared, cancel, &mut report).await?;
     Ok(report)
 }
 

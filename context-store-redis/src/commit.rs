@@ -21,11 +21,9 @@ use crate::fragments;
 use crate::look::{About, Look};
 use crate::runs;
 use crate::shape::Shape;
-use crate::shared::{ATTEMPTS, Shared};
+use crate::shared::{ATTEMPTS, Shared, check_bytes};
 
 const OPERATION: &str = "commit";
-/// The most bytes of one commit: a server closes the connection on a command of a gigabyte.
-const MAX_COMMIT_BYTES: usize = 512 << 20;
 
 /// What became of a commit with a key.
 #[derive(Serialize, Deserialize)]
@@ -39,10 +37,7 @@ pub(crate) async fn commit(shared: &Shared, commit: &Commit) -> Result<CommitOut
     let nodes = commit.nodes.iter().chain(changes(commit)).map(|node| node.body().bytes().len());
     let bytes =
         nodes.chain(commit.fragments.iter().map(|fragment| fragment.body.bytes().len())).sum::<usize>();
-    if bytes > MAX_COMMIT_BYTES {
-        let error = Error::invalid(OPERATION, "too many bytes in one commit");
-        return Err(error.with("bytes", bytes).with("limit", MAX_COMMIT_BYTES).into());
-    }
+    check_bytes(OPERATION, bytes)?;
     if let Some(committed) = append(shared, commit).await? {
         return Ok(CommitOutcome::Applied(committed));
     }

@@ -23,8 +23,8 @@ pub struct RedisConfig {
     /// What every key begins with: stores with different prefixes know nothing of each other. Has no braces, which
     /// say in a cluster where a key belongs.
     pub prefix: String,
-    /// How long a chat is kept after it was last written to, by the clock of the server; for ever if not said. A
-    /// chat goes whole.
+    /// How long a chat, or a round of a trajectory, is kept after it was last written to, by the clock of the server; for
+    /// ever if not said. Each goes whole.
     pub chat_ttl: Option<Duration>,
     /// How long to wait for an answer. It has to be enough for the largest chat that is read at once.
     pub response_timeout: Duration,
@@ -111,7 +111,7 @@ impl RedisConfig {
         self
     }
 
-    /// How long a chat is kept after it was last written to.
+    /// How long a chat or a round is kept after it was last written to.
     #[must_use]
     pub fn chat_ttl(mut self, ttl: Duration) -> Self {
         self.chat_ttl = Some(ttl);

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, Cmd, FromRedisValue, RedisError, RedisResult, ScriptInvocation, ServerErrorKind, cmd};
+use redis::{
+    Client, Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, ScriptInvocation, ServerErrorKind, cmd,
+};
 
 use crate::config::RedisConfig;
 use crate::error::Result;
@@ -131,6 +133,15 @@ impl Connection {
             }
         }
         Ok(all)
+    }
+
+    /// Sends commands whose keys are all in one place.
+    pub(crate) async fn pipe<T: FromRedisValue>(&self, commands: &Pipeline) -> Result<T> {
+        Ok(match self {
+            Self::Single(single) => single.watch(commands.query_async(&mut single.connection()).await)?,
+            #[cfg(feature = "cluster")]
+            Self::Cluster(connection) => commands.query_async(&mut connection.clone()).await?,
+        })
     }
 
     /// The servers that hold keys, for what is asked of each.

@@ -6,6 +6,7 @@ use redis::cmd;
 use crate::error::Result;
 use crate::keys::Keys;
 use crate::references::{self, KINDS};
+use crate::rounds_check;
 use crate::scripts::DELETE;
 use crate::shared::Shared;
 use crate::stream_fields;
@@ -17,8 +18,12 @@ pub(crate) async fn erase_user(shared: &Shared, user: &UserId, cancel: &CancelSi
     let pattern = shared.keys.pattern_of_user(user);
     let list = shared.keys.chats(user);
     let blobs = KINDS.map(|kind| shared.keys.of_user(user, kind).into_bytes());
+    let round_indexes = shared.keys.round_indexes(user).map(String::into_bytes);
     let mut erasure = Erasure::default();
-    for key in shared.connection.scan(&pattern).await? {
+    let keys = shared.connection.scan(&pattern).await?;
+    let rounds = keys.iter().map(|key| &key[..]).filter(|key| shared.keys.is_round(key));
+    rounds_check::erase(shared, user, rounds, cancel, &mut erasure).await?;
+    for key in keys {
         cancel.check(OPERATION)?;
         if Keys::is_chat(&key) {
             let streams: Option<Vec<u8>> =
@@ -34,6 +39,8 @@ pub(crate) async fn erase_user(shared: &Shared, user: &UserId, cancel: &CancelSi
             }
         } else if !shared.keys.is_record(&key) || key == list.as_bytes() || blobs.contains(&key) {
             // Entries go one by one below, and blobs with them: a chat that is created meanwhile keeps its own.
+        } else if shared.keys.is_round(&key) || round_indexes.contains(&key) {
+            // Gone, but for what was written meanwhile.
         } else {
             let _gone: u64 = shared.connection.run(cmd("UNLINK").arg(&key[..])).await?;
         }

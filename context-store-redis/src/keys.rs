@@ -4,14 +4,17 @@
 //! PREFIX{USER.CHAT}:chat      a chat: one hash, so that it expires, moves and goes whole
 //! PREFIX{USER.CHAT}:…         what else belongs to a chat
 //! PREFIX{USER}:chats          which chats a user has
+//! PREFIX{USER}:round:SESSION.AGENT.ROUND   a round of a trajectory: one hash
+//! PREFIX{USER}:rounds         which rounds a user has
 //! PREFIX{USER}:…              what else belongs to a user
 //! PREFIX{store}:…             numbers of the whole store
 //! ```
 //!
-//! `USER` and `CHAT` are hashes, so any id is legal and none is shown to whoever lists keys. What stands in braces
-//! says where a key is in a cluster: all of a chat is in one place, and the chats of a user are in many.
+//! `USER`, `SESSION` and `CHAT` are hashes, so any id is legal and none is shown to whoever lists keys. What stands in braces
+//! says where a key is in a cluster: all of a chat is in one place, and the chats of a user are in many. The rounds of a user
+//! are in one place, with their indexes.
 
-use context_core::{ChatRef, UserId};
+use context_core::{ChatId, ChatRef, MessageId, RoundRef, UserId};
 
 /// Makes the names of a store's keys.
 #[derive(Clone, Debug)]
@@ -55,6 +58,40 @@ impl Keys {
         format!("{}{{{}}}:{kind}", self.prefix, hash(user.as_str()))
     }
 
+    /// The hash of a round.
+    pub(crate) fn round(&self, round: &RoundRef) -> String {
+        let RoundRef { agent, round } = round;
+        let session = hash(agent.session.as_str());
+        format!("{}:{session}.{}.{round}", self.of_user(&agent.user, ROUND), agent.agent)
+    }
+
+    /// What names a message of a chat among those that nodes stand for.
+    pub(crate) fn message(chat: &ChatId, message: &MessageId) -> String {
+        hash(&format!("{}:{chat}{message}", chat.as_str().len()))
+    }
+
+    /// Which rounds a user has, and which messages their nodes stand for.
+    pub(crate) fn round_indexes(&self, user: &UserId) -> [String; 2] {
+        [self.of_user(user, ROUNDS), self.of_user(user, LINKS)]
+    }
+
+    /// The pattern of all rounds of the store.
+    pub(crate) fn pattern_of_rounds(&self) -> String {
+        self.pattern_of_users(&format!("{ROUND}:*"))
+    }
+
+    /// The pattern of all indexes of the messages that nodes stand for.
+    pub(crate) fn pattern_of_links(&self) -> String {
+        self.pattern_of_users(LINKS)
+    }
+
+    /// Whether a key of this store is that of a round.
+    pub(crate) fn is_round(&self, key: &[u8]) -> bool {
+        let of_round = format!("}}:{ROUND}:");
+        key.strip_prefix(self.prefix.as_bytes())
+            .is_some_and(|rest| rest.windows(of_round.len()).any(|part| part == of_round.as_bytes()))
+    }
+
     /// A number of the whole store.
     pub(crate) fn of_store(&self, kind: &str) -> String {
         format!("{}{{store}}:{kind}", self.prefix)
@@ -80,9 +117,10 @@ impl Keys {
         key.ends_with(format!("}}:{CHAT}").as_bytes())
     }
 
-    /// The part of a chat's key that all chats of its user share, and nobody else's.
+    /// The part of a key of a chat or a round that all those of its user share, and nobody else's.
     pub(crate) fn user_of(key: &str) -> Option<&str> {
-        Some(key.rsplit_once('.')?.0)
+        let (tagged, _) = key.rsplit_once('}')?;
+        Some(tagged.rsplit_once('.').filter(|(user, _)| user.contains('{')).map_or(tagged, |(user, _)| user))
     }
 
     /// Whether a key holds something that was written. A mark of a sweep holds a number, and goes by itself.
@@ -93,6 +131,9 @@ impl Keys {
 
 const CHAT: &str = "chat";
 const SWEPT: &str = "swept";
+const ROUND: &str = "round";
+const ROUNDS: &str = "rounds";
+const LINKS: &str = "links";
 
 /// 128 bits: nobody finds two ids of the same one.
 fn hash(id: &str) -> String {

@@ -25,6 +25,8 @@
 //! * **What survives** is what the server is set up for, and [`Store::info`](context_core::Store::info) says it: with
 //!   `appendfsync always` a loss of power; with another append-only file a crash; without one, only the end of this
 //!   process. A failover may lose acknowledged writes, whatever is set: replication does not wait.
+//! * **A round of a trajectory is one key** as well, and a commit to it is one script and one question. The rounds of an agent are read in one
+//!   question, up to 256 at once; those of a user are in one place, so that indexes and rounds change together.
 //! * **Cost.** An append costs the same in a chat of ten messages and of a million. A chain is read in runs of up to
 //!   64 messages; a window costs the window. A fork copies nothing. A listing asks every chat of the user when it was
 //!   written to, so it costs what the user has chats.
@@ -40,7 +42,8 @@
 //! * Redis 6.2 or newer, or what speaks like it: commands for hashes, sorted sets and scripts. No modules.
 //! * **Memory.** Set `maxmemory-policy noeviction`: another one throws away whole chats when memory is full, and may throw
 //!   away the numbers that tell chats of one name apart. A full server refuses writes, and nothing is half written.
-//! * **Clusters** (feature `cluster`). The keys of a chat are in one slot, the chats of a user in many.
+//! * **Clusters** (feature `cluster`). The keys of a chat are in one slot, the chats of a user in many. The rounds of a user
+//!   are in one.
 //! * **Encryption** (feature `tls`): `rediss://`, with the certificates the system trusts.
 //! * **Rights.** `CONFIG GET` and `INFO` are asked once; without them the least is assumed. `SCAN` is needed by checking,
 //!   by erasing and by listing users, which look at all keys of the server.
@@ -48,6 +51,8 @@
 //!   writes decides; one without a time to live leaves the end where it is. What an expired chat leaves in places of its user, an
 //!   entry in a list and blobs, goes when the user's chats are listed, when blobs of all chats are pruned, and bit by bit
 //!   when others are created with a time to live; of a user who never comes back it stays until the user is erased.
+//!   A round of a trajectory expires by its own last write. Its entries in the two indexes of its user are none for who reads; they go
+//!   when the rounds are listed or pruned, a few whenever one is begun, and with the last round.
 //! * A script runs alone on its server: one that writes 10,000 messages, or deletes a branch of a million, keeps others
 //!   waiting. All calls of a handle share a connection, so a large read keeps small ones behind it waiting: who reads
 //!   very large chats opens a second handle for it.
@@ -67,6 +72,9 @@
 //! messages are merged into runs of 16 and then of 64 by the script that fills the block. A fork notes the place it
 //! begins behind. The version that writes compare is another one after everything but a plain append, so appends of
 //! one branch do not keep changes elsewhere from being made.
+//!
+//! A round is a hash with a field for each node and for each change of one, and its edges in a few; its fields are listed at the top of
+//! `round_fields.rs`.
 //!
 //! The list of a user's chats is in another place than the chats, and no script reaches both: an entry is written
 //! before its chat, an entry without a chat is none, and who finds one sweeps it, with a mark at the chat's place so
@@ -94,6 +102,12 @@ mod messages;
 mod read;
 mod references;
 mod reply;
+mod round_fields;
+mod round_form;
+mod round_index;
+mod round_names;
+mod rounds;
+mod rounds_check;
 mod runs;
 mod scripts;
 mod server;

@@ -16,6 +16,7 @@ use crate::error::{Result, bad_cursor};
 use crate::fields::{Counts, Edition};
 use crate::keys::Keys;
 use crate::look::About;
+use crate::round_fields::read_head;
 use crate::shared::Shared;
 use crate::sweep::sweep;
 
@@ -70,27 +71,34 @@ pub(crate) async fn list(shared: &Shared, query: &ChatQuery) -> Result<Page<Chat
     Ok(Page { items, next: None })
 }
 
-/// Lists whoever has a chat.
+/// Lists whoever has a chat or a round.
 pub(crate) async fn users(shared: &Shared, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
-    let mut chats: HashMap<String, Vec<String>> = HashMap::new();
-    for key in shared.connection.scan(&shared.keys.pattern_of_chats()).await? {
-        let Ok(key) = String::from_utf8(key) else { continue };
-        if let Some(user) = Keys::user_of(&key) {
-            chats.entry(user.to_owned()).or_default().push(key);
+    let mut theirs: HashMap<String, Vec<String>> = HashMap::new();
+    for pattern in [shared.keys.pattern_of_rounds(), shared.keys.pattern_of_chats()] {
+        for key in shared.connection.scan(&pattern).await? {
+            let Ok(key) = String::from_utf8(key) else { continue };
+            if let Some(user) = Keys::user_of(&key) {
+                theirs.entry(user.to_owned()).or_default().push(key);
+            }
         }
     }
     let mut users = BTreeSet::new();
-    // A chat that was deleted meanwhile says nothing of its user; the next one of the same user may.
-    while !chats.is_empty() {
+    // What was deleted meanwhile says nothing of its user; the next one of the same user may.
+    while !theirs.is_empty() {
         let asked: Vec<(String, String)> =
-            chats.iter_mut().filter_map(|(user, keys)| Some((user.clone(), keys.pop()?))).collect();
-        chats.retain(|_, keys| !keys.is_empty());
+            theirs.iter_mut().filter_map(|(user, keys)| Some((user.clone(), keys.pop()?))).collect();
+        theirs.retain(|_, keys| !keys.is_empty());
         let keys = asked.iter().map(|(_, key)| key.clone()).collect();
-        for ((hash, _), values) in asked.iter().zip(shared.connection.fields_of_all(keys, &["m"]).await?) {
-            if let Some(Some(about)) = values.first() {
-                users.insert(About::read(about)?.chat.user);
-                chats.remove(hash);
-            }
+        // One is a field of chats, the other of rounds.
+        let found = shared.connection.fields_of_all(keys, &["m", "h"]).await?;
+        for ((hash, _), values) in asked.iter().zip(found) {
+            let user = match &values[..] {
+                [Some(about), _] => About::read(about)?.chat.user,
+                [_, Some(head)] => read_head(head)?.round.agent.user,
+                _ => continue,
+            };
+            users.insert(user);
+            theirs.remove(hash);
         }
     }
     let behind = |user: &UserId| after.is_none_or(|after| user.as_str() > after.as_str());

@@ -39,4 +39,9 @@ scripts! {
     STREAM_READ = "lua/streams.lua" "lua/stream_read.lua";
     /// A change of a stream that was decided on.
     STREAM_APPLY = "lua/streams.lua" "lua/stream_apply.lua";
+    /// A commit to a round.
+    ROUND_RECORD = "lua/rounds.lua" "lua/round_record.lua";
+    ROUND_DROP = "lua/rounds.lua" "lua/round_drop.lua";
+    ROUND_LOOK = "lua/rounds.lua" "lua/round_look.lua";
+    ROUNDS_CLEAR = "lua/rounds.lua" "lua/rounds_clear.lua";
 }

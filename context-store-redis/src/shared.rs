@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use context_core::Error;
 use redis::cmd;
 
 use crate::config::RedisConfig;
@@ -11,6 +12,18 @@ use crate::keys::Keys;
 
 /// How often a write is decided anew because others were first.
 pub(crate) const ATTEMPTS: u32 = 64;
+
+/// The most bytes of one commit: a server closes the connection on a command of a gigabyte.
+const MAX_COMMIT_BYTES: usize = 512 << 20;
+
+/// Refuses a commit that no server would read.
+pub(crate) fn check_bytes(operation: &'static str, bytes: usize) -> Result<()> {
+    if bytes <= MAX_COMMIT_BYTES {
+        return Ok(());
+    }
+    let error = Error::invalid(operation, "too many bytes in one commit");
+    Err(error.with("bytes", bytes).with("limit", MAX_COMMIT_BYTES).into())
+}
 
 /// Implements the traits apart from the store, so that `store.fragments()` can only mean one thing.
 pub(crate) struct Shared {

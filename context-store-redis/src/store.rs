@@ -9,7 +9,7 @@ use context_core::{
     ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created,
     Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId,
     NewChat, Page, Placed, Result, Revision, Store, StoreInfo, StoredFragment, StreamStore, Timestamp,
-    UserId, Vacuumed, Window, limits,
+    TrajectoryStore, UserId, Vacuumed, Window, limits,
 };
 
 use crate::config::RedisConfig;
@@ -61,6 +61,10 @@ impl Store for RedisStore {
     }
 
     fn streams(&self) -> Option<&dyn StreamStore> {
+        Some(&self.shared)
+    }
+
+    fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
         Some(&self.shared)
     }
 

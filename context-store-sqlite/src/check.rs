@@ -15,7 +15,7 @@ use crate::messages::{Piece, pieces, runs_from};
 use crate::place::{branch_of, count, own_of, place, signed};
 use crate::rows::{blob, message_id, nth};
 use crate::words::Tag;
-use crate::{branches, chat_rows, check_blobs, check_streams, checkpoints, sql, words};
+use crate::{branches, chat_rows, check_blobs, check_rounds, check_streams, checkpoints, sql, words};
 
 pub(crate) async fn check(
     connection: &mut SqliteConnection,
@@ -26,6 +26,7 @@ pub(crate) async fn check(
     file(connection, full_text, &mut report).await?;
     check_blobs::check(connection, cancel, &mut report).await?;
     check_streams::check(connection, cancel, &mut report).await?;
+    check_rounds::check(connection, cancel, &mut report).await?;
     let mut after = 0;
     loop {
         cancel.check("check")?;

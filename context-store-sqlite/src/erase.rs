@@ -5,15 +5,16 @@ use sqlx::{Connection, Row};
 
 use crate::connections::{Connections, Writer};
 use crate::error::Result;
+use crate::node_tables::TABLES;
 use crate::place::count;
 use crate::routes::Routes;
 use crate::words::Tag;
-use crate::{blobs, sql, streams};
+use crate::{blobs, round_listing, sql, streams};
 
-/// How many messages are deleted in one transaction, unless one chat has more.
+/// How many messages or nodes are deleted in one transaction, unless one chat or round has more.
 const BATCH: i64 = 50_000;
 
-/// Erases all chats of a user, then clears the file and its log of them, then looks what is left.
+/// Erases all chats and trajectories of a user, then clears the file and its log of them, then looks what is left.
 pub(crate) async fn erase_user(
     connections: &Connections,
     user: &UserId,
@@ -33,8 +34,9 @@ pub(crate) async fn erase_user(
         all.messages += batch.messages;
         all.blobs += batch.blobs;
         all.streams += batch.streams;
+        all.rounds += batch.rounds;
         cancel.check(OPERATION)?;
-        if batch.chats == 0 {
+        if batch.chats == 0 && batch.rounds == 0 {
             break;
         }
     }
@@ -54,6 +56,7 @@ pub(crate) async fn erase_user(
     let remaining = remaining(&mut writer, user).await?;
     let mut erased = Erasure::new(count(all.chats)?, count(all.messages)?, count(remaining)?);
     (erased.blobs, erased.streams) = (count(all.blobs)?, count(all.streams)?);
+    erased.rounds = count(all.rounds)?;
     Ok(erased)
 }
 
@@ -64,9 +67,10 @@ struct Batch {
     messages: i64,
     blobs: i64,
     streams: i64,
+    rounds: i64,
 }
 
-/// Deletes a few chats in one transaction, and says what went; ends early if it is cancelled, and what was deleted until then
+/// Deletes a few chats in one transaction, or a few rounds if there are no chats any more, and says what went; ends early if it is cancelled, and what was deleted until then
 /// is gone.
 async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) -> Result<Batch> {
     let mut transaction = writer.begin().await?;
@@ -83,6 +87,9 @@ async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) 
         batch.chats += 1;
         batch.messages += own;
     }
+    if batch.chats == 0 && !cancel.is_cancelled() {
+        batch.rounds = round_listing::erase_some(&mut transaction, user, BATCH).await?;
+    }
     let (left, _) = blobs::kept(&mut transaction, user).await?;
     batch.blobs = blobs - left;
     batch.streams = streams - streams::kept(&mut transaction, user).await?;
@@ -91,11 +98,13 @@ async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) 
     Ok(batch)
 }
 
-/// Rows of this user, and rows that belong to no chat any more.
+/// Rows of this user, and rows that belong to no chat or round any more.
 async fn remaining(writer: &mut Writer, user: &UserId) -> Result<i64> {
     let connection = &mut writer.connection;
     let rows = sqlx::query(sql::REMAINING).bind(user.as_str()).fetch_one(&mut *connection).await?;
-    let mut remaining = rows.try_get(0)?;
+    let nodes =
+        sqlx::query(TABLES.remaining.as_str()).bind(user.as_str()).fetch_one(&mut *connection).await?;
+    let mut remaining = rows.try_get::<i64, _>(0)? + nodes.try_get::<i64, _>(0)?;
     if writer.full_text {
         let words = sqlx::query(sql::REMAINING_WORDS).bind(Tag::of(user).any_word()).bind(user.as_str());
         remaining += words.fetch_one(connection).await?.try_get::<i64, _>(0)?;

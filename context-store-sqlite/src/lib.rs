@@ -32,6 +32,9 @@
 //!   written with these words, not what others have.
 //! * **Blobs** ([`Store::blobs`](context_core::Store::blobs)) are in the same file, so that they are written, backed up
 //!   and erased with the rest. A range is read without what is around it; a whole one is compared with its name.
+//! * **Trajectories** ([`Store::trajectories`](context_core::Store::trajectories)) are rows that people can ask with plain SQL.
+//!   A commit costs what is written, however large the round is; a range of rounds is read with one statement for each
+//!   table.
 //! * **A read is one state of the file.** Readers do not wait for the writer, nor it for them. A handle reads
 //!   what it has written.
 //! * **Cost.** An append costs the same in a chat of ten messages and of a million. A chain is read by one
@@ -88,6 +91,18 @@
 //!
 //! A stream has a row for each chunk, numbered as messages are; an append is one transaction.
 //!
+//! A round has a row for what is known of it. Its nodes have a table for each kind, with a column for each field:
+//! `trajectory_query`, `trajectory_state`, `trajectory_action`, `trajectory_response`, `trajectory_knowledge`,
+//! `trajectory_tool`, `trajectory_table`, `trajectory_column`, `trajectory_file`, `trajectory_script`, `trajectory_skill`;
+//! edges, earlier versions and links to messages have one each. For people there is a view of each (`trajectory_queries`, …,
+//! `trajectory_knowledge_items`, …, `trajectory_edges`, `trajectory_versions`, `trajectory_messages`), and one of all nodes
+//! (`trajectory_nodes`), with user, session, agent and round in front:
+//!
+//! ```sql
+//! SELECT action, count(*), avg(measures ->> 'output_tokens') FROM trajectory_actions
+//! WHERE user = 'ada' AND session = 'monday' AND NOT success GROUP BY action;
+//! ```
+//!
 //! The full-text index is a table of FTS5 that keeps no texts, only which words are at which place. Each word
 //! begins with a tag of the user: `migrations/full_text.sql`.
 
@@ -100,6 +115,7 @@ mod chat_rows;
 mod chats;
 mod check;
 mod check_blobs;
+mod check_rounds;
 mod check_streams;
 mod checkpoints;
 mod commit;
@@ -108,12 +124,17 @@ mod connections;
 mod erase;
 mod error;
 mod fragments;
+mod gathered;
 mod group;
 mod listing;
 mod messages;
+mod node_tables;
 mod place;
 mod prune;
 mod read;
+mod record;
+mod round_listing;
+mod rounds;
 mod routes;
 mod rows;
 mod schema;
@@ -122,6 +143,7 @@ mod search;
 mod sql;
 mod store;
 mod streams;
+mod trajectories;
 mod words;
 
 pub use config::SqliteConfig;

@@ -1,5 +1,6 @@
 //! Values as they are in rows and runs.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -49,4 +50,10 @@ pub(crate) fn json_ids<'a>(ids: impl Iterator<Item = &'a MessageId> + Clone) -> 
         return None;
     }
     serde_json::to_string(&ids.map(MessageId::as_str).collect::<Vec<_>>()).ok()
+}
+
+/// Numbers as a JSON list for `json_each`.
+pub(crate) fn json_numbers<T: fmt::Display>(numbers: impl Iterator<Item = T>) -> String {
+    let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+    format!("[{}]", numbers.join(","))
 }

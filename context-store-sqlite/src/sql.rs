@@ -13,9 +13,11 @@ macro_rules! statements {
         $($(#[$doc])* pub(crate) const $name: &str = $text;)*
 
         #[cfg(test)]
-        const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
+        pub(super) const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),*];
     };
 }
+
+pub(crate) mod rounds;
 
 macro_rules! row {
     () => {
@@ -112,8 +114,9 @@ statements! {
         " FROM chat c WHERE c.user = ?1 AND c.id = ?2");
     CREATE_CHAT = "INSERT INTO chat (user, id, title, metadata, active, created_at, updated_at)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)";
-    /// The users behind ?1 who have a chat.
-    USERS = "SELECT DISTINCT user FROM chat WHERE user > ?1 ORDER BY user LIMIT ?2";
+    /// The users behind ?1 who have a chat, or a round of a trajectory.
+    USERS = "SELECT user FROM chat WHERE user > ?1 UNION SELECT user FROM trajectory_round WHERE user > ?1
+        ORDER BY user LIMIT ?2";
     /// The next chats whose row says when they were last written to: in the order of an index.
     LIST_SETTLED = concat!(summary!("f.updated_at"), " FROM (
           SELECT no, updated_at FROM chat WHERE user = ?1 AND moved = 0 AND updated_at = ?2 AND no < ?3
@@ -418,7 +421,7 @@ mod tests {
         let with: Connections = SqliteStore::open(config(true)).await.unwrap().into_connections();
         let without: Connections = SqliteStore::open(config(false)).await.unwrap().into_connections();
         let (mut with, mut without) = (with.writer().await, without.writer().await);
-        for (name, text) in ALL {
+        for (name, text) in ALL.iter().chain(rounds::ALL) {
             // Appends are made for one of the two.
             let Err(one) = (&mut with.connection).prepare(text.into_sql_str()).await else { continue };
             let appends = name.starts_with("APPEND") && !name.ends_with("_WORDS");

@@ -12,8 +12,8 @@ use context_core::{
     CheckpointName, Commit, CommitOutcome, Created, Cursor, Durability, Erasure, FragmentId, FragmentStore,
     HistoryStore, Maintenance, MessageId, NewBlob, NewChat, Page, Placed, Result, Revision, SearchHit,
     SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, StoredStream, StreamAppend, StreamClaim,
-    StreamId, StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, UserId,
-    Vacuumed, Window, limits,
+    StreamId, StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, TrajectoryStore,
+    UserId, Vacuumed, Window, limits,
 };
 
 use crate::calls::{reading, writing};
@@ -30,8 +30,8 @@ use crate::{
 pub struct SqliteStore(Shared);
 
 /// Implements the traits apart from [`SqliteStore`], so that `store.fragments()` can only mean one thing.
-struct Shared {
-    connections: Connections,
+pub(crate) struct Shared {
+    pub(crate) connections: Connections,
     /// Appends that wait for the writer.
     queue: group::Queue,
     durability: Durability,
@@ -89,6 +89,10 @@ impl Store for SqliteStore {
     }
 
     fn streams(&self) -> Option<&dyn StreamStore> {
+        Some(&self.0)
+    }
+
+    fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
         Some(&self.0)
     }
 

@@ -115,7 +115,7 @@ async fn a_file_of_a_newer_program_is_refused_and_left_alone() {
     sqlx::query(newer).execute(&mut file).await.unwrap();
     let error = SqliteStore::open(SqliteConfig::new(lab.folder.path().join("s.db"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert_eq!(error.message(), "written by schema 7, this program knows up to 5");
+    assert_eq!(error.message(), "written by schema 7, this program knows up to 6");
 }
 
 #[tokio::test]

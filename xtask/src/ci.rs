@@ -15,8 +15,12 @@ use crate::{conformance, layers, test, tidy};
 /// How many random cases `--long` asks for.
 const LONG_CASES: &str = "2000";
 /// Tests that are ignored because they are large: package, test program, and what is part of their names.
-const LARGE: [(&str, &str, &str); 2] =
-    [("context-runtime", "it", "large"), ("context-store-sqlite", "life", "scale")];
+const LARGE: [(&str, &str, &str); 4] = [
+    ("context-runtime", "it", "large"),
+    ("context-store-sqlite", "life", "scale"),
+    ("context-trajectory", "it", "read_back"),
+    ("context-trajectory", "it", "browser"),
+];
 /// Tests whose random cases are many more in `--long`, or which say whether another checker is there: package, test
 /// program, module, and how many cases each property has.
 const WIRE: [(&str, &str, &str, &str); 3] = [

@@ -16,7 +16,7 @@ Examples:
   context erase ada                          asks first
   context erase ada --yes --json             in a script; the record is the proof
 
-All chats of the user go, with every trace the store can clear in its files: free pages, logs,
+All chats and rounds of the user go, with every trace the store can clear in its files: free pages, logs,
 indexes. Then the whole store is searched for the user's records, and how many remain is said:
 exit status 1 if it is not 0, because somebody wrote meanwhile. If it is interrupted, what was
 erased until then stays erased; run it again.")]
@@ -43,6 +43,8 @@ struct EraseRecord<'a> {
     blobs: u64,
     /// Streams that were erased.
     streams: u64,
+    /// Rounds of trajectories that were erased.
+    rounds: u64,
     /// Records of this user that were found afterwards.
     remaining: u64,
 }
@@ -67,11 +69,12 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             messages: erased.messages,
             blobs: erased.blobs,
             streams: erased.streams,
+            rounds: erased.rounds,
             remaining: erased.remaining,
         })?;
     } else {
         let done = app.out.paint(Style::Green, "erased").to_string();
-        let gone = holdings(erased.chats, erased.messages, erased.blobs, erased.streams);
+        let gone = holdings(erased.chats, erased.messages, erased.blobs, erased.streams, erased.rounds);
         let style = if erased.remaining == 0 { Style::Green } else { Style::Red };
         let remaining = app.out.paint(style, erased.remaining).to_string();
         let user = clean(&args.name);

@@ -11,7 +11,7 @@ use context_runtime::transfer::{TreePlan, TreeWritten};
 use context_runtime::{CancelSignal, Diagnostic, HistoryStore, Metadata, NewChat, Store};
 
 use self::report::{Report, Told};
-use super::prompt;
+use super::{prompt, trajectory};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::input::Input;
@@ -33,6 +33,7 @@ Examples:
   context import ~/.codex/sessions/*/*/*/*.jsonl
   curl -s URL | context import - --chat day  from standard input
   context import support.json --prompt       and show what a model would get
+  context import support.json --trajectory   and record its rounds: `context trajectory list`
 
 A line of JSON Lines that cannot be read is left out and counted; --strict refuses it.
 Reading the same file again changes nothing and says so. Messages without an id of
@@ -60,6 +61,9 @@ pub(crate) struct Args {
     /// Then show what a model would get of each chat
     #[arg(long)]
     prompt: bool,
+    /// Then record what happened in each chat, as rounds of a session of its name
+    #[arg(long)]
+    trajectory: bool,
 }
 
 /// A file, ready to be written.
@@ -108,10 +112,17 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     // What was written before something failed is true.
     report.print(app)?;
     done?;
-    let Some((store, interrupt)) = opened.filter(|_| args.prompt) else { return Ok(Done::Fine) };
+    let Some((store, interrupt)) = opened.filter(|_| args.prompt || args.trajectory) else {
+        return Ok(Done::Fine);
+    };
     for chat in report.chats() {
         interrupt.check("import")?;
-        prompt::print(app, Arc::clone(&store), chat, None).await?;
+        if args.trajectory {
+            trajectory::record::record(app, &store, chat).await?;
+        }
+        if args.prompt {
+            prompt::print(app, Arc::clone(&store), chat, None).await?;
+        }
     }
     Ok(Done::Fine)
 }

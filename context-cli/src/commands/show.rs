@@ -1,6 +1,6 @@
 //! `show`: one message in full, with its place and its earlier revisions.
 
-use context_runtime::{FrontEntry, Json, Message, Node, Part, StoredBoundary};
+use context_runtime::{ChatRef, FrontEntry, Json, Message, MessageId, Node, Part, Store, StoredBoundary};
 use serde::Serialize;
 
 use super::{body, find_message};
@@ -42,6 +42,35 @@ struct ShowRecord<'a> {
     message: Option<Json>,
     /// What it was before it was amended, oldest first.
     revisions: Vec<Option<Json>>,
+    /// The nodes of trajectories that stand for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<NodeRecord>,
+}
+
+/// A node that stands for a message.
+#[derive(Serialize)]
+struct NodeRecord {
+    session: String,
+    /// The agent, 0 for the main one.
+    agent: u32,
+    /// Round and number, as in `0.3`.
+    node: String,
+}
+
+/// The nodes of trajectories that stand for a message; none where the store keeps no trajectories.
+async fn nodes_of(
+    store: &dyn Store,
+    chat: &ChatRef,
+    message: &MessageId,
+) -> Result<Vec<NodeRecord>, Failure> {
+    let Some(rounds) = store.trajectories() else { return Ok(Vec::new()) };
+    let nodes = rounds.nodes_of_message(&chat.user, &chat.chat, message).await?;
+    let nodes = nodes.into_iter().map(|it| NodeRecord {
+        session: it.agent.session.to_string(),
+        agent: it.agent.agent,
+        node: it.node.to_string(),
+    });
+    Ok(nodes.collect())
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
@@ -51,6 +80,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let placed = find_message(history, &chat, &args.message).await?;
     let node = &placed.node;
     let revisions = history.revisions(&chat, &node.id).await?;
+    let nodes = nodes_of(&*store, &chat, &node.id).await?;
     if app.out.is_json() {
         app.out.record(&ShowRecord {
             v: 1,
@@ -63,6 +93,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             revision: node.revision,
             message: body(node),
             revisions: revisions.iter().map(|revision| body(&revision.node)).collect(),
+            nodes,
         })?;
         return Ok(Done::Fine);
     }
@@ -75,6 +106,12 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         n => format!(" · revision {n}"),
     };
     app.out.line(format_args!("{id} · {} · {} · {behind}{edits}", role(node), time(node.created_at)))?;
+    for NodeRecord { session, agent, node } in &nodes {
+        let agent = if *agent == 0 { String::new() } else { format!(" --agent {agent}") };
+        let node = format!("node {node}: context trajectory show {} {node}{agent}", clean(session));
+        let node = app.out.paint(Style::Dim, node).to_string();
+        app.out.line(node)?;
+    }
     write_parts(app, node)?;
     for revision in &revisions {
         let head =

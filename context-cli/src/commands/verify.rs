@@ -15,7 +15,7 @@ use crate::text::{clean, count, holdings};
 Example:
   context verify --store sqlite:chats.db && echo sound
 
-Looks at the chats of all users and changes nothing. Exit status 1 if something is broken.")]
+Looks at the chats and the rounds of all users and changes nothing. Exit status 1 if something is broken.")]
 pub(crate) struct Args {}
 
 /// JSON record of `verify`: the whole report.
@@ -26,6 +26,8 @@ struct VerifyRecord<'a> {
     messages: u64,
     blobs: u64,
     streams: u64,
+    /// Rounds of trajectories.
+    rounds: u64,
     /// What is broken; empty if all is well.
     findings: &'a [Finding],
 }
@@ -42,6 +44,7 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
             messages: report.messages,
             blobs: report.blobs,
             streams: report.streams,
+            rounds: report.rounds,
             findings: &report.findings,
         })?;
     } else {
@@ -54,7 +57,7 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
             n => (Style::Red, count(n, "problem")),
         };
         let word = app.out.paint(style, word).to_string();
-        let looked = holdings(report.chats, report.messages, report.blobs, report.streams);
+        let looked = holdings(report.chats, report.messages, report.blobs, report.streams, report.rounds);
         app.out.line(format_args!("{word}: {looked}"))?;
     }
     Ok(if report.findings.is_empty() { Done::Fine } else { Done::Found })

@@ -1,12 +1,13 @@
 //! A writing process is killed: what it was told is written is there, and nothing of what came half-way.
 
-use context_core::{CancelSignal, CommitOutcome, Store};
+use context_core::{CancelSignal, CommitOutcome, RecordOutcome, Store};
 
 use crate::action::{Action, Answer};
 use crate::case::cases;
 use crate::checked::{Checked, Stop};
 use crate::child::{self, Task, Work, turn};
 use crate::desk::{Desk, ids, message};
+use crate::diary::RoundLife;
 use crate::expect::{ensure, fail, same};
 use crate::lab::Lab;
 use crate::random::Random;
@@ -18,6 +19,7 @@ cases!("kill":
     a_killed_life_is_a_prefix if Kill,
     killed_writers_lose_no_turn if Kill,
     killed_while_the_store_is_created if Kill,
+    a_killed_recorder_loses_no_commit if Kill,
 );
 
 /// How often one store is written to by a process that is killed.
@@ -42,7 +44,7 @@ macro_rules! kills {
 }
 
 async fn a_killed_life_is_a_prefix(lab: &Lab) -> Checked {
-    kills!(lab, 2, killed_lives)
+    kills!(lab, 4, killed_lives)
 }
 
 async fn killed_writers_lose_no_turn(lab: &Lab) -> Checked {
@@ -51,6 +53,10 @@ async fn killed_writers_lose_no_turn(lab: &Lab) -> Checked {
 
 async fn killed_while_the_store_is_created(lab: &Lab) -> Checked {
     kills!(lab, 4, killed_creations)
+}
+
+async fn a_killed_recorder_loses_no_commit(lab: &Lab) -> Checked {
+    kills!(lab, 4, killed_recorders)
 }
 
 /// The store's own check, after a process was killed.
@@ -171,6 +177,45 @@ async fn killed_creations(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Chec
         let head = seen.last().cloned().unwrap_or_default();
         let next = context_core::Commit { nodes: vec![message("next")], ..desk.extend(&head, []) };
         desk.applied(next).await?;
+        sound(&*desk.store).await?;
+    }
+    Ok(())
+}
+
+/// The round is what it must be after the acknowledged commits, or after one more; and that one can be sent again.
+async fn killed_recorders(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Checked {
+    let name = format!("rounds-{n}");
+    let desk = Desk::new(lab.open(&name).await?, "ada", "chat");
+    desk.trajectories()?;
+    let location = lab.location(&name)?;
+    drop(desk);
+    let mut random = Random::new(seed);
+    let mut done = 0;
+    for round in 0..rounds {
+        let work = Work::Rounds { seed, done };
+        let (lines, spins) = (random.below(9), random.below(SPINS));
+        let told =
+            Worker::start(&Task { location: location.clone(), work })?.killed_after(lines, spins).await?;
+        done += told.len() as u64;
+        let desk = opened(lab, &location).await?;
+        let mut life = RoundLife::new(&desk, seed);
+        for _ in 0..done {
+            let _commit = life.next();
+        }
+        let acknowledged = life.record();
+        let next = life.next();
+        let seen = desk.load(&next.head.round).await?;
+        let did = format!("kill {round}, {} commits told, {done} in all", told.len());
+        if seen.as_ref().is_some_and(|seen| seen.head.revision == next.head.revision) {
+            same(format!("{did}: the next one again"), &desk.record(&next).await?, &RecordOutcome::Replayed)?;
+        } else {
+            if acknowledged.head.revision > 0 {
+                desk.expect_round(&did, &acknowledged).await?;
+            }
+            same(format!("{did}: the next one"), &desk.record(&next).await?, &RecordOutcome::Applied)?;
+        }
+        desk.expect_round(&did, &life.record()).await?;
+        done += 1;
         sound(&*desk.store).await?;
     }
     Ok(())

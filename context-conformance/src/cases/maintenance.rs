@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use context_core::{CancelSignal, CancelSource, Commit, ErrorKind};
+use context_core::{CancelSignal, CancelSource, Commit, ErrorKind, Maintenance};
 
 use crate::case::cases;
 use crate::checked::{Checked, Stop};
@@ -47,15 +47,9 @@ fn absent() -> Stop {
     Stop::Skip("no maintenance".to_owned())
 }
 
-async fn users_are_listed(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let maintenance = desk.store.maintenance().ok_or_else(absent)?;
-    for (user, chat) in [("bob", "c"), ("bob", "d"), ("eve", "c"), ("b", "c")] {
-        desk.other(user, chat).create().await?;
-    }
-    desk.history().delete_chat(&desk.other("eve", "c").chat, None).await?;
-    let mut seen = Vec::new();
-    let mut after = None;
+/// Everybody, in pages of one; the case is skipped where the store cannot tell.
+pub(super) async fn all_users(maintenance: &dyn Maintenance) -> Checked<Vec<String>> {
+    let (mut seen, mut after) = (Vec::new(), None);
     loop {
         let page = match maintenance.users(1, after.as_ref()).await {
             Err(error) if error.kind() == ErrorKind::Unsupported => {
@@ -66,9 +60,19 @@ async fn users_are_listed(lab: &Lab) -> Checked {
         seen.extend(page.items.iter().map(ToString::to_string));
         after = page.next;
         if after.is_none() {
-            break;
+            return Ok(seen);
         }
     }
+}
+
+async fn users_are_listed(lab: &Lab) -> Checked {
+    let desk = lab.desk().await?;
+    let maintenance = desk.store.maintenance().ok_or_else(absent)?;
+    for (user, chat) in [("bob", "c"), ("bob", "d"), ("eve", "c"), ("b", "c")] {
+        desk.other(user, chat).create().await?;
+    }
+    desk.history().delete_chat(&desk.other("eve", "c").chat, None).await?;
+    let seen = all_users(maintenance).await?;
     same("who has a chat, page by page", &seen, &["ada", "b", "bob"].map(ToOwned::to_owned).to_vec())?;
     refused("a page of nothing", maintenance.users(0, None).await, ErrorKind::Invalid).map(drop)
 }

@@ -50,6 +50,11 @@ pub enum Operation {
     Streams,
     RemoveStream,
     PruneStreams,
+    RecordRound,
+    LoadRounds,
+    Rounds,
+    NodesOfMessage,
+    PruneRounds,
     Check,
     EraseUser,
     Vacuum,
@@ -104,6 +109,10 @@ impl Operation {
         Self::PruneStreams,
     ];
 
+    /// The calls about rounds of trajectories.
+    pub const ROUNDS: &[Self] =
+        &[Self::RecordRound, Self::LoadRounds, Self::Rounds, Self::NodesOfMessage, Self::PruneRounds];
+
     /// The name of the call, as errors have it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -145,6 +154,11 @@ impl Operation {
             Self::Streams => "streams",
             Self::RemoveStream => "remove_stream",
             Self::PruneStreams => "prune_streams",
+            Self::RecordRound => "record_round",
+            Self::LoadRounds => "load_rounds",
+            Self::Rounds => "rounds",
+            Self::NodesOfMessage => "nodes_of_message",
+            Self::PruneRounds => "prune_rounds",
             Self::Check => "check",
             Self::EraseUser => "erase_user",
             Self::Vacuum => "vacuum",
@@ -253,7 +267,8 @@ mod tests {
 
     #[test]
     fn operations_are_called_as_errors_call_them() {
-        let all = [Operation::WRITES, Operation::READS, Operation::BLOBS, Operation::STREAMS];
+        let all =
+            [Operation::WRITES, Operation::READS, Operation::BLOBS, Operation::STREAMS, Operation::ROUNDS];
         for operation in all.into_iter().flatten() {
             let json = serde_json::to_value(operation).unwrap();
             assert_eq!(json, operation.as_str());

@@ -13,8 +13,8 @@ use context_core::{
     ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint,
     CheckpointName, Commit, CommitOutcome, Created, Cursor, Erasure, Error, ErrorKind, FragmentId,
     FragmentStore, HistoryStore, Maintenance, MessageId, NewBlob, NewChat, Page, Placed, Result, Revision,
-    SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, StreamStore, Timestamp, UserId,
-    Vacuumed, Window,
+    SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, StreamStore, Timestamp,
+    TrajectoryStore, UserId, Vacuumed, Window,
 };
 
 use super::plan::{Fault, FaultPlan, Operation};
@@ -95,6 +95,10 @@ impl Store for FaultStore {
 
     fn streams(&self) -> Option<&dyn StreamStore> {
         self.0.inner.streams().map(|_| &*self.0 as &dyn StreamStore)
+    }
+
+    fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
+        self.0.inner.trajectories().map(|_| &*self.0 as &dyn TrajectoryStore)
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

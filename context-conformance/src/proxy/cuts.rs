@@ -87,7 +87,7 @@ impl CutPlan {
         let mut random = Random::new(seed);
         let cut = |random: &mut Random| {
             let way = if random.one_in(2) { Way::ToServer } else { Way::ToClient };
-            Cut::new(way, random.next() % bytes.max(1), CutHow::Close)
+            Cut::new(way, random.bits() % bytes.max(1), CutHow::Close)
         };
         Self { cuts: (0..cuts).map(|_| cut(&mut random)).collect() }
     }

@@ -15,6 +15,7 @@ pub(crate) enum Move {
     Look(Look),
     Blob(BlobMove),
     Stream { stream: usize, what: StreamMove },
+    Round(RoundMove),
 }
 
 /// A question about a chat.
@@ -48,15 +49,24 @@ pub(crate) enum StreamMove {
     Prune { back: usize, of_chat: bool, abandoned: bool },
 }
 
+#[derive(Clone, Debug)]
+pub(crate) enum RoundMove {
+    Live { session: usize, round: u32, seed: u64, stale: bool },
+    Again,
+    Message { n: usize },
+    Prune { back: usize, session: Option<usize> },
+}
+
 impl Move {
     /// A move, and the number of its chat.
     pub(crate) fn random(random: &mut Random) -> (usize, Self) {
         let chat = random.below(CHATS);
-        let what = match random.below(20) {
+        let what = match random.below(24) {
             0..=8 => Self::Live(Step::random(random)),
             9 => Self::Update { n: random.below(60) },
             10..=12 => Self::Look(Look::random(random)),
             13..=15 => Self::Blob(BlobMove::random(random)),
+            20..=23 => Self::Round(RoundMove::random(random)),
             _ => Self::Stream { stream: random.below(3), what: StreamMove::random(random) },
         };
         (chat, what)
@@ -113,6 +123,22 @@ impl StreamMove {
             _ => {
                 Self::Prune { back: random.below(12), of_chat: random.one_in(2), abandoned: random.one_in(2) }
             }
+        }
+    }
+}
+
+impl RoundMove {
+    fn random(random: &mut Random) -> Self {
+        match random.below(12) {
+            0..=7 => Self::Live {
+                session: random.below(2),
+                round: random.below(3) as u32,
+                seed: random.bits(),
+                stale: random.one_in(8),
+            },
+            8 | 9 => Self::Again,
+            10 => Self::Message { n: random.below(5) },
+            _ => Self::Prune { back: random.below(12), session: random.one_in(2).then(|| random.below(2)) },
         }
     }
 }

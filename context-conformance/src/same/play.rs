@@ -10,6 +10,7 @@ use context_core::{
 
 use super::ago::earlier;
 use super::moves::{BlobMove, CHATS, Look, Move};
+use super::rounds::Rounds;
 use super::streams::Streams;
 use super::table::{Asked, Table};
 use crate::checked::Checked;
@@ -26,6 +27,7 @@ pub(super) struct Play<'a> {
     table: &'a Table,
     scripts: Vec<Script>,
     streams: Streams,
+    rounds: Rounds,
     clock: FixedClock,
 }
 
@@ -35,8 +37,13 @@ impl<'a> Play<'a> {
         let users = ["ada", "ada", "bob"];
         let chat = |i: usize| ChatRef::new(format!("{}-{n}", users[i % users.len()]), format!("chat-{i}"));
         let scripts: Vec<_> = (0..CHATS).map(|i| Script::new(chat(i), false)).collect();
-        let play =
-            Self { table, scripts, streams: Streams::default(), clock: FixedClock::at(BIRTH + 1_000_000) };
+        let play = Self {
+            table,
+            scripts,
+            streams: Streams::default(),
+            rounds: Rounds::default(),
+            clock: FixedClock::at(BIRTH + 1_000_000),
+        };
         for i in 0..CHATS {
             let birth = async |desk: Desk| {
                 Ok(desk.history().create_chat(Script::birth(desk.chat.clone())).await.into())
@@ -57,6 +64,9 @@ impl<'a> Play<'a> {
                 Move::Stream { stream, what } => {
                     let at = self.clock.tick();
                     self.streams.play(self.table, &self.chat(*chat), &did, *stream, what, at).await?;
+                }
+                Move::Round(what) => {
+                    self.rounds.play(self.table, &self.chat(*chat), &did, what).await?;
                 }
             }
         }

@@ -87,7 +87,7 @@ impl Script {
         let mut random = Random::new(seed);
         let mut script = Self::default();
         for _ in 0..faults.min(usize::try_from(requests).unwrap_or(usize::MAX)) {
-            let mut request = random.next() % requests;
+            let mut request = random.bits() % requests;
             while script.0.contains_key(&request) {
                 request = (request + 1) % requests;
             }

@@ -89,6 +89,34 @@ pub(crate) enum Fault {
     CreatingBeginsAnew,
     LosesEmptyChunks,
     PrunesWhatRuns,
+    /// Writes to a round wherever it is.
+    IgnoresRevisions,
+    /// Says that there was a conflict, but not where the round is.
+    HidesTheActualRevision,
+    /// Reads the revision, awaits, writes.
+    ChecksRevisionsThenWrites,
+    ForgetsKeysOfRounds,
+    MixesSessions,
+    MixesAgents,
+    DropsVersions,
+    EndsTextsAtNul,
+    SortsKeysOfJson,
+    RoundsTimes,
+    LosesLinksOfChangedNodes,
+    DropsReferencesToEarlierRounds,
+    SortsEdges,
+    /// Nodes of a round that were removed stay.
+    ForgetsRemovals,
+    /// A reader sees a round without its last node while it is written.
+    WritesHalfRounds,
+    ListingSkipsBetweenPages,
+    ListsLowestFirst,
+    /// Takes `before` for `until`.
+    ListsRoundsAtTheEndToo,
+    /// The tenth node before the second.
+    SortsNodesAsText,
+    PrunesWhateverItsTime,
+    PrunesAllAgents,
     /// `Debug` prints a title.
     ShowsContent,
     Panics,

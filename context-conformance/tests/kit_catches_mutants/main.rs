@@ -6,6 +6,7 @@
 mod commit;
 mod fault;
 mod mutant;
+mod rounds;
 mod search;
 mod streams;
 
@@ -88,6 +89,32 @@ caught! {
     CreatingBeginsAnew => "streams::created_once";
     LosesEmptyChunks => "stream_reads::chunks_come_back_byte_for_byte";
     PrunesWhatRuns => "stream_removal::pruned_by_when_they_ended";
+    IgnoresRevisions => "rounds::a_stale_commit_is_a_conflict", "round_races::one_of_sixteen_commits_is_applied",
+        "round_races::one_of_sixteen_creates_it";
+    HidesTheActualRevision => "rounds::a_stale_commit_is_a_conflict";
+    ChecksRevisionsThenWrites => "round_races::one_of_sixteen_commits_is_applied",
+        "round_races::retrying_recorders_lose_nothing";
+    ForgetsKeysOfRounds => "rounds::a_repeated_commit_is_replayed", "rounds::random_rounds_come_back",
+        "round_races::the_same_commit_at_once_is_applied_once",
+        "round_races::a_lost_reply_is_found_out_by_the_same_commit";
+    MixesSessions => "rounds::users_sessions_and_agents_are_apart";
+    MixesAgents => "rounds::users_sessions_and_agents_are_apart";
+    DropsVersions => "rounds::later_commits_go_on_with_it", "rounds::versions_are_kept_in_order";
+    EndsTextsAtNul => "round_values::any_text_comes_back";
+    SortsKeysOfJson => "round_values::digits_and_keys_of_json_come_back";
+    RoundsTimes => "round_values::times_measures_and_messages_come_back";
+    LosesLinksOfChangedNodes => "round_values::times_measures_and_messages_come_back";
+    DropsReferencesToEarlierRounds => "rounds::references_to_earlier_rounds_stay";
+    SortsEdges => "rounds::edges_keep_their_order", "rounds::random_rounds_come_back";
+    ForgetsRemovals => "rounds::removed_nodes_take_their_edges", "round_messages::gone_with_their_node";
+    WritesHalfRounds => "round_races::readers_see_whole_commits", "round_races::a_dropped_commit_is_whole_or_absent";
+    ListingSkipsBetweenPages => "round_listing::pages_give_each_once",
+        "round_listing::pages_go_on_while_rounds_are_written";
+    ListsLowestFirst => "round_listing::by_session_and_agent_and_highest_first";
+    ListsRoundsAtTheEndToo => "round_listing::before_a_number";
+    SortsNodesAsText => "round_messages::found_among_all_rounds_in_order";
+    PrunesWhateverItsTime => "round_removal::pruned_by_when_they_were_written";
+    PrunesAllAgents => "round_removal::pruned_of_a_session_or_agent";
     ShowsContent => "hygiene::debug_shows_no_content";
     Panics => "read::messages_keep_order_holes_and_duplicates";
 }
@@ -104,6 +131,8 @@ async fn sound_store_passes_every_case() {
             "maintenance::a_backup_is_a_store",
             "blob_references::a_backup_has_them",
             "stream_removal::a_backup_has_them",
+            "round_removal::a_backup_has_them",
+            "round_races::recorders_of_several_processes_lose_nothing",
         ];
         let processes = ["kill", "processes"].contains(&skip.case.group);
         assert!(processes || elsewhere.contains(&skip.case.to_string().as_str()), "{report}");

@@ -10,8 +10,8 @@ use context_core::{
     BlobStore, Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatId, ChatPatch, ChatQuery,
     ChatRef, ChatSize, ChatSummary, Checkpoint, CheckpointName, Commit, CommitKey, CommitOutcome, Committed,
     Created, Cursor, Durability, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat,
-    Page, Placed, Result, Revision, SearchStore, Store, StoreInfo, StoredFragment, StreamEnd, StreamId,
-    StreamStore, Timestamp, UserId, Window,
+    Page, Placed, Result, Revision, RoundRef, SearchStore, Store, StoreInfo, StoredFragment, StreamEnd,
+    StreamId, StreamStore, Timestamp, TrajectoryStore, UserId, Window,
 };
 use context_store_inmem::InMemoryStore;
 
@@ -43,6 +43,8 @@ pub(crate) struct Broken {
     /// Fragments of chats that were erased.
     pub(crate) kept: Mutex<HashMap<ChatRef, Vec<StoredFragment>>>,
     pub(crate) ending: Mutex<Ending>,
+    /// Rounds that are being written.
+    pub(crate) half: Mutex<HashSet<RoundRef>>,
     title: Mutex<Option<String>>,
     counter: AtomicUsize,
 }
@@ -60,6 +62,7 @@ impl Broken {
             renamed: Mutex::default(),
             kept: Mutex::default(),
             ending: Mutex::default(),
+            half: Mutex::default(),
             title: Mutex::default(),
             counter: AtomicUsize::new(0),
         }
@@ -104,6 +107,10 @@ impl Store for Mutant {
     }
 
     fn streams(&self) -> Option<&dyn StreamStore> {
+        Some(&*self.0)
+    }
+
+    fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
         Some(&*self.0)
     }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_conformance::{Settings, Subject, find_difference};
-use context_core::{BlobStore, FragmentStore, HistoryStore, Maintenance, Result, Store, StoreInfo};
+use context_core::{
+    BlobStore, FragmentStore, HistoryStore, Maintenance, Result, Store, StoreInfo, TrajectoryStore,
+};
 use context_store_inmem::InMemoryStore;
 
 /// A store whose parts are of two stores, as far as they are said to be.
@@ -30,6 +32,10 @@ impl Store for Split {
 
     fn blobs(&self) -> Option<&dyn BlobStore> {
         if self.parted { self.other.blobs() } else { self.one.blobs() }
+    }
+
+    fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
+        self.one.trajectories()
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

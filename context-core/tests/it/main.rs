@@ -9,3 +9,4 @@ mod model_errors;
 mod normalize;
 mod normalize_properties;
 mod seams;
+mod trajectory;

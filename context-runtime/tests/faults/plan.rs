@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use context_conformance::{Cut, CutHow, CutPlan, FaultPlan, Operation, Way};
+use context_conformance::{Cut, CutHow, CutPlan, FaultPlan, Operation, Random, Way};
 use serde::Serialize;
 
 use crate::backend::Backend;
@@ -78,7 +78,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn random(fault: Fault, seed: u64) -> Self {
-        let mut random = Random(seed ^ ((fault as u64) << 32));
+        let mut random = Random::new(seed ^ ((fault as u64) << 32));
         let mut at: Vec<_> = (0..1 + random.below(3)).map(|_| random.below(WRITES)).collect();
         at.sort_unstable();
         at.dedup();
@@ -89,7 +89,7 @@ impl Plan {
             Fault::CutBefore => cut(Way::ToServer, 0, CutHow::Close),
             Fault::Hang if random.below(2) == 0 => cut(Way::ToServer, few, CutHow::Hang),
             Fault::Hang => cut(Way::ToClient, few, CutHow::Hang),
-            Fault::CutInside => CutPlan::random(random.next(), 2, 900),
+            Fault::CutInside => CutPlan::random(random.bits(), 2, 900),
             Fault::ServerKilled | Fault::ClientKilled => CutPlan::default(),
         };
         let call = match fault {
@@ -109,22 +109,5 @@ impl Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
-    }
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
     }
 }

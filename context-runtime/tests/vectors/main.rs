@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 mod arguments;
+mod datagallery;
 mod encoding;
 mod engine;
 mod judge;
@@ -36,11 +37,12 @@ struct Suite {
     judge: fn(&File<'_>) -> Result<Vec<Judged>, BoxError>,
 }
 
-const SUITES: [Suite; 4] = [
+const SUITES: [Suite; 5] = [
     Suite { name: "deepagents-render", judge: render::judge },
     Suite { name: "deepagents-engine", judge: engine::judge },
     Suite { name: "deepagents-misc", judge: misc::judge },
     Suite { name: "pilotdeck", judge: pilotdeck::judge },
+    Suite { name: "datagallery", judge: datagallery::judge },
 ];
 
 /// A file of recorded cases, and where it lies: suites look for companions beside it.

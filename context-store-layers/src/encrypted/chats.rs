@@ -2,8 +2,7 @@
 //!
 //! Numbers that are *added* to metadata are the exception. A backend adds them within its transaction, so that two writers
 //! never lose one another's count, and cannot add what it cannot read: `add` of a key goes to a counter of its own beside the
-//! sealed value, its numbers and the names of its fields readable, all else in it sealed. Opening puts both together. What is added under one key is to be of one shape: where a number is added to an
-//! object, or the other way round, the plain store lets the later one take the place of all before it, which a counter does not know.
+//! sealed value, its numbers and the names of its fields readable, all else in it sealed. Opening puts both together.
 
 use context_core::{
     Chat, ChatPatch, ChatRef, ChatSummary, Error, Json, JsonMap, Metadata, NewChat, Result, sealed,
@@ -18,7 +17,7 @@ const COUNTER: &str = "sealed+";
 /// Prefixes a key that begins like one of ours.
 const ESCAPED: &str = "sealed=";
 /// Down to this depth fields of counters are added one by one; what is deeper is a value.
-const MOST_LEVELS: usize = 16;
+pub(super) const MOST_LEVELS: usize = 16;
 
 pub(super) fn seal_new_chat(key: &EncryptionKey, mut new: NewChat) -> NewChat {
     new.title = new.title.map(|title| seal_text(key, &Place::title(&new.chat), &title));
@@ -26,7 +25,7 @@ pub(super) fn seal_new_chat(key: &EncryptionKey, mut new: NewChat) -> NewChat {
     new
 }
 
-/// A patch for the backend, which needs nothing to be read before.
+/// A patch for the backend. Its amounts go to counters.
 pub(super) fn seal_patch(key: &EncryptionKey, chat: &ChatRef, patch: &ChatPatch) -> ChatPatch {
     let title = patch.title.as_ref();
     let title = title.map(|title| title.as_ref().map(|title| seal_text(key, &Place::title(chat), title)));

@@ -20,10 +20,13 @@ use super::keys::EncryptionKey;
 use super::layer::Layer;
 
 impl Layer {
-    pub(super) async fn sealed_commit(&self, commit: Commit) -> Result<CommitOutcome> {
+    pub(super) async fn sealed_commit(&self, mut commit: Commit) -> Result<CommitOutcome> {
         limits::check_commit(&commit)?;
+        let _writing = self.writing(&commit.chat).await;
+        if let Some(patch) = &commit.patch {
+            commit.patch = Some(self.settled("commit", &commit.chat, patch).await?.into_owned());
+        }
         let chat = &commit.chat;
-        let _writing = self.writing(chat).await;
         let names = self.fragment_names(chat, &commit.fragments).await?;
         let ring = &self.sealer.ring;
         let sealed = seal_commit(ring.current(), &commit, &names);

@@ -42,7 +42,8 @@ impl HistoryStore for Layer {
         let mut blank = Chat::new(NewChat::new(chat.clone(), at));
         patch.apply(&mut blank)?;
         let _writing = self.writing(chat).await;
-        let patch = seal_patch(self.sealer.ring.current(), chat, patch);
+        let patch = self.settled("update_chat", chat, patch).await?;
+        let patch = seal_patch(self.sealer.ring.current(), chat, &patch);
         let chat = self.inner.history().update_chat(chat, &patch, at).await?;
         self.sealer.open_chat("update_chat", chat)
     }

@@ -3,7 +3,9 @@
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
-use context_core::{BlobStore, ChatRef, Error, ErrorKind, Maintenance, Result, Store, StreamStore};
+use context_core::{
+    BlobStore, ChatRef, Error, ErrorKind, Maintenance, Result, Store, StreamStore, TrajectoryStore,
+};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::blob_names::BlobNames;
@@ -47,6 +49,10 @@ impl Layer {
 
     pub(super) fn streams(&self) -> Result<&dyn StreamStore> {
         self.inner.streams().ok_or_else(|| missing("streams"))
+    }
+
+    pub(super) fn trajectories(&self) -> Result<&dyn TrajectoryStore> {
+        self.inner.trajectories().ok_or_else(|| missing("trajectories"))
     }
 
     pub(super) fn maintenance(&self) -> Result<&dyn Maintenance> {

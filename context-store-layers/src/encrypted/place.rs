@@ -1,6 +1,7 @@
 //! Where a record belongs. It is authenticated with the record, so that a record that was moved cannot be opened.
 
-use context_core::{BlobId, ChatRef, FragmentId, MessageId, NodeKind, StreamId, UserId};
+use context_core::trajectory::{NodeId, QueueName};
+use context_core::{BlobId, ChatRef, FragmentId, MessageId, NodeKind, RoundRef, StreamId, UserId};
 
 /// What a record is of, and the row it is in.
 #[derive(Clone)]
@@ -76,6 +77,36 @@ impl Place {
     /// By the name that the backend knows.
     pub(super) fn blob_name(chat: &ChatRef, stored: &BlobId) -> Self {
         Self::of_chat("blob name", chat, &[stored.as_bytes()])
+    }
+
+    fn of_round(what: &'static str, round: &RoundRef, rest: &[&[u8]]) -> Self {
+        let RoundRef { agent, round } = round;
+        let numbers = [agent.agent.to_le_bytes(), round.to_le_bytes()];
+        let mut parts = vec![agent.user.as_str().as_bytes(), agent.session.as_str().as_bytes()];
+        parts.extend(numbers.iter().map(|number| &number[..]));
+        parts.extend_from_slice(rest);
+        Self::new(what, &parts)
+    }
+
+    pub(super) fn round_title(round: &RoundRef) -> Self {
+        Self::of_round("round title", round, &[])
+    }
+
+    /// A field of a node, as it is.
+    pub(super) fn node_field(round: &RoundRef, node: NodeId, name: &str) -> Self {
+        Self::of_round("node field", round, &[&node.ordinal.to_le_bytes(), name.as_bytes()])
+    }
+
+    /// A field of a node, as it was in a version.
+    pub(super) fn node_version(round: &RoundRef, node: NodeId, version: u32, name: &str) -> Self {
+        let numbers = [node.ordinal.to_le_bytes(), version.to_le_bytes()];
+        Self::of_round("node version", round, &[&numbers[0], &numbers[1], name.as_bytes()])
+    }
+
+    /// A param of a step, wherever it is in its queue.
+    pub(super) fn step_param(round: &RoundRef, queue: QueueName, step: &str, name: &str) -> Self {
+        let parts = [queue.as_str(), step, name].map(str::as_bytes);
+        Self::of_round("step param", round, &parts)
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {

@@ -5,7 +5,7 @@
 //! of the old record is kept, its revision counts one up, and readers load the chat again.
 //!
 //! A store has no way to change earlier revisions, so a message that has some is left, with them, unless they may be dropped;
-//! so are streams, which end and are pruned, and fragments without an id that were stored without encryption.
+//! so are streams, which end and are pruned, rounds of trajectories, and fragments without an id that were stored without encryption.
 //! What is left keeps its key in use.
 //!
 //! Within one handle nothing is lost that is amended meanwhile. An amendment of the same message by another process, in the
@@ -51,7 +51,7 @@ pub struct Rotated {
     pub titles: u64,
     /// Blobs.
     pub blobs: u64,
-    /// Messages with revisions, fragments and streams that are not sealed with the current key, and could not be.
+    /// Messages with revisions, fragments, streams and rounds of trajectories that are not sealed with the current key, and could not be.
     pub left: u64,
 }
 
@@ -102,9 +102,11 @@ impl Layer {
             }
             query.after = page.next;
             if query.after.is_none() {
-                return Ok(all);
+                break;
             }
         }
+        all.left += self.old_rounds(user, cancel).await?;
+        Ok(all)
     }
 
     pub(super) async fn rotate_chat(

@@ -71,9 +71,11 @@ impl Layer {
             }
             query.after = page.next;
             if query.after.is_none() {
-                return Ok(findings);
+                break;
             }
         }
+        self.check_rounds(user, cancel, &mut findings).await?;
+        Ok(findings)
     }
 
     async fn check_chat(&self, chat: &ChatRef, findings: &mut Vec<Finding>) -> Result<()> {

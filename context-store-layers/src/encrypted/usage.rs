@@ -7,6 +7,7 @@ use context_core::{CancelSignal, Chat, ChatQuery, Result, UserId, limits};
 use super::keys::KeyId;
 use super::layer::Layer;
 use super::record::{SealError, Sealer, form_record, key_of, text_record};
+use super::round_forms;
 
 /// How many records are sealed with which key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,9 +55,16 @@ impl Layer {
             }
             query.after = page.next;
             if query.after.is_none() {
-                return Ok(usage);
+                break;
             }
         }
+        let count = |record| {
+            let looked = round_forms::look(&record, |sealed| usage.count(sealed));
+            usage.broken += u64::from(looked.is_err());
+            Ok(())
+        };
+        self.each_stored_round("key_usage", user, cancel, count).await?;
+        Ok(usage)
     }
 
     async fn key_usage_of(&self, stored: &Chat) -> Result<KeyUsage> {

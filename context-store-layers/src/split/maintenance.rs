@@ -7,7 +7,7 @@ use context_core::{
     CancelSignal, CheckReport, Cursor, Erasure, Error, ErrorKind, Maintenance, Page, Result, UserId, Vacuumed,
 };
 
-use super::{Shared, shadow};
+use super::{Shared, shadow, users};
 use crate::abilities::Abilities as _;
 
 #[async_trait]
@@ -20,6 +20,7 @@ impl Maintenance for Shared {
             let of_other = other.upkeep()?.check(cancel).await?;
             report.blobs += of_other.blobs;
             report.streams += of_other.streams;
+            report.rounds += of_other.rounds;
             report.findings.extend(of_other.findings);
             shadow::find_orphans(&*self.main, &**other, cancel, &mut report).await?;
         }
@@ -32,6 +33,7 @@ impl Maintenance for Shared {
             let of_other = other.upkeep()?.erase_user(user, cancel).await?;
             erased.blobs += of_other.blobs;
             erased.streams += of_other.streams;
+            erased.rounds += of_other.rounds;
             erased.remaining += of_other.remaining;
             shadow::forget(&**other, user).await?;
             erased.remaining += u64::from(shadow::is_noted(&**other, user).await?);
@@ -40,7 +42,12 @@ impl Maintenance for Shared {
     }
 
     async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
-        self.main.upkeep()?.users(limit, after).await
+        match &self.trajectories {
+            None => self.main.upkeep()?.users(limit, after).await,
+            Some(trajectories) => {
+                users::of_both(self.main.upkeep()?, trajectories.upkeep()?, limit, after).await
+            }
+        }
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {

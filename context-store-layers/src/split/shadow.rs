@@ -23,6 +23,11 @@ pub(super) fn of(chat: &Chat) -> ChatRef {
     ChatRef::new(chat.chat.user.clone(), name)
 }
 
+/// Whether a user of the other store stands for none.
+pub(super) fn is_register(user: &UserId) -> bool {
+    user.as_str() == REGISTER
+}
+
 fn entry(user: &UserId) -> ChatRef {
     ChatRef::new(REGISTER, user.as_str())
 }

@@ -1,10 +1,11 @@
 //! What a span says of what came back.
 
 use bytes::Bytes;
+use context_core::trajectory::{RoundHead, RoundRecord};
 use context_core::{
     Blob, BlobsPruned, Branch, BranchDeletion, Chain, Chat, ChatSize, ChatSummary, CheckReport, Checkpoint,
-    CommitOutcome, Created, Erasure, Node, Page, Placed, Revision, SearchHit, StoredFragment, StoredStream,
-    StreamOutcome, StreamPart, StreamsPruned, UserId, Vacuumed,
+    CommitOutcome, Created, Erasure, MessageNode, Node, Page, Placed, RecordOutcome, Revision, RoundsPruned,
+    SearchHit, StoredFragment, StoredStream, StreamOutcome, StreamPart, StreamsPruned, UserId, Vacuumed,
 };
 
 use super::words::Words;
@@ -74,6 +75,16 @@ answers! {
     Option<StoredStream>: |stream| found(stream.is_some());
     Page<StoredStream>: |page| Facts::of("ok", page.items.len() as u64);
     StreamsPruned: |pruned| Facts::of("ok", pruned.streams).bytes(pruned.bytes);
+    Vec<RoundRecord>: |rounds| Facts::of("ok", rounds.len() as u64).bytes(rounds.iter().map(body_bytes).sum());
+    Page<RoundHead>: |page| Facts::of("ok", page.items.len() as u64);
+    Vec<MessageNode>: |nodes| Facts::of("ok", nodes.len() as u64);
+    RoundsPruned: |pruned| Facts::of("ok", pruned.rounds);
+    RecordOutcome: |outcome| Facts::outcome(match outcome {
+        RecordOutcome::Applied => "applied",
+        RecordOutcome::Replayed => "replayed",
+        RecordOutcome::Conflict { .. } => "conflict",
+        _ => "other",
+    });
     CheckReport: |report| Facts::of(
         if report.findings.is_empty() { "clean" } else { "broken" },
         report.findings.len() as u64,
@@ -103,6 +114,10 @@ answers! {
         let (items, bytes) = chunks.fold((0, 0), |(items, bytes), chunk| (items + 1, bytes + chunk.len() as u64));
         Facts { items: Some(items), ..found(part.is_some()) }.bytes(bytes)
     };
+}
+
+fn body_bytes(record: &RoundRecord) -> u64 {
+    record.nodes.iter().map(|node| node.body.bytes() as u64).sum()
 }
 
 fn found(found: bool) -> Facts {

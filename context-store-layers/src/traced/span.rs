@@ -1,5 +1,6 @@
 //! Spans: how they are called, and what is written into them.
 
+use context_core::trajectory::Change;
 use context_core::{Result, Retry};
 use tracing::field::{Empty, display};
 use tracing::{Span, info_span};
@@ -118,6 +119,14 @@ fn size(sent: &Sent<'_>) -> (Option<u64>, Option<u64>) {
             both(fragments.len(), fragments.iter().map(|fragment| fragment.body.bytes().len()).sum())
         }
         Sent::Blob(blob) => both(1, blob.bytes.len()),
+        Sent::Round(commit) => {
+            let added = commit.changes.iter().map(|change| match change {
+                Change::NodeAdded { node } => node.body.bytes(),
+                Change::NodeChanged { now, .. } => now.iter().map(|(_, value)| value.bytes()).sum(),
+                _ => 0,
+            });
+            both(commit.changes.len(), added.sum())
+        }
         Sent::Chunks(append) => (Some(append.chunks.len() as u64), Some(append.bytes())),
     }
 }
@@ -125,7 +134,7 @@ fn size(sent: &Sent<'_>) -> (Option<u64>, Option<u64>) {
 /// The words that are sent.
 fn text(sent: &Sent<'_>) -> Option<String> {
     match sent {
-        Sent::Nothing | Sent::Ids(_) | Sent::Blob(_) | Sent::Chunks(_) => None,
+        Sent::Nothing | Sent::Ids(_) | Sent::Blob(_) | Sent::Chunks(_) | Sent::Round(_) => None,
         Sent::Chat(new) => Words::of(new.title.as_deref().map(str::as_bytes)),
         Sent::Patch(patch) => Words::of(patch.title.iter().flatten().map(String::as_bytes)),
         Sent::Text(text) => Words::of([text.as_bytes()]),

@@ -6,4 +6,5 @@ mod altered;
 mod kit;
 mod readable;
 mod rotation;
+mod rounds;
 mod values;

@@ -63,17 +63,33 @@ async fn keys_that_look_like_ours_are_keys() {
     }
 }
 
-/// One step of a metadata's life. Amounts that are added under one name are of one shape: a counter does not know that an amount of
-/// another shape has once taken the place of the value beside it.
+/// A text over a number, then a number over the text: the first number is gone, however little it was beside the second.
+/// (A comparison of sums that allowed for rounding took half of a large number for rounding.)
+#[tokio::test]
+async fn a_number_over_a_text_does_not_bring_an_older_one_back() {
+    let store = over(&memory(), &["k1"]);
+    create(&store, &chat("c")).await;
+    let half = ChatPatch { set: Metadata::default().with("a", json!(0.5)), ..ChatPatch::default() };
+    for patch in [half, add("a", json!("text")), add("a", json!(-500_000_000))] {
+        store.history().update_chat(&chat("c"), &patch, at(1)).await.unwrap();
+    }
+    assert_eq!(value(&store, "a").await, json!(-500_000_000));
+}
+
+/// One step of a metadata's life.
 fn step() -> impl Strategy<Value = ChatPatch> {
-    let number = || prop_oneof![any::<i32>().prop_map(|n| json!(n)), Just(json!(0.5))];
-    let tree = || (number(), number()).prop_map(|(x, y)| json!({"x": x, "y": {"z": y, "t": [1]}}));
-    let name = || prop_oneof![Just("a"), Just("b")];
-    let set = (name(), prop_oneof![number(), Just(json!("text")), tree()]).prop_map(|(name, value)| {
-        ChatPatch { set: Metadata::default().with(name, value), ..ChatPatch::default() }
-    });
-    let remove = name().prop_map(|name| ChatPatch { remove: vec![name.to_owned()], ..ChatPatch::default() });
-    prop_oneof![set, remove, number().prop_map(|n| add("a", n)), tree().prop_map(|amount| add("b", amount))]
+    let name = prop_oneof![Just("a"), Just("b")];
+    let number = prop_oneof![any::<i32>().prop_map(|n| json!(n)), Just(json!(0.5))];
+    let amount = prop_oneof![
+        number.clone(),
+        Just(json!("text")),
+        (number.clone(), number).prop_map(|(x, y)| json!({"x": x, "y": {"z": y, "t": [1]}})),
+    ];
+    (name, amount, 0..3).prop_map(|(name, value, what)| match what {
+        0 => ChatPatch { set: Metadata::default().with(name, value), ..ChatPatch::default() },
+        1 => ChatPatch { remove: vec![name.to_owned()], ..ChatPatch::default() },
+        _ => add(name, value),
+    })
 }
 
 proptest! {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
+use context_core::trajectory::Round;
 use context_core::{
-    BlobId, CancelSignal, ChatId, ChatQuery, ChatRef, Durability, Erasure, ErrorKind, NewBlob, NewChat,
-    Store, StreamAppend, StreamClaim, StreamEnd,
+    AgentRef, BlobId, CancelSignal, ChatId, ChatQuery, ChatRef, Durability, Erasure, ErrorKind, NewBlob,
+    NewChat, RecordOutcome, RoundCommit, RoundQuery, Store, StreamAppend, StreamClaim, StreamEnd,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_layers::SplitStore;
@@ -168,4 +169,69 @@ async fn streams_may_be_in_a_third_store() {
     let erased = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap();
     assert_eq!((erased.chats, erased.streams, erased.remaining), (1, 1, 0));
     assert!(channels.history().list_chats(&ChatQuery::new("ada")).await.unwrap().items.is_empty());
+}
+
+/// They belong to users, who need no chats: nothing in the store of the history stands for them.
+#[tokio::test(flavor = "current_thread")]
+async fn trajectories_may_be_in_a_store_of_their_own() {
+    let stores: [Arc<InMemoryStore>; 2] = Default::default();
+    let [main, ledger] = &stores;
+    let split = SplitStore::builder(Arc::clone(main) as _).blobs(Arc::clone(ledger) as _);
+    let split = split.trajectories(Arc::clone(ledger) as _).build().unwrap();
+    begin(&split, &["a"]).await;
+    split.blobs().unwrap().put_blob(&chat(), NewBlob::new("bytes", at(3))).await.unwrap();
+    for user in ["zoe", "ada", "bob"] {
+        let mut round = Round::new(AgentRef::main(user, "s").round(0), at(4));
+        round.committed();
+        let commit = RoundCommit::new(user, Vec::new(), round.head());
+        let outcome = split.trajectories().unwrap().record_round(&commit).await.unwrap();
+        assert_eq!(outcome, RecordOutcome::Applied);
+    }
+    let query = RoundQuery::of_user("zoe");
+    assert_eq!(ledger.trajectories().unwrap().rounds(&query).await.unwrap().items.len(), 1);
+    assert!(main.trajectories().unwrap().rounds(&query).await.unwrap().items.is_empty());
+    let maintenance = split.maintenance().unwrap();
+    for limit in 1..5 {
+        let (mut users, mut after) = (Vec::new(), None);
+        loop {
+            let page = maintenance.users(limit, after.as_ref()).await.unwrap();
+            assert!(page.items.len() <= limit);
+            users.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        // Not the user who stands for shadows.
+        assert_eq!(users, ["ada", "bob", "zoe"], "pages of {limit}");
+    }
+    let erased = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap();
+    assert_eq!((erased.chats, erased.rounds, erased.remaining), (1, 1, 0));
+    let report = maintenance.check(&CancelSignal::never()).await.unwrap();
+    assert_eq!((report.chats, report.rounds, report.findings), (0, 2, Vec::new()));
+}
+
+#[test]
+fn a_store_without_trajectories_is_not_taken_for_them() {
+    let bare = Arc::new(Bare(InMemoryStore::default()));
+    let refused = SplitStore::builder(Arc::new(InMemoryStore::default())).trajectories(bare).build();
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
+}
+
+/// A store without any optional ability.
+#[derive(Debug)]
+struct Bare(InMemoryStore);
+
+impl Store for Bare {
+    fn info(&self) -> context_core::StoreInfo {
+        self.0.info()
+    }
+
+    fn history(&self) -> &dyn context_core::HistoryStore {
+        self.0.history()
+    }
+
+    fn fragments(&self) -> &dyn context_core::FragmentStore {
+        self.0.fragments()
+    }
 }

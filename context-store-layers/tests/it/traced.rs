@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
+use context_core::trajectory::{NewNode, NewQuery, NodeBody, Round};
 use context_core::{
-    BlobId, BlobPrune, BlobStore, CancelSignal, ChatPatch, ChatQuery, Commit, NewBlob, NewChat, SearchQuery,
-    Store, StreamAppend, StreamClaim, StreamPrune, StreamStore, Window,
+    BlobId, BlobPrune, BlobStore, CancelSignal, ChatPatch, ChatQuery, Commit, NewBlob, NewChat, RoundCommit,
+    RoundPrune, RoundQuery, SearchQuery, Store, StreamAppend, StreamClaim, StreamPrune, StreamStore,
+    TrajectoryStore, Window,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_layers::TracedStore;
@@ -120,6 +122,7 @@ async fn everything(store: Arc<dyn Store>) {
     store.search().unwrap().search(&SearchQuery::new("ada", "secret")).await.unwrap();
     blobs(store.blobs().unwrap()).await;
     streams(store.streams().unwrap()).await;
+    rounds(store.trajectories().unwrap()).await;
     let maintenance = store.maintenance().unwrap();
     maintenance.check(&CancelSignal::never()).await.unwrap();
     maintenance.users(10, None).await.unwrap();
@@ -152,6 +155,24 @@ async fn streams(streams: &dyn StreamStore) {
     let _outcome = streams.reopen_stream(&chat, &id, 0, at(5)).await.unwrap();
     streams.remove_stream(&chat, &id).await.unwrap();
     streams.prune_streams(&StreamPrune::new("ada", at(9))).await.unwrap();
+}
+
+async fn rounds(trajectories: &dyn TrajectoryStore) {
+    let agent = context_core::AgentRef::main("ada", "s");
+    let mut round = Round::new(agent.round(0), at(4));
+    let (query, changes) = round.ask(NewQuery::new("a secret question"), at(4)).unwrap();
+    round.committed();
+    let first = RoundCommit::new("1", changes, round.head());
+    let answer = NewNode::new(NodeBody::response("a secret answer"), [query]);
+    let (_, changes) = round.add(answer, at(5)).unwrap();
+    let stale = RoundCommit::new("2", changes, round.head());
+    for commit in [&first, &first, &stale] {
+        let _outcome = trajectories.record_round(commit).await.unwrap();
+    }
+    trajectories.load_rounds(&agent, 0..=9).await.unwrap();
+    trajectories.rounds(&RoundQuery::of_user("ada")).await.unwrap();
+    trajectories.nodes_of_message(&"ada".into(), &"trip".into(), &"a".into()).await.unwrap();
+    trajectories.prune_rounds(&RoundPrune::of_user("ada")).await.unwrap();
 }
 
 /// The rows of the documentation: of each span its fields and outcomes.
@@ -224,12 +245,11 @@ fn nobody_is_named_and_nothing_is_quoted_unless_asked_for() {
     assert!(with("context.store.chain")[0].contains("another secret"));
     assert_eq!(with("context.store.create_chat")[0], "a secret title");
     assert_eq!(with("context.store.search"), ["secret"]);
-    // Bytes are no words.
+    // Bytes are no words, and rounds are not told.
     assert!(with("context.store.put_blob").is_empty() && with("context.store.read_blob").is_empty());
-    assert!(
-        !quoted.iter().any(|span| format!("{span:?}").contains("secret bytes")
-            || format!("{span:?}").contains("secret chunk"))
-    );
+    assert!(!quoted.iter().any(|span| format!("{span:?}").contains("secret bytes")
+        || format!("{span:?}").contains("secret chunk")
+        || format!("{span:?}").contains("secret question")));
 }
 
 #[test]

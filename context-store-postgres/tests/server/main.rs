@@ -5,9 +5,12 @@
 
 mod beside;
 mod connections;
+mod database;
 mod lab;
 mod proxy;
+mod round_tables;
 mod round_trips;
+mod rounds;
 mod row_security;
 mod schemas;
 mod search;

@@ -77,7 +77,7 @@ async fn another_role_sees_what_its_transaction_names() {
     lab.drop().await;
 }
 
-/// A schema of before blobs and streams, with policies on what it had: what the upgrade adds is under policies too, whoever
+/// A schema of before blobs, streams and trajectories, with policies on what it had: what the upgrade adds is under policies too, whoever
 /// opens it.
 #[tokio::test]
 async fn tables_that_an_upgrade_adds_have_policies_too() {
@@ -85,6 +85,16 @@ async fn tables_that_an_upgrade_adds_have_policies_too() {
     let config = lab.config().row_security(true);
     PostgresStore::open(config.clone()).await.unwrap().close().await.unwrap();
     let mut connection = lab.connection().await;
+    let rounds = format!(
+        "DO $$ DECLARE name text; BEGIN
+           FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = '{0}' AND tablename LIKE 'trajectory%' LOOP
+             EXECUTE format('DROP TABLE {0}.%I CASCADE', name);
+           END LOOP;
+         END $$;
+         DROP FUNCTION @store.trajectory_text(bytea), @store.trajectory_time(bigint)",
+        lab.schema
+    );
+    lab.run(&mut connection, &format!("SET client_min_messages TO warning; {rounds}")).await;
     let back =
         "DROP TABLE @store.blob_ref, @store.blob_piece, @store.blob, @store.stream_chunk, @store.stream;
         DELETE FROM @store.context_migrations WHERE version >= 10";

@@ -9,4 +9,6 @@ mod loss;
 mod names;
 mod open;
 mod rivals;
+mod rounds;
+mod rounds_beside;
 mod trips;

@@ -9,6 +9,8 @@ mod lab;
 mod listing;
 mod pieces;
 mod random;
+mod rounds;
+mod rounds_random;
 mod scale;
 mod streams;
 mod traces;

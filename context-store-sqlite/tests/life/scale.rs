@@ -5,8 +5,10 @@
 
 use std::time::Instant;
 
+use context_core::trajectory::{Changes, MessageLink, NewNode, NewQuery, NodeBody, Round};
 use context_core::{
-    BranchName, CancelSignal, ChainEnd, ChatQuery, ChatRef, Commit, NewChat, Target, Timestamp, Window,
+    AgentRef, BranchName, CancelSignal, ChainEnd, ChatQuery, ChatRef, Commit, NewChat, RecordOutcome,
+    RoundCommit, RoundPrune, RoundQuery, Store, Target, Timestamp, Window,
 };
 
 use crate::lab::{Lab, apply, many, says};
@@ -110,4 +112,71 @@ async fn listing_many_chats_of_a_minute_sees_each_once() {
                 .await;
         }
     }
+}
+
+/// Adds so many nodes in so many commits. Every third node is changed once.
+async fn recorded(lab: &Lab, round: &mut Round, nodes: u32, in_a_commit: u32) {
+    let trajectories = lab.store.trajectories().unwrap();
+    let mut changes = Vec::new();
+    for i in 0..nodes {
+        let at = Timestamp::from_micros(i64::from(round.head().next));
+        if round.is_empty() {
+            changes.extend(round.ask(NewQuery::new("why?"), at).unwrap().1);
+        } else {
+            let last = round.endpoints().last().unwrap();
+            let body = match i % 2 {
+                0 => NodeBody::state("It is so, because of what was found. ".repeat(5)),
+                _ => NodeBody::action("search", serde_json::json!({ "text": "rain", "limit": 20 })),
+            };
+            let new = NewNode::new(body, [last])
+                .author("planner")
+                .message(MessageLink::new("chat", format!("m{i}")));
+            let (id, added) = round.add(new, at).unwrap();
+            changes.extend(added);
+            if i % 3 == 0 {
+                changes.extend(round.change(id, &Changes::new().describe("A step."), None, at).unwrap());
+            }
+        }
+        if (i + 1) % in_a_commit == 0 || i + 1 == nodes {
+            round.committed();
+            let key = format!("k{}", round.revision());
+            let commit = RoundCommit::new(key, std::mem::take(&mut changes), round.head());
+            assert_eq!(trajectories.record_round(&commit).await.unwrap(), RecordOutcome::Applied);
+        }
+    }
+}
+
+#[tokio::test]
+#[ignore = "takes a minute; cargo xtask ci --long runs it"]
+async fn rounds_are_written_at_the_cost_of_what_is_written_and_read_whole() {
+    let lab = Lab::new().await;
+    let agent = AgentRef::main("ada", "monday");
+    for number in 0..1000 {
+        recorded(&lab, &mut Round::new(agent.round(number), Timestamp::default()), 40, 40).await;
+    }
+    let trajectories = lab.store.trajectories().unwrap();
+    for what in ["load 50 rounds of 40 nodes", "and again"] {
+        let loaded = timed(what, trajectories.load_rounds(&agent, 900..=949)).await.unwrap();
+        assert_eq!(loaded.len(), 50);
+    }
+    let one = timed("load one", trajectories.load_rounds(&agent, 7..=7)).await.unwrap();
+    assert_eq!(one[0].nodes.len(), 40);
+    let query = RoundQuery::of_agent(&agent).limit(100);
+    assert_eq!(timed("the newest 100 heads", trajectories.rounds(&query)).await.unwrap().items.len(), 100);
+    let mut round = Round::new(AgentRef::main("ada", "long").round(0), Timestamp::default());
+    for size in [1_000, 10_000, 100_000] {
+        let missing = size - round.head().nodes - 100;
+        recorded(&lab, &mut round, missing, 1000).await;
+        timed(&format!("100 nodes, one by one, to make it {size}"), recorded(&lab, &mut round, 100, 1)).await;
+    }
+    timed("check", async { assert_eq!(lab.problems().await, [""; 0]) }).await;
+    let prune = RoundPrune::of_user("ada").session("long");
+    assert_eq!(
+        timed("remove 100,000 nodes", trajectories.prune_rounds(&prune)).await.unwrap().nodes,
+        100_000
+    );
+    let never = CancelSignal::never();
+    let erased =
+        timed("erase 1,000 rounds", lab.maintenance().erase_user(&"ada".into(), &never)).await.unwrap();
+    assert_eq!((erased.rounds, erased.remaining), (1000, 0));
 }

@@ -6,19 +6,22 @@
 
 use std::path::{Path, PathBuf};
 
+use context_core::trajectory::{NewQuery, Round};
 use context_core::{
-    BlobId, BranchName, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Commit, Encoded, Metadata,
-    NewBlob, NewChat, Node, NodeKind, Placed, Store, StoredFragment, StreamAppend, StreamClaim,
-    StreamOutcome, Timestamp, Window,
+    AgentRef, BlobId, BranchName, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Commit, Encoded,
+    Metadata, NewBlob, NewChat, Node, NodeKind, Placed, RecordOutcome, RoundCommit, Store, StoredFragment,
+    StreamAppend, StreamClaim, StreamOutcome, Timestamp, Window,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use serde_json::{Value, json};
 
 use crate::lab::{apply, extend, fork, many, says, stay};
 
-const OLD: [&str; 3] = ["v1.db", "v3.db", "v4.db"];
-/// The first with blobs.
-const WITH_BLOBS: &str = "v4.db";
+const OLD: [&str; 4] = ["v1.db", "v3.db", "v4.db", "v5.db"];
+/// Those with blobs.
+const WITH_BLOBS: [&str; 2] = ["v4.db", "v5.db"];
+/// The one with streams.
+const WITH_STREAMS: &str = "v5.db";
 /// A blob of two pieces.
 const REPORT: &[u8] = &[b'r'; 300_000];
 
@@ -88,6 +91,14 @@ async fn fill(store: &SqliteStore) {
     assert!(history.delete_chat(&gone, None).await.unwrap());
     let report = NewBlob::new(REPORT, at(420)).media_type("text/plain");
     store.blobs().unwrap().put_blob(&chat, report).await.unwrap();
+    let (streams, early) = (store.streams().unwrap(), "early".into());
+    for outcome in [
+        streams.create_stream(&chat, &early, at(430)).await.unwrap(),
+        streams.claim_stream(&chat, &early, &StreamClaim::new("w", at(431))).await.unwrap(),
+        streams.append_stream(&chat, &early, StreamAppend::new("w", 0, ["x", "y"], at(432))).await.unwrap(),
+    ] {
+        assert!(matches!(outcome, StreamOutcome::Applied(_)), "{outcome:?}");
+    }
 }
 
 fn keyed(chat: &ChatRef) -> Commit {
@@ -188,7 +199,7 @@ async fn life_goes_on_in_an_old_file() {
         let read = blobs.read_blob(&chat, &id, 2..6, None).await.unwrap();
         assert_eq!(read.as_deref(), Some(&b"long"[..]), "{name}");
         let report = blobs.read_blob(&chat, &BlobId::of(REPORT), 0..u64::MAX, None).await.unwrap();
-        assert_eq!(report.as_deref(), (name == WITH_BLOBS).then_some(REPORT), "{name}");
+        assert_eq!(report.as_deref(), WITH_BLOBS.contains(&name).then_some(REPORT), "{name}");
         let (streams, answer) = (store.streams().unwrap(), "answer".into());
         for outcome in [
             streams.create_stream(&chat, &answer, at(460)).await.unwrap(),
@@ -202,6 +213,18 @@ async fn life_goes_on_in_an_old_file() {
         }
         let part = streams.read_stream(&chat, &answer, 1, 10).await.unwrap().unwrap();
         assert_eq!(part.chunks, ["b"], "{name}");
+        let early = streams.read_stream(&chat, &"early".into(), 0, 10).await.unwrap();
+        let early = early.map(|part| part.chunks.concat());
+        assert_eq!(early.as_deref(), (name == WITH_STREAMS).then_some(&b"xy"[..]), "{name}");
+        let trajectories = store.trajectories().unwrap();
+        let agent = AgentRef::main("ada", "session");
+        let mut round = Round::new(agent.round(0), at(470));
+        let (_, changes) = round.ask(NewQuery::new("Where to?"), at(470)).unwrap();
+        round.committed();
+        let recorded =
+            trajectories.record_round(&RoundCommit::new("k", changes, round.head())).await.unwrap();
+        assert_eq!(recorded, RecordOutcome::Applied, "{name}");
+        assert_eq!(trajectories.load_rounds(&agent, 0..=9).await.unwrap(), [round.to_record()], "{name}");
         // A chat of the same name is another edition.
         let gone = ChatRef::new("bob", "gone");
         let mut editions = Vec::new();

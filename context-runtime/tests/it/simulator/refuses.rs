@@ -194,6 +194,10 @@ proptest! {
 
             let fits = all.clone().window(needed).send(lowered.body.as_str());
             prop_assert_eq!(fits.status, 200, "{}: {:?}", name, fits.content);
+            if needed == 1 {
+                // One less is no window: a message that says so is not taken for a statement of it.
+                continue;
+            }
             let refused = all.window(needed - 1).send(lowered.body.as_str());
             let error = refused.read(&*codec).unwrap_err();
             prop_assert_eq!(error.code, Code::ContextOverflow, "{}", error);

@@ -1,0 +1,123 @@
+//! `trajectory`: what happened in runs of agents: list, show, draw, export, count, prune, import.
+
+mod import;
+mod list;
+mod outline;
+mod prune;
+pub(super) mod record;
+mod show;
+mod stats;
+mod write;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use context_runtime::trajectory::export::SessionGraph;
+use context_runtime::trajectory::{RoundHead, Trajectories, Trajectory};
+use context_runtime::{AgentRef, Error, ErrorKind, RoundQuery, Store, TrajectoryStore, limits};
+
+use crate::app::{App, Done};
+use crate::error::Failure;
+
+/// Look at what happened in runs of agents.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context trajectory list                    sessions and their rounds
+  context trajectory show support-7          the steps of every round, a line each
+  context trajectory show support-7 0.3      one node in full
+  context trajectory graph support-7 --format mermaid
+  context trajectory export support-7 --format otlp --output trace.json
+  context trajectory stats support-7         tokens, times, calls and errors by round
+
+A program records a round for each question: what was concluded, done and answered, and from which
+data. `context import FILE --trajectory` makes rounds of transcripts. Nodes are named by round and
+number, as in 0.3. `context graph` draws the messages of a chat.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Action {
+    /// List sessions and their rounds
+    List(list::Args),
+    /// Show rounds step by step, or one node in full
+    Show(show::Args),
+    /// Draw a session
+    Graph(write::GraphArgs),
+    /// Write a session in the format of another tool
+    Export(write::ExportArgs),
+    /// Count nodes, tokens, times, calls and errors
+    Stats(stats::Args),
+    /// Remove old rounds, or branches that led nowhere
+    Prune(prune::Args),
+    /// Read rounds that other programs recorded
+    Import(import::Args),
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    match args.action {
+        Action::List(args) => list::run(args, app).await,
+        Action::Show(args) => show::run(args, app).await,
+        Action::Graph(args) => write::graph(args, app).await,
+        Action::Export(args) => write::export(args, app).await,
+        Action::Stats(args) => stats::run(args, app).await,
+        Action::Prune(args) => prune::run(args, app).await,
+        Action::Import(args) => import::run(args, app).await,
+    }
+}
+
+/// The store's ability, which not every store has.
+fn rounds_of(store: &dyn Store) -> Result<&dyn TrajectoryStore, Failure> {
+    let missing = || {
+        Error::new(ErrorKind::Unsupported, "trajectories", "this store keeps no trajectories")
+            .with("store", store.info().name)
+    };
+    Ok(store.trajectories().ok_or_else(missing)?)
+}
+
+/// Every round of the user, or of a session: by session, agent and number.
+async fn all_rounds(app: &App, store: &dyn Store, session: Option<&str>) -> Result<Vec<RoundHead>, Failure> {
+    let rounds = rounds_of(store)?;
+    let mut query = RoundQuery::of_user(app.user.clone()).limit(limits::MAX_PAGE);
+    if let Some(session) = session {
+        query = query.session(session);
+    }
+    let mut all = Vec::new();
+    loop {
+        let page = rounds.rounds(&query).await?;
+        all.extend(page.items);
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => break,
+        }
+    }
+    all.sort_by(|one, other| one.round.cmp(&other.round));
+    Ok(all)
+}
+
+/// What records into the store.
+fn recorder(app: &App, store: &Arc<dyn Store>) -> Result<Trajectories, Failure> {
+    let world = Arc::new(app.world.clone());
+    let builder = Trajectories::builder(Arc::clone(store)).clock(world.clone()).ids(world);
+    Ok(builder.build().map_err(Error::from)?)
+}
+
+/// The agents of a session, which must have rounds.
+async fn session(app: &App, store: &Arc<dyn Store>, session: &str) -> Result<SessionGraph, Failure> {
+    let recorder = recorder(app, store)?;
+    let mut agents: BTreeMap<u32, Trajectory> = BTreeMap::new();
+    for head in all_rounds(app, &**store, Some(session)).await? {
+        let agent = head.round.agent.agent;
+        if let Entry::Vacant(free) = agents.entry(agent) {
+            let agent = AgentRef::new(app.user.clone(), session, agent);
+            free.insert(recorder.trajectory(&agent).await.map_err(Error::from)?);
+        }
+    }
+    if agents.is_empty() {
+        return Err(Error::not_found("find", "session", session).with("user", &app.user).into());
+    }
+    Ok(SessionGraph::new(app.user.clone(), session, agents))
+}

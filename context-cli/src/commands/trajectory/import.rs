@@ -1,0 +1,135 @@
+//! `trajectory import`: rounds that other programs recorded.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use context_runtime::trajectory::RoundImported;
+use context_runtime::trajectory::export::read_atif;
+use context_runtime::trajectory::peer::import_folder;
+use context_runtime::{CancelSignal, Error, RoundRef};
+use serde::Serialize;
+
+use super::{all_rounds, recorder};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::input::Input;
+use crate::output::Style;
+use crate::progress::Progress;
+use crate::text::{clean, count};
+
+/// Read rounds that other programs recorded.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context trajectory import runs/ --session support-7
+  context trajectory import trajectory.json
+
+A folder is one of DataGallery's dataagent: Run0_Sub0.json, Run0_Sub0.meta.json and so on, of either
+generation. A file is a trajectory in ATIF. What cannot be taken is left out and told. Rounds that are
+there are left as they are, so an import that was interrupted may be begun again.")]
+pub(super) struct Args {
+    /// The folder or the file
+    #[arg(value_name = "FOLDER|FILE")]
+    path: PathBuf,
+    /// The session they become [default: the name of the folder or file]
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+}
+
+/// JSON record of `trajectory import`.
+#[derive(Serialize)]
+struct TrajectoryImportRecord<'a> {
+    v: u32,
+    session: &'a str,
+    /// Rounds that were written.
+    imported: usize,
+    /// Rounds that were there.
+    there: usize,
+    /// What could not be taken as it was.
+    findings: Vec<String>,
+}
+
+pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let name = || args.path.file_stem().map(|name| name.to_string_lossy().into_owned());
+    let Some(session) = args.session.clone().or_else(name) else {
+        return Err(Failure::Usage("name the session with --session".into()));
+    };
+    let (imported, there, findings) = match args.path.is_dir() {
+        true => folder(app, &args.path, &session).await?,
+        false => file(app, &args.path, &session).await?,
+    };
+    if app.out.is_json() {
+        let record = TrajectoryImportRecord { v: 1, session: &session, imported, there, findings };
+        app.out.record(&record)?;
+        return Ok(Done::Fine);
+    }
+    for finding in &findings {
+        app.out.note(clean(finding));
+    }
+    let done = app.out.paint(Style::Green, "imported").to_string();
+    let before =
+        if there > 0 { format!(" · {} there before", count(there, "round")) } else { String::new() };
+    app.out.line(format_args!("{done} {} of {}{before}", count(imported, "round"), clean(&session)))?;
+    Ok(Done::Fine)
+}
+
+type Imported = (usize, usize, Vec<String>);
+
+/// A round is written as a whole, so that what is interrupted goes on where it was when it is begun again.
+fn begin(app: &mut App, path: &Path, rounds: usize) -> (CancelSignal, Progress) {
+    app.out.outlive_reader();
+    let shown = clean(&path.display().to_string()).into_owned();
+    (app.interrupt().clone(), Progress::bar(&app.out, rounds, shown))
+}
+
+async fn folder(app: &mut App, path: &Path, session: &str) -> Result<Imported, Failure> {
+    let read = import_folder(path, app.user.clone(), session, app.now())?;
+    let findings: Vec<String> = read.findings.iter().map(ToString::to_string).collect();
+    if read.rounds.is_empty() {
+        let file = path.display().to_string();
+        return Err(Failure::NoRounds { file, problem: "no file in it is a round".into() });
+    }
+    let store = app.store_or_new().await?;
+    let known = all_rounds(app, &*store, Some(session)).await?;
+    let known: HashSet<&RoundRef> = known.iter().map(|head| &head.round).collect();
+    let recorder = recorder(app, &store)?;
+    let (interrupt, bar) = begin(app, path, read.rounds.len());
+    let (mut imported, mut there) = (0, 0);
+    for record in &read.rounds {
+        interrupt.check("import")?;
+        // The files have no times, so a round that was imported before is another one at each import.
+        if known.contains(&record.head.round) {
+            there += 1;
+        } else {
+            recorder.import(record).await.map_err(Error::from)?;
+            imported += 1;
+        }
+        bar.advance(1);
+    }
+    bar.done();
+    Ok((imported, there, findings))
+}
+
+async fn file(app: &mut App, path: &Path, session: &str) -> Result<Imported, Failure> {
+    let input = Input::read(path)?;
+    let rounds = read_atif(&input.text, app.user.clone(), session)
+        .map_err(|error| Failure::NoRounds { file: input.shown.clone(), problem: error.to_string() })?;
+    let store = app.store_or_new().await?;
+    let recorder = recorder(app, &store)?;
+    let (interrupt, bar) = begin(app, path, rounds.len());
+    let (mut imported, mut there, mut findings) = (0, 0, Vec::new());
+    for round in &rounds {
+        interrupt.check("import")?;
+        match recorder.import(&round.to_record()).await.map_err(Error::from)? {
+            RoundImported::New | RoundImported::Extended => imported += 1,
+            RoundImported::Taken => {
+                there += 1;
+                findings.push(format!("{} holds something else, and stays", round.round()));
+            }
+            _ => there += 1,
+        }
+        bar.advance(1);
+    }
+    bar.done();
+    Ok((imported, there, findings))
+}

@@ -1,0 +1,89 @@
+//! `trajectory list`: sessions and their rounds.
+
+use context_runtime::trajectory::RoundHead;
+use serde::Serialize;
+
+use super::all_rounds;
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count, preview, short_time, time};
+
+/// How many characters of a question are shown.
+const QUESTION: usize = 60;
+
+/// List sessions and their rounds.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context trajectory list
+  context trajectory list support-7 --json
+
+A round is open while it runs, or if whoever ran it ended without a word.")]
+pub(super) struct Args {
+    /// Only this session
+    session: Option<String>,
+}
+
+/// JSON record of `trajectory list`: one round.
+#[derive(Serialize)]
+struct RoundHeadRecord<'a> {
+    v: u32,
+    session: &'a str,
+    /// The agent, 0 for the main one.
+    agent: u32,
+    round: u32,
+    /// `open`, `closed` or `interrupted`.
+    state: &'static str,
+    /// The beginning of the question.
+    question: &'a str,
+    nodes: u32,
+    /// How many commits it has had.
+    revision: u64,
+    created_at: String,
+    updated_at: String,
+}
+
+pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let heads = all_rounds(app, &*store, args.session.as_deref()).await?;
+    let mut session = None;
+    for head in &heads {
+        let name = &head.round.agent.session;
+        if !app.out.is_json() && session.replace(name) != Some(name) {
+            let name = app.out.paint(Style::Bold, clean(name.as_str())).to_string();
+            app.out.line(name)?;
+        }
+        write(app, head)?;
+    }
+    if heads.is_empty() {
+        app.out.note("no rounds; programs record them, and so does `context import FILE --trajectory`");
+    }
+    Ok(Done::Fine)
+}
+
+fn write(app: &mut App, head: &RoundHead) -> Result<(), Failure> {
+    if app.out.is_json() {
+        return app.out.record(&RoundHeadRecord {
+            v: 1,
+            session: head.round.agent.session.as_str(),
+            agent: head.round.agent.agent,
+            round: head.round.round,
+            state: head.state.as_str(),
+            question: &head.title,
+            nodes: head.nodes,
+            revision: head.revision,
+            created_at: time(head.created_at),
+            updated_at: time(head.updated_at),
+        });
+    }
+    let agent = match head.round.agent.agent {
+        0 => String::new(),
+        number => format!("agent {number} "),
+    };
+    let when = app.out.paint(Style::Dim, short_time(head.updated_at)).to_string();
+    let (state, nodes) = (head.state.as_str(), count(head.nodes as usize, "node"));
+    let place = format!("{agent}round {}", head.round.round);
+    let line = format!("  {place:9} {state:11} {nodes:>9}  {when}  {}", preview(&head.title, QUESTION));
+    app.out.line(line.trim_end())
+}

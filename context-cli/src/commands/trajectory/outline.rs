@@ -1,0 +1,139 @@
+//! A session as lines, and as records: what `show` and `graph` share.
+
+use context_runtime::trajectory::export::{AgentGraph, AgentNode, SessionGraph};
+use context_runtime::trajectory::{Node, NodeKind, Relation, Round};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count, one_line, preview, short_time};
+
+/// How many characters of a node are shown on one line.
+const SHOWN: usize = 72;
+
+/// JSON record of `trajectory show` and `trajectory graph --format json`: one node.
+#[derive(Serialize)]
+struct NodeRecord<'a> {
+    v: u32,
+    session: &'a str,
+    /// The agent, 0 for the main one.
+    agent: u32,
+    /// Whether it is an end of its round that is worked on.
+    endpoint: bool,
+    /// Whether it is on a branch that is alive, or hangs on one.
+    active: bool,
+    /// What leads to it, bridges from earlier rounds among them.
+    after: Vec<EdgeRecord>,
+    /// What it read that was on record already.
+    refers_to: Vec<String>,
+    node: &'a Node,
+}
+
+/// What leads to a node.
+#[derive(Serialize)]
+struct EdgeRecord {
+    from: String,
+    name: String,
+}
+
+/// Writes the rounds that are shown, of one agent or of all, as lines or as records.
+pub(super) fn write(
+    app: &mut App,
+    graph: &SessionGraph,
+    only: Option<u32>,
+    records: bool,
+) -> Result<(), Failure> {
+    for agent in graph.agents().filter(|agent| only.is_none_or(|only| only == agent.number())) {
+        for round in agent.rounds() {
+            if !records {
+                let head = heading(app, agent.number(), round.round());
+                app.out.line(head)?;
+            }
+            for node in round.nodes() {
+                match records {
+                    true => record(app, graph, agent, node)?,
+                    false => line(app, agent.number(), graph, round.round(), node)?,
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn heading(app: &App, agent: u32, round: &Round) -> String {
+    let head = round.head();
+    let mut name = format!("round {}", head.round.round);
+    if agent > 0 {
+        name = format!("agent {agent} {name}");
+    }
+    if let Some(parent) = head.parent {
+        name = format!("{name}, called by {}", AgentNode::from(parent));
+    }
+    let facts =
+        [head.state.as_str().to_owned(), count(round.len(), "node"), short_time(head.created_at)].join(" · ");
+    format!("{} · {facts}", app.out.paint(Style::Bold, name))
+}
+
+fn line(app: &mut App, agent: u32, graph: &SessionGraph, round: &Round, node: &Node) -> Result<(), Failure> {
+    let end = if round.endpoints().any(|id| id == node.id) { "*" } else { " " };
+    let id = app.out.paint(Style::Yellow, format!("{:6}", node.id.to_string())).to_string();
+    let before: Vec<String> = round.predecessors(node.id).map(|edge| edge.from.to_string()).collect();
+    let before = if before.is_empty() { String::new() } else { format!("  ← {}", before.join(", ")) };
+    let dead = if graph.is_active(AgentNode::new(agent, node.id)) { "" } else { "  (dead branch)" };
+    let beside = app.out.paint(Style::Dim, format!("{before}{dead}")).to_string();
+    let kind = node.kind().as_str();
+    app.out.line(format_args!("{end} {id} {kind:9} {}{beside}", preview(&said(node), SHOWN)))
+}
+
+/// A node in words.
+fn said(node: &Node) -> String {
+    let headline = node.body.headline();
+    if node.kind() != NodeKind::Action {
+        return match headline.is_empty() {
+            true => format!("({})", node.label),
+            false => headline.to_owned(),
+        };
+    }
+    let json = |name: &str| node.body.get(name).map(|value| value.to_json()).unwrap_or_else(|| "".into());
+    let params = json("params");
+    let params = if params.as_str() == "{}" { String::new() } else { format!(" {}", params.as_str()) };
+    let output = json("output");
+    let output = output.to_text().unwrap_or_else(|| output.as_str().to_owned());
+    let failed = match node.body.get("success").map(|value| value.to_json()) {
+        Some(success) if success.as_str() == "false" && output != "Pending" => "failed: ",
+        _ => "",
+    };
+    format!("{headline}{params} → {failed}{}", one_line(&output))
+}
+
+/// Writes a node as a record.
+pub(super) fn record(
+    app: &mut App,
+    graph: &SessionGraph,
+    side: AgentGraph<'_>,
+    node: &Node,
+) -> Result<(), Failure> {
+    let (agent, trajectory) = (side.number(), side.trajectory());
+    let after = trajectory.predecessors(node.id).into_iter();
+    let round = trajectory.round(node.id.round);
+    let refers = round.into_iter().flat_map(|round| round.edges_from(node.id));
+    let refers = refers.filter(|edge| edge.relation() == Relation::Reference);
+    app.out.record(&NodeRecord {
+        v: 1,
+        session: graph.session().as_str(),
+        agent,
+        endpoint: round.is_some_and(|round| round.endpoints().any(|id| id == node.id)),
+        active: graph.is_active(AgentNode::new(agent, node.id)),
+        after: after
+            .map(|edge| EdgeRecord { from: edge.from.to_string(), name: edge.name.to_string() })
+            .collect(),
+        refers_to: refers.map(|edge| edge.to.to_string()).collect(),
+        node,
+    })
+}
+
+/// A node's name on a line of another.
+pub(super) fn named(node: &Node) -> String {
+    format!("{} {}", node.id, clean(&node.title().to_string()))
+}

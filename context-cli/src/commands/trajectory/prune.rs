@@ -1,0 +1,217 @@
+//! `trajectory prune`: old rounds go, or branches that led nowhere.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use context_runtime::trajectory::{NodeId, OpenOptions, Removal, Round, RoundHead};
+use context_runtime::{AgentRef, Error, RoundPrune, RoundRef, Store, Timestamp};
+use serde::Serialize;
+
+use super::{all_rounds, recorder, rounds_of};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count, parse_duration, short_time, time};
+
+/// Remove old rounds, or branches that led nowhere.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context trajectory prune --older-than 90d --dry-run
+  context trajectory prune --session support-7 --keep-rounds 20
+  context trajectory prune --session support-7 --dead-branches
+
+With several rules a round goes if one of them says so. A round older than --older-than is one nobody
+wrote to for longer. --keep-rounds keeps the highest rounds of each agent. --dead-branches removes the
+nodes that lead to no end of their round, also from rounds that stay, and keeps what data hangs on the
+others; not for a round that somebody records now. Chats are not touched.")]
+#[command(group = clap::ArgGroup::new("rule").required(true).multiple(true))]
+pub(super) struct Args {
+    /// Only of this session [default: of all sessions of the user]
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+    /// Rounds nobody wrote to for longer go
+    #[arg(long, value_name = "TIME", group = "rule", value_parser = parse_duration)]
+    older_than: Option<Duration>,
+    /// So many rounds of each agent stay
+    #[arg(long, value_name = "N", group = "rule")]
+    keep_rounds: Option<usize>,
+    /// Nodes that lead to no end of their round go
+    #[arg(long, group = "rule")]
+    dead_branches: bool,
+    /// Only say what would go
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// JSON record of `trajectory prune`: a round, or dead nodes of one.
+#[derive(Serialize)]
+struct TrajectoryPruneRecord<'a> {
+    v: u32,
+    session: &'a str,
+    agent: u32,
+    round: u32,
+    /// How many nodes go.
+    nodes: usize,
+    updated_at: String,
+    /// `idle`, `count` or `dead_branch`.
+    reason: &'static str,
+    /// `would_go`, `removed`, or `kept`: it was last written to no earlier than a round that stays.
+    status: &'static str,
+}
+
+/// What goes of an agent.
+struct Going<'a> {
+    head: &'a RoundHead,
+    reason: &'static str,
+}
+
+pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let heads = all_rounds(app, &*store, args.session.as_deref()).await?;
+    let mut agents: BTreeMap<&AgentRef, Vec<&RoundHead>> = BTreeMap::new();
+    for head in &heads {
+        agents.entry(&head.round.agent).or_default().push(head);
+    }
+    if !args.dry_run {
+        app.out.outlive_reader();
+    }
+    let interrupt = app.interrupt();
+    let (mut rounds, mut nodes) = (0, 0);
+    for (agent, heads) in agents {
+        interrupt.check("prune")?;
+        let (going, until) = plan(&args, app.now(), &heads);
+        if let Some(until) = until.filter(|_| !args.dry_run) {
+            let user = app.user.clone();
+            let prune = RoundPrune::of_user(user).session(agent.session.clone()).agent(agent.agent);
+            let _counted = rounds_of(&*store)?.prune_rounds(&prune.updated_until(until)).await?;
+        }
+        let mut gone = Vec::new();
+        for Going { head, reason } in going {
+            let goes = until.is_some_and(|until| head.updated_at <= until);
+            let status = match (goes, args.dry_run) {
+                (false, _) => "kept",
+                (true, true) => "would_go",
+                (true, false) => "removed",
+            };
+            if goes {
+                gone.push(head.round.round);
+                rounds += 1;
+            }
+            write(app, head, head.nodes as usize, reason, status)?;
+        }
+        if args.dead_branches {
+            for head in heads.iter().filter(|head| !gone.contains(&head.round.round)) {
+                let dead = prune_dead(app, &store, &head.round, args.dry_run).await?;
+                if dead > 0 {
+                    let status = if args.dry_run { "would_go" } else { "removed" };
+                    write(app, head, dead, "dead_branch", status)?;
+                    nodes += dead;
+                }
+            }
+        }
+    }
+    if !app.out.is_json() {
+        let head = if args.dry_run { "would go" } else { "removed" };
+        let head = app.out.paint(Style::Bold, head).to_string();
+        let tail = if args.dry_run { "; nothing was changed" } else { "" };
+        let dead = if nodes > 0 { format!(", {}", count(nodes, "dead node")) } else { String::new() };
+        app.out.line(format_args!("{head}: {}{dead}{tail}", count(rounds, "round")))?;
+    }
+    Ok(Done::Fine)
+}
+
+/// Which rounds of an agent are to go, and up to which time they can: stores remove by time, and no round that is to stay goes.
+fn plan<'a>(args: &Args, now: Timestamp, heads: &[&'a RoundHead]) -> (Vec<Going<'a>>, Option<Timestamp>) {
+    let idle_until = args.older_than.map(|age| {
+        let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+        Timestamp::from_micros(now.as_micros().saturating_sub(age))
+    });
+    let surplus = args.keep_rounds.map_or(0, |keep| heads.len().saturating_sub(keep));
+    let (mut going, mut first_kept) = (Vec::new(), None::<Timestamp>);
+    for (place, head) in heads.iter().enumerate() {
+        if idle_until.is_some_and(|until| head.updated_at <= until) {
+            going.push(Going { head, reason: "idle" });
+        } else if place < surplus {
+            going.push(Going { head, reason: "count" });
+        } else {
+            first_kept = Some(first_kept.map_or(head.updated_at, |first| first.min(head.updated_at)));
+        }
+    }
+    let fits = |at: &Timestamp| first_kept.is_none_or(|kept| *at < kept);
+    let until = going.iter().map(|going| going.head.updated_at).filter(fits).max();
+    (going, until)
+}
+
+/// Removes the dead nodes of a round, the newest first, and counts them.
+async fn prune_dead(
+    app: &App,
+    store: &Arc<dyn Store>,
+    reference: &RoundRef,
+    dry_run: bool,
+) -> Result<usize, Failure> {
+    let number = reference.round;
+    let records = rounds_of(&**store)?.load_rounds(&reference.agent, number..=number).await?;
+    let Some(record) = records.into_iter().next() else { return Ok(0) };
+    let round = Round::from_record(record).map_err(|error| error.during("load_rounds"))?;
+    let dead = dead(round);
+    if dry_run || dead.is_empty() {
+        return Ok(dead.len());
+    }
+    let context = recorder(app, store)?.open(reference, OpenOptions::new()).await.map_err(Error::from)?;
+    let before = context.round().len();
+    for node in dead {
+        if context.round().node(node).is_some() {
+            context.remove(node, Removal::Cascade).await.map_err(Error::from)?;
+        }
+    }
+    Ok(before - context.round().len())
+}
+
+/// The nodes of no active branch, what follows before what leads to it.
+fn dead(round: Round) -> Vec<NodeId> {
+    let order = round.order();
+    let alone = context_runtime::trajectory::Trajectory::new([Arc::new(round)], Default::default());
+    let alive = alone.pruned().nodes;
+    order.into_iter().rev().filter(|id| !alive.contains(id)).collect()
+}
+
+fn write(
+    app: &mut App,
+    head: &RoundHead,
+    nodes: usize,
+    reason: &'static str,
+    status: &'static str,
+) -> Result<(), Failure> {
+    let RoundRef { agent, round } = &head.round;
+    if app.out.is_json() {
+        return app.out.record(&TrajectoryPruneRecord {
+            v: 1,
+            session: agent.session.as_str(),
+            agent: agent.agent,
+            round: *round,
+            nodes,
+            updated_at: time(head.updated_at),
+            reason,
+            status,
+        });
+    }
+    let what = match reason {
+        "dead_branch" => format!("{} of ", count(nodes, "dead node")),
+        _ => String::new(),
+    };
+    let why = match (status, reason) {
+        ("kept", _) => "last written to no earlier than a round that stays",
+        (_, "idle") => "nobody wrote to it for longer",
+        (_, "count") => "beyond those that stay",
+        _ => "they lead to no end of the round",
+    };
+    let last = app.out.paint(Style::Dim, short_time(head.updated_at)).to_string();
+    let place = match agent.agent {
+        0 => format!("round {round}"),
+        number => format!("agent {number} round {round}"),
+    };
+    let (status, session) = (status.replace('_', " "), clean(agent.session.as_str()));
+    app.out.line(format_args!("{status:9} {what}{place} of {session}, last written {last}: {why}"))
+}

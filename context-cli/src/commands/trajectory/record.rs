@@ -1,0 +1,78 @@
+//! `import --trajectory`: rounds of a chat that was imported.
+
+use std::sync::Arc;
+
+use context_runtime::trajectory::{RoundImported, Transcript};
+use context_runtime::{AgentRef, BranchName, ChainEnd, Error, Store, Window};
+use serde::Serialize;
+
+use super::recorder;
+use crate::app::App;
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count};
+
+/// JSON record of `import --trajectory`: what became of a chat's rounds.
+#[derive(Serialize)]
+struct RecordedRecord<'a> {
+    v: u32,
+    /// The session, named as the chat.
+    session: &'a str,
+    rounds: usize,
+    /// Rounds that were written, or added to.
+    recorded: usize,
+    /// Rounds whose number another round has; they were not written.
+    taken: usize,
+    /// Messages that have no place in a round.
+    skipped: usize,
+}
+
+/// Records the main branch of a chat as a session of its name. Again, it adds what is new.
+pub(in crate::commands) async fn record(
+    app: &mut App,
+    store: &Arc<dyn Store>,
+    chat: &str,
+) -> Result<(), Failure> {
+    let reference = app.chat(chat);
+    // What somebody did since is on other branches, and the beginning of a session stays what it is.
+    let (branches, main) = (store.history().branches(&reference).await?, BranchName::main());
+    let active = branches.iter().find(|branch| branch.active);
+    let end = match branches.iter().find(|branch| branch.name == main).or(active) {
+        Some(branch) => ChainEnd::Branch(branch.name.clone()),
+        None => ChainEnd::Branch(main),
+    };
+    let chain = store.history().chain(&reference, &end, &Window::Whole).await?;
+    let transcript = Transcript::read(&reference.chat, chain.iter());
+    let rounds = transcript.build(&AgentRef::main(app.user.clone(), chat)).map_err(Error::from)?;
+    let recorder = recorder(app, store)?;
+    let (mut recorded, mut taken) = (0, 0);
+    for round in &rounds {
+        match recorder.import(&round.to_record()).await.map_err(Error::from)? {
+            RoundImported::New | RoundImported::Extended => recorded += 1,
+            RoundImported::Taken => taken += 1,
+            _ => {}
+        }
+    }
+    let (rounds, skipped) = (rounds.len(), transcript.skipped.len());
+    if app.out.is_json() {
+        return app.out.record(&RecordedRecord { v: 1, session: chat, rounds, recorded, taken, skipped });
+    }
+    if skipped > 0 {
+        app.out.note(format_args!(
+            "{}: {} without a place in a round",
+            clean(chat),
+            count(skipped, "result")
+        ));
+    }
+    if taken > 0 {
+        let what = count(taken, "round");
+        app.out.note(format_args!(
+            "{}: {what} of the session hold something else, and stay; `context trajectory list` shows them",
+            clean(chat)
+        ));
+    }
+    let done = app.out.paint(Style::Green, "recorded").to_string();
+    let before = rounds - recorded - taken;
+    let before = if before > 0 { format!(" · {before} there before") } else { String::new() };
+    app.out.line(format_args!("{done} {} of {}{before}", count(recorded, "round"), clean(chat)))
+}

@@ -1,0 +1,153 @@
+//! `trajectory stats`: what each round took.
+
+use std::collections::{BTreeMap, HashSet};
+
+use context_runtime::trajectory::{Node, NodeKind, Round};
+use serde::Serialize;
+
+use super::session;
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count};
+
+/// Count nodes, tokens, times, calls and errors.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context trajectory stats support-7
+  context trajectory stats support-7 --json
+
+Tokens and times are those that were recorded with the nodes. A call is repeated if an earlier one of
+its round has the same tool and params; it failed if its result says so, and waits if it has none.")]
+pub(super) struct Args {
+    /// The session
+    session: String,
+}
+
+/// JSON record of `trajectory stats`: one round.
+#[derive(Debug, Default, Serialize)]
+struct RoundStatsRecord<'a> {
+    v: u32,
+    session: &'a str,
+    /// The agent, 0 for the main one.
+    agent: u32,
+    round: u32,
+    /// How many nodes there are of each kind that is there.
+    nodes: BTreeMap<&'static str, usize>,
+    calls: usize,
+    /// Calls whose result says that they failed.
+    failed_calls: usize,
+    /// Calls without a result.
+    waiting_calls: usize,
+    /// Calls of the same tool with the same params as an earlier one.
+    repeated_calls: usize,
+    /// Nodes whose measures name an error.
+    errors: usize,
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_read_tokens: u64,
+    /// Which part of the input came from the provider's cache, from 0 to 1; null if no input was counted.
+    cache_hit_rate: Option<f64>,
+    cost_usd: f64,
+    /// From the beginning of the round to the last node or result, in seconds.
+    seconds: f64,
+    /// Spent in calls, in seconds; calls that ran side by side count each.
+    call_seconds: f64,
+}
+
+pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let graph = session(app, &store, &args.session).await?;
+    for side in graph.agents() {
+        for round in side.trajectory().rounds() {
+            let stats = stats(graph.session().as_str(), round);
+            match app.out.is_json() {
+                true => app.out.record(&stats)?,
+                false => write(app, &stats)?,
+            }
+        }
+    }
+    Ok(Done::Fine)
+}
+
+fn seconds(micros: i64) -> f64 {
+    micros as f64 / 1e6
+}
+
+fn stats<'a>(session: &'a str, round: &Round) -> RoundStatsRecord<'a> {
+    let head = round.head();
+    let mut stats = RoundStatsRecord {
+        v: 1,
+        session,
+        agent: head.round.agent.agent,
+        round: head.round.round,
+        seconds: seconds(head.updated_at.as_micros() - head.created_at.as_micros()),
+        ..RoundStatsRecord::default()
+    };
+    let mut seen = HashSet::new();
+    for node in round.nodes() {
+        *stats.nodes.entry(node.kind().as_str()).or_default() += 1;
+        if node.kind() == NodeKind::Action {
+            call(&mut stats, node, &mut seen);
+        }
+        let Some(measures) = &node.measures else { continue };
+        stats.input_tokens += measures.input_tokens.unwrap_or(0);
+        stats.output_tokens += measures.output_tokens.unwrap_or(0);
+        stats.cache_read_tokens += measures.cache_read_tokens.unwrap_or(0);
+        stats.cost_usd += measures.cost_usd.unwrap_or(0.0);
+        stats.errors += usize::from(measures.error.is_some());
+        if let (NodeKind::Action, Some(from), Some(to)) =
+            (node.kind(), measures.started_at, measures.ended_at)
+        {
+            stats.call_seconds += seconds(to.as_micros().saturating_sub(from.as_micros()).max(0));
+        }
+    }
+    if stats.input_tokens > 0 {
+        stats.cache_hit_rate = Some(stats.cache_read_tokens as f64 / stats.input_tokens as f64);
+    }
+    stats
+}
+
+fn call(stats: &mut RoundStatsRecord<'_>, node: &Node, seen: &mut HashSet<(String, String)>) {
+    let json = |name: &str| node.body.get(name).map(|value| value.to_json().as_str().to_owned());
+    stats.calls += 1;
+    let params = json("params").unwrap_or_default();
+    stats.repeated_calls += usize::from(!seen.insert((node.body.headline().to_owned(), params)));
+    match (json("output").as_deref(), json("success").as_deref()) {
+        (Some("\"Pending\""), _) => stats.waiting_calls += 1,
+        (_, Some("true")) => {}
+        _ => stats.failed_calls += 1,
+    }
+}
+
+fn write(app: &mut App, stats: &RoundStatsRecord<'_>) -> Result<(), Failure> {
+    let agent = if stats.agent == 0 { String::new() } else { format!("agent {} ", stats.agent) };
+    let head = app.out.paint(Style::Bold, format!("{agent}round {}", stats.round)).to_string();
+    let kinds = stats.nodes.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", ");
+    let seconds = stats.seconds;
+    app.out.line(format_args!("{head} of {} · {kinds} · {seconds:.1} s", clean(stats.session)))?;
+    if stats.calls > 0 {
+        let mut facts = vec![count(stats.calls, "call")];
+        let named = [
+            (stats.failed_calls, "failed"),
+            (stats.waiting_calls, "waiting"),
+            (stats.repeated_calls, "repeated"),
+        ];
+        facts.extend(named.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+        if stats.call_seconds > 0.0 {
+            facts.push(format!("{:.1} s", stats.call_seconds));
+        }
+        app.out.line(format_args!("  {}", facts.join(" · ")))?;
+    }
+    if stats.input_tokens + stats.output_tokens > 0 {
+        let cached = stats.cache_hit_rate.unwrap_or(0.0) * 100.0;
+        let (input, output) = (stats.input_tokens, stats.output_tokens);
+        app.out
+            .line(format_args!("  {input} tokens read, {cached:.0}% from the cache · {output} written"))?;
+    }
+    if stats.errors > 0 {
+        app.out.line(format_args!("  {}", count(stats.errors, "error")))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! `trajectory graph` and `trajectory export`: a session as a drawing, or in the format of another tool.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use context_runtime::trajectory::TrajectoryError;
+use context_runtime::trajectory::export::otlp::{OtlpOptions, write_otlp_json};
+use context_runtime::trajectory::export::{
+    AgentNode, AtifOptions, DiagramOptions, Selection, SessionGraph, write_atif, write_chrome_trace,
+    write_dot, write_html, write_mermaid, write_prov_json,
+};
+use context_runtime::trajectory::peer::{Generation, export_folder};
+use serde::Serialize;
+
+use super::{outline, session};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count};
+
+/// Draw a session.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context trajectory graph support-7         a line for each node
+  context trajectory graph support-7 --format html --output support-7.html
+  context trajectory graph support-7 --active --format dot | dot -Tsvg >support-7.svg
+  context trajectory graph support-7 --around 2.5 --depth 3 --format mermaid
+
+A page (html) holds everything, also what the drawing cuts, and needs no network. --json alone is
+--format json: a record for each node.")]
+pub(super) struct GraphArgs {
+    /// The session
+    session: String,
+    /// How to draw [default: text]
+    #[arg(long, value_enum)]
+    format: Option<GraphFormat>,
+    #[command(flatten)]
+    part: Part,
+    /// Write to this file, which must not exist
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Which part of a session.
+#[derive(clap::Args, Debug)]
+struct Part {
+    /// Only branches that are alive, and what hangs on them
+    #[arg(long, conflicts_with_all = ["round", "around"])]
+    active: bool,
+    /// Only this round, and the sub-agents called from it
+    #[arg(long, value_name = "N", conflicts_with = "around")]
+    round: Option<u32>,
+    /// Only what is near this node, such as 2.5
+    #[arg(long, value_name = "NODE")]
+    around: Option<String>,
+    /// How many edges away
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "around")]
+    depth: u32,
+    /// Whose node it is, 0 for the main agent
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "around")]
+    agent: u32,
+}
+
+impl Part {
+    fn is_some(&self) -> bool {
+        self.active || self.round.is_some() || self.around.is_some()
+    }
+}
+
+/// Write a session in the format of another tool.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context trajectory export support-7 --format otlp --output trace.json
+  context trajectory export support-7 --format atif | jq .steps
+  context trajectory export support-7 --format peer --output runs/
+
+Formats: otlp (traces for OpenTelemetry, without content unless --content), prov (W3C PROV-JSON),
+atif (ATIF 1.7), chrome (events for Perfetto), html, mermaid, dot, and peer (files of DataGallery's
+dataagent, two for each round, into the folder --output).")]
+pub(super) struct ExportArgs {
+    /// The session
+    session: String,
+    /// Which format
+    #[arg(long, value_enum)]
+    format: ExportFormat,
+    #[command(flatten)]
+    part: Part,
+    /// Let traces hold what was asked, said and done
+    #[arg(long)]
+    content: bool,
+    /// Write to this file, which must not exist; for peer, to this folder
+    #[arg(long, value_name = "PATH")]
+    output: Option<PathBuf>,
+}
+
+/// How to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum GraphFormat {
+    /// Lines of characters
+    Text,
+    /// A Mermaid flow chart
+    Mermaid,
+    /// A graph for Graphviz
+    Dot,
+    /// A page for a browser
+    Html,
+    /// Records, as --json writes them
+    Json,
+}
+
+/// In which format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExportFormat {
+    /// OpenTelemetry: OTLP as JSON
+    Otlp,
+    /// W3C PROV-JSON
+    Prov,
+    /// ATIF 1.7
+    Atif,
+    /// Chrome trace events
+    Chrome,
+    /// A page for a browser
+    Html,
+    /// A Mermaid flow chart
+    Mermaid,
+    /// A graph for Graphviz
+    Dot,
+    /// Files of DataGallery's dataagent
+    Peer,
+}
+
+/// JSON record of what was written to a file or a folder.
+#[derive(Serialize)]
+struct WrittenRecord<'a> {
+    v: u32,
+    session: &'a str,
+    output: String,
+    /// How many rounds are in the folder; none for a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rounds: Option<usize>,
+    /// What the format cannot hold.
+    left_out: Vec<String>,
+}
+
+fn select(graph: SessionGraph, part: &Part) -> Result<SessionGraph, Failure> {
+    let session = graph.session().clone();
+    let refused = |error: TrajectoryError| Failure::Store(error.during("find").with("session", &session));
+    let selection = match (part.active, part.round, &part.around) {
+        (true, _, _) => Selection::ActiveBranches,
+        (_, Some(round), _) => Selection::Round(round),
+        (_, _, Some(text)) => {
+            let side = graph.agents().find(|side| side.number() == part.agent);
+            let unknown = || refused(TrajectoryError::UnknownNode { node: text.clone() });
+            let node = side.ok_or_else(unknown)?.trajectory().resolve(text).map_err(refused)?.id;
+            Selection::Around { node: AgentNode::new(part.agent, node), depth: part.depth }
+        }
+        _ => Selection::Whole,
+    };
+    graph.select(selection).map_err(refused)
+}
+
+pub(super) async fn graph(args: GraphArgs, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let graph = select(session(app, &store, &args.session).await?, &args.part)?;
+    let options = DiagramOptions::default();
+    let format = args.format.unwrap_or(GraphFormat::Text);
+    let text = match format {
+        GraphFormat::Mermaid => drawn(|out| write_mermaid(&graph, &options, out))?,
+        GraphFormat::Dot => drawn(|out| write_dot(&graph, &options, out))?,
+        GraphFormat::Html => drawn(|out| write_html(&graph, out))?,
+        GraphFormat::Text | GraphFormat::Json => {
+            if args.output.is_some() {
+                return Err(Failure::Usage("--output is for mermaid, dot and html".into()));
+            }
+            let records = format == GraphFormat::Json || app.out.is_json();
+            outline::write(app, &graph, None, records)?;
+            return Ok(Done::Fine);
+        }
+    };
+    put(app, &args.session, args.output.as_deref(), &text)
+}
+
+pub(super) async fn export(args: ExportArgs, app: &mut App) -> Result<Done, Failure> {
+    if args.content && args.format != ExportFormat::Otlp {
+        return Err(Failure::Usage("--content is for otlp alone".into()));
+    }
+    if args.format == ExportFormat::Peer && args.part.is_some() {
+        return Err(Failure::Usage(
+            "--format peer writes whole sessions: leave out --active, --round and --around".into(),
+        ));
+    }
+    let store = app.store().await?;
+    if args.format == ExportFormat::Peer {
+        let Some(folder) = &args.output else {
+            return Err(Failure::Usage("--format peer needs a folder: --output FOLDER".into()));
+        };
+        let graph = session(app, &store, &args.session).await?;
+        return to_folder(app, &args.session, &graph, folder);
+    }
+    let graph = select(session(app, &store, &args.session).await?, &args.part)?;
+    let diagram = DiagramOptions::default();
+    let text = drawn(|out| match args.format {
+        ExportFormat::Otlp => {
+            let options = OtlpOptions::default();
+            let options = if args.content { options.with_content() } else { options };
+            write_otlp_json(&graph, &options, out)
+        }
+        ExportFormat::Prov => write_prov_json(&graph, out),
+        ExportFormat::Atif => {
+            write_atif(&graph, &AtifOptions::new("context", env!("CARGO_PKG_VERSION")), out)
+        }
+        ExportFormat::Chrome => write_chrome_trace(&graph, out),
+        ExportFormat::Html => write_html(&graph, out),
+        ExportFormat::Mermaid => write_mermaid(&graph, &diagram, out),
+        ExportFormat::Dot | ExportFormat::Peer => write_dot(&graph, &diagram, out),
+    })?;
+    put(app, &args.session, args.output.as_deref(), &text)
+}
+
+fn drawn(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Result<Vec<u8>, Failure> {
+    let mut text = Vec::new();
+    write(&mut text).map_err(Failure::Write)?;
+    if !text.ends_with(b"\n") {
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
+/// Writes to a file that must not exist, or to standard output.
+fn put(app: &mut App, session: &str, output: Option<&Path>, text: &[u8]) -> Result<Done, Failure> {
+    let Some(path) = output else {
+        app.out.bytes(text)?;
+        return Ok(Done::Fine);
+    };
+    let file = path.display().to_string();
+    let written = fs::File::create_new(path).and_then(|mut file| {
+        // What is cut off, as on a full disk, is not taken for the whole.
+        file.write_all(text).inspect_err(|_| drop(fs::remove_file(path)))
+    });
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Failure::Exists { file: file.clone() },
+        _ => Failure::Write(error),
+    })?;
+    told(app, session, file, None, Vec::new())
+}
+
+fn to_folder(app: &mut App, session: &str, graph: &SessionGraph, folder: &Path) -> Result<Done, Failure> {
+    fs::create_dir_all(folder).map_err(Failure::Write)?;
+    let sides: Vec<_> = graph.agents().collect();
+    let rounds = sides.iter().flat_map(|side| side.trajectory().rounds());
+    let records: Vec<_> = rounds.map(|round| round.to_record()).collect();
+    let done = export_folder(folder, &records, Generation::default())?;
+    let left_out = done.left_out.iter().map(|(round, what)| format!("round {}: {what}", round.round));
+    let left_out = left_out.collect();
+    told(app, session, folder.display().to_string(), Some(done.rounds), left_out)
+}
+
+fn told(
+    app: &mut App,
+    session: &str,
+    output: String,
+    rounds: Option<usize>,
+    left_out: Vec<String>,
+) -> Result<Done, Failure> {
+    if app.out.is_json() {
+        app.out.record(&WrittenRecord { v: 1, session, output, rounds, left_out })?;
+        return Ok(Done::Fine);
+    }
+    let done = app.out.paint(Style::Green, "wrote").to_string();
+    let what = rounds.map_or_else(|| "session".to_owned(), |rounds| format!("{} of", count(rounds, "round")));
+    app.out.line(format_args!("{done} {what} {} to {}", clean(session), clean(&output)))?;
+    for what in &left_out {
+        app.out.note(clean(what));
+    }
+    Ok(Done::Fine)
+}

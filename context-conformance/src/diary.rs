@@ -1,0 +1,270 @@
+//! A round that is written into a store and kept beside it, so that a case is a few readable lines.
+
+mod random;
+
+use std::sync::Arc;
+
+use context_core::trajectory::{
+    Change, Changes, NewNode, NewQuery, Node, NodeBody, NodeId, Removal, Round, RoundHead, RoundRecord,
+    RoundState, TrajectoryError,
+};
+use context_core::{
+    AgentRef, ErrorKind, Finding, Page, RecordOutcome, Retry, RoundCommit, RoundQuery, RoundRef, Timestamp,
+    TrajectoryStore,
+};
+use serde::Serialize;
+
+use crate::checked::{Checked, Stop};
+use crate::desk::Desk;
+use crate::expect::{fail, same};
+use crate::random::Random;
+pub(crate) use random::{JSONS, TEXTS};
+
+/// More pages than this do not end.
+const MOST_PAGES: usize = 10_000;
+
+impl From<TrajectoryError> for Stop {
+    fn from(error: TrajectoryError) -> Self {
+        Self::Fail(format!("a change that a round must take was refused: {error}"))
+    }
+}
+
+impl Desk {
+    pub(crate) fn trajectories(&self) -> Checked<&dyn TrajectoryStore> {
+        self.store.trajectories().ok_or_else(|| Stop::Skip("no trajectories".to_owned()))
+    }
+
+    /// The main agent of a session of the user.
+    pub(crate) fn agent(&self, session: &str) -> AgentRef {
+        AgentRef::main(self.chat.user.clone(), session)
+    }
+
+    /// A round of the main agent that nothing is recorded of.
+    pub(crate) fn diary(&self, session: &str, round: u32) -> Diary {
+        Diary::new(self, self.agent(session).round(round))
+    }
+
+    /// A round of the main agent with a question.
+    pub(crate) async fn asked(&self, session: &str, round: u32) -> Checked<Diary> {
+        let mut diary = self.diary(session, round);
+        diary.ask("what was asked")?;
+        diary.record().await?;
+        Ok(diary)
+    }
+
+    /// Sends a commit, again while the store is too busy.
+    pub(crate) async fn record(&self, commit: &RoundCommit) -> Checked<RecordOutcome> {
+        for _ in 0..200 {
+            match self.trajectories()?.record_round(commit).await {
+                Err(error) if error.kind() == ErrorKind::Unavailable && error.retry() == Retry::Safe => {
+                    tokio::task::yield_now().await;
+                }
+                result => return Ok(result?),
+            }
+        }
+        fail("a commit to a round: still unavailable after 200 tries")
+    }
+
+    pub(crate) async fn load(&self, round: &RoundRef) -> Checked<Option<RoundRecord>> {
+        let mut found = self.trajectories()?.load_rounds(&round.agent, round.round..=round.round).await?;
+        same(format!("how many rounds there are of number {}", round.round), &(found.len() < 2), &true)?;
+        Ok(found.pop())
+    }
+
+    /// The round must be there, and be this one.
+    pub(crate) async fn expect_round(&self, did: &str, expected: &RoundRecord) -> Checked {
+        match self.load(&expected.head.round).await? {
+            Some(saw) => same_round(did, &saw, expected),
+            None => fail(format!("{} after {did}: it is not there", expected.head.round)),
+        }
+    }
+
+    /// All heads of a listing, page by page.
+    pub(crate) async fn heads_of(&self, query: &RoundQuery) -> Checked<Vec<RoundHead>> {
+        let (mut heads, mut query) = (Vec::new(), query.clone());
+        for _ in 0..MOST_PAGES {
+            let Page { items, next } = self.trajectories()?.rounds(&query).await?;
+            same("whether a page is as large as asked for", &(items.len() <= query.limit), &true)?;
+            heads.extend(items);
+            match next {
+                Some(next) => query = query.after(Some(next)),
+                None => return Ok(heads),
+            }
+        }
+        fail("a listing of rounds does not end")
+    }
+
+    /// What a check finds; nothing where there is none.
+    pub(crate) async fn findings(&self) -> Checked<Vec<Finding>> {
+        match self.store.maintenance() {
+            Some(maintenance) => Ok(maintenance.check(&context_core::CancelSignal::never()).await?.findings),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Both must be equal; says in which part they are not.
+pub(crate) fn same_round(did: &str, saw: &RoundRecord, expected: &RoundRecord) -> Checked {
+    if saw == expected {
+        return Ok(());
+    }
+    let round = &expected.head.round;
+    let about = |what: &str| format!("{what} of {round} after {did}");
+    same(about("the head"), &json(&saw.head), &json(&expected.head))?;
+    same(about("the nodes"), &ids(&saw.nodes), &ids(&expected.nodes))?;
+    for (saw, expected) in saw.nodes.iter().zip(&expected.nodes).filter(|(saw, expected)| saw != expected) {
+        same(about(&format!("node {}", expected.id)), &json(saw), &json(expected))?;
+    }
+    same(about("the edges"), &saw.edges, &expected.edges)?;
+    fail(format!("{} differs, though it is printed alike", about("something")))
+}
+
+fn ids(nodes: &[Arc<Node>]) -> Vec<NodeId> {
+    nodes.iter().map(|node| node.id).collect()
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|error| error.to_string())
+}
+
+/// A round in memory, what was done to it since it was last written, and where it is written.
+#[derive(Clone)]
+pub(crate) struct Diary {
+    pub(crate) desk: Desk,
+    pub(crate) round: Round,
+    pub(crate) pending: Vec<Change>,
+}
+
+impl Diary {
+    pub(crate) fn new(desk: &Desk, round: RoundRef) -> Self {
+        let names = context_core::trajectory::EdgeNames::Any;
+        Self::of(desk, Round::new(round, desk.at()).edge_names(names))
+    }
+
+    /// A round that is known, written from here.
+    pub(crate) fn of(desk: &Desk, round: Round) -> Self {
+        Self { desk: desk.clone(), round, pending: Vec::new() }
+    }
+
+    pub(crate) fn at(&self) -> Timestamp {
+        self.desk.at()
+    }
+
+    pub(crate) fn ask(&mut self, text: &str) -> Checked<NodeId> {
+        self.asks(NewQuery::new(text))
+    }
+
+    pub(crate) fn asks(&mut self, query: NewQuery) -> Checked<NodeId> {
+        let (id, changes) = self.round.ask(query, self.desk.at())?;
+        self.pending.extend(changes);
+        Ok(id)
+    }
+
+    /// The question: the first node.
+    pub(crate) fn query(&self) -> NodeId {
+        NodeId::new(self.reference().round, 0)
+    }
+
+    /// A conclusion behind a node; one endpoint more.
+    pub(crate) fn conclude(&mut self, after: NodeId, text: &str) -> Checked<NodeId> {
+        self.add(NewNode::new(NodeBody::state(text), [after]).edge("has_conclusion").append())
+    }
+
+    /// A file that a node made.
+    pub(crate) fn file(&mut self, after: NodeId, path: &str) -> Checked<NodeId> {
+        self.add(NewNode::new(NodeBody::file(path), [after]).edge("produces"))
+    }
+
+    pub(crate) fn add(&mut self, new: NewNode) -> Checked<NodeId> {
+        let (id, changes) = self.round.add(new, self.desk.at())?;
+        self.pending.extend(changes);
+        Ok(id)
+    }
+
+    pub(crate) fn change(&mut self, id: NodeId, changes: &Changes) -> Checked {
+        let at = self.desk.at();
+        self.pending.extend(self.round.change(id, changes, Some("somebody".into()), at)?);
+        Ok(())
+    }
+
+    pub(crate) fn connect(&mut self, from: NodeId, to: NodeId, name: &str) -> Checked {
+        let at = self.desk.at();
+        self.pending.extend(self.round.connect(from, to, Some(name), at)?);
+        Ok(())
+    }
+
+    pub(crate) fn refer(&mut self, from: NodeId, to: &Node) -> Checked {
+        let at = self.desk.at();
+        self.pending.extend(self.round.refer(from, to, at)?);
+        Ok(())
+    }
+
+    pub(crate) fn remove(&mut self, id: NodeId, removal: Removal) -> Checked {
+        let at = self.desk.at();
+        self.pending.extend(self.round.remove(id, removal, at)?);
+        Ok(())
+    }
+
+    pub(crate) fn set_state(&mut self, state: RoundState) {
+        self.round.set_state(state, self.desk.at());
+    }
+
+    /// What was done since the last commit, as one.
+    pub(crate) fn commit(&mut self) -> RoundCommit {
+        self.round.committed();
+        let head = self.round.head();
+        let RoundRef { agent, round } = &head.round;
+        let key = format!("{}/{}/{round}/{}", agent.session, agent.agent, head.revision);
+        // A key is as long as an id may be, and a session may be as long alone.
+        let key = if key.len() > 200 { format!("{round}/{}", head.revision) } else { key };
+        RoundCommit::new(key, std::mem::take(&mut self.pending), head)
+    }
+
+    /// Writes what was done since the last commit, and it must be applied.
+    pub(crate) async fn record(&mut self) -> Checked<RoundCommit> {
+        let commit = self.commit();
+        let outcome = self.desk.record(&commit).await?;
+        let did = format!("commit {} to {}", commit.head.revision, commit.head.round);
+        same(did, &outcome, &RecordOutcome::Applied)?;
+        Ok(commit)
+    }
+
+    /// The store must have the round as it is here.
+    pub(crate) async fn is_kept(&self, did: &str) -> Checked {
+        self.desk.expect_round(did, &self.round.to_record()).await
+    }
+
+    pub(crate) fn reference(&self) -> &RoundRef {
+        self.round.round()
+    }
+}
+
+/// The commits of a random round, the same for the same seed. A round of so many is followed by another.
+pub(crate) struct RoundLife {
+    random: Random,
+    diary: Diary,
+}
+
+impl RoundLife {
+    /// How many commits a round has.
+    const COMMITS: u64 = 25;
+
+    pub(crate) fn new(desk: &Desk, seed: u64) -> Self {
+        let desk = desk.anew();
+        Self { random: Random::new(seed), diary: Diary::new(&desk, desk.agent("s").round(0)) }
+    }
+
+    pub(crate) fn next(&mut self) -> RoundCommit {
+        if self.diary.round.revision() == Self::COMMITS {
+            let RoundRef { agent, round } = self.diary.reference();
+            self.diary = Diary::new(&self.diary.desk, agent.round(round + 1));
+        }
+        self.diary.live(&mut self.random);
+        self.diary.commit()
+    }
+
+    /// The round as it is after the last commit.
+    pub(crate) fn record(&self) -> RoundRecord {
+        self.diary.round.to_record()
+    }
+}

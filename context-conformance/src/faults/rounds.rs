@@ -1,0 +1,47 @@
+//! Trajectories of a store that fails as it is told.
+
+use std::ops::RangeInclusive;
+
+use async_trait::async_trait;
+use context_core::trajectory::{RoundHead, RoundRecord};
+use context_core::{
+    AgentRef, ChatId, MessageId, MessageNode, Page, RecordOutcome, Result, RoundCommit, RoundPrune,
+    RoundQuery, RoundsPruned, TrajectoryStore, UserId,
+};
+
+use super::plan::Operation;
+use super::store::{Faulty, lacks};
+
+impl Faulty {
+    fn ledger(&self) -> Result<&dyn TrajectoryStore> {
+        self.inner.trajectories().ok_or_else(|| lacks("trajectories"))
+    }
+}
+
+#[async_trait]
+impl TrajectoryStore for Faulty {
+    async fn record_round(&self, commit: &RoundCommit) -> Result<RecordOutcome> {
+        self.call(Operation::RecordRound, self.ledger()?.record_round(commit)).await
+    }
+
+    async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+        self.call(Operation::LoadRounds, self.ledger()?.load_rounds(agent, rounds)).await
+    }
+
+    async fn rounds(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {
+        self.call(Operation::Rounds, self.ledger()?.rounds(query)).await
+    }
+
+    async fn nodes_of_message(
+        &self,
+        user: &UserId,
+        chat: &ChatId,
+        message: &MessageId,
+    ) -> Result<Vec<MessageNode>> {
+        self.call(Operation::NodesOfMessage, self.ledger()?.nodes_of_message(user, chat, message)).await
+    }
+
+    async fn prune_rounds(&self, prune: &RoundPrune) -> Result<RoundsPruned> {
+        self.call(Operation::PruneRounds, self.ledger()?.prune_rounds(prune)).await
+    }
+}

@@ -1,0 +1,137 @@
+//! Moves of rounds of trajectories, played to all stores at once.
+
+use std::sync::Arc;
+
+use context_core::trajectory::{Round, RoundRecord};
+use context_core::{
+    AgentRef, ChatRef, Error, ErrorKind, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundRef, Store,
+    Timestamp,
+};
+use serde::Serialize;
+
+use super::moves::RoundMove;
+use super::table::{Asked, Table};
+use crate::checked::Checked;
+use crate::desk::Desk;
+use crate::diary::Diary;
+use crate::random::Random;
+
+/// What a move has to know of moves before it.
+#[derive(Default)]
+pub(super) struct Rounds {
+    /// What was last recorded, to record it again.
+    last: Option<RoundCommit>,
+    /// How many commits there were: each has a key of its own.
+    made: u64,
+}
+
+impl Rounds {
+    pub(super) async fn play(
+        &mut self,
+        table: &Table,
+        chat: &ChatRef,
+        did: &str,
+        what: &RoundMove,
+    ) -> Checked {
+        let (user, name) = (chat.user.as_str(), chat.chat.as_str());
+        match *what {
+            RoundMove::Live { session, round, seed, stale } => {
+                let place = AgentRef::main(user, format!("s{session}")).round(round);
+                let seen = load(table, chat, &format!("the round before {did}"), &place).await?;
+                let commit = self.commit(table, &place, seen, seed, stale);
+                self.record(table, chat, did, commit).await?;
+                load(table, chat, &format!("the round after {did}"), &place).await?;
+            }
+            RoundMove::Again => {
+                if let Some(commit) = self.last.clone().filter(|last| last.head.round.agent.user == *user) {
+                    self.record(table, chat, did, commit).await?;
+                }
+            }
+            RoundMove::Message { n } => {
+                let nodes = async |desk: Desk| {
+                    let Some(trajectories) = desk.store.trajectories() else { return Ok(Asked::Unable) };
+                    let message = format!("m{n}").into();
+                    Ok(trajectories.nodes_of_message(&desk.chat.user, &"chat".into(), &message).await.into())
+                };
+                table.same(user, name, did, nodes).await?;
+            }
+            RoundMove::Prune { back, session } => {
+                let prune = RoundPrune::of_user(user).updated_until(written(back));
+                let prune = session.map_or(prune.clone(), |session| prune.session(format!("s{session}")));
+                let pruned = async |desk: Desk| {
+                    let Some(trajectories) = desk.store.trajectories() else { return Ok(Asked::Unable) };
+                    Ok(trajectories.prune_rounds(&prune).await.into())
+                };
+                table.same(user, name, did, pruned).await?;
+            }
+        }
+        let heads = async |desk: Desk| match desk.store.trajectories() {
+            Some(_) => Ok(Asked::Answer(texts(&desk.heads_of(&RoundQuery::of_user(user).limit(2)).await?))),
+            None => Ok(Asked::Unable),
+        };
+        table.same(user, name, &format!("the rounds after {did}"), heads).await.map(drop)
+    }
+
+    /// The next commit of a random round, which need not be the next for the store.
+    fn commit(
+        &mut self,
+        table: &Table,
+        place: &RoundRef,
+        seen: Option<RoundRecord>,
+        seed: u64,
+        stale: bool,
+    ) -> RoundCommit {
+        let store: Arc<dyn Store> = Arc::clone(&table.0[0].store);
+        let desk = Desk::new(store, place.agent.user.as_str(), "chat");
+        let begun = Diary::new(&desk, place.clone());
+        let mut diary = match seen.map(Round::from_record) {
+            Some(Ok(round)) => Diary::of(&desk, round),
+            _ => begun,
+        };
+        diary.live(&mut Random::new(seed));
+        if stale {
+            diary.round.committed();
+        }
+        let mut commit = diary.commit();
+        self.made += 1;
+        commit.key = format!("{}-{}", place.agent.user, self.made).into();
+        commit
+    }
+
+    async fn record(&mut self, table: &Table, chat: &ChatRef, did: &str, commit: RoundCommit) -> Checked {
+        let recorded = async |desk: Desk| {
+            let Some(trajectories) = desk.store.trajectories() else { return Ok(Asked::Unable) };
+            Ok(trajectories.record_round(&commit).await.into())
+        };
+        let outcome = table.same(chat.user.as_str(), chat.chat.as_str(), did, recorded).await?;
+        if outcome == Some(RecordOutcome::Applied) {
+            self.last = Some(commit);
+        }
+        Ok(())
+    }
+}
+
+/// A time at which rounds are written: the clock of a desk begins with it.
+fn written(ticks: usize) -> Timestamp {
+    Timestamp::from_micros(1_700_000_000_000_000 + ticks as i64)
+}
+
+/// The round that all stores have.
+async fn load(table: &Table, chat: &ChatRef, did: &str, place: &RoundRef) -> Checked<Option<RoundRecord>> {
+    let loaded = async |desk: Desk| {
+        let Some(trajectories) = desk.store.trajectories() else { return Ok(Asked::Unable) };
+        let rounds = trajectories.load_rounds(&place.agent, place.round..=place.round).await;
+        Ok(rounds.map(|rounds| texts(&rounds)).into())
+    };
+    let texts = table.same(chat.user.as_str(), chat.chat.as_str(), did, loaded).await?;
+    let read = |text: String| {
+        serde_json::from_str(&text)
+            .map_err(|error| Error::new(ErrorKind::Corrupt, "load_rounds", error.to_string()))
+    };
+    Ok(texts.and_then(|mut texts| texts.pop()).map(read).transpose()?)
+}
+
+/// As JSON, so that a difference tells its story.
+fn texts(values: &[impl Serialize]) -> Vec<String> {
+    values.iter().map(|value| serde_json::to_string(value).unwrap_or_default()).collect()
+}

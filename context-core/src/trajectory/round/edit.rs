@@ -1,0 +1,141 @@
+//! Changing and removing nodes.
+
+use std::sync::Arc;
+
+use super::super::{Change, Changes, Edge, NodeId, TrajectoryError, Version};
+use super::Round;
+use crate::{Timestamp, limits};
+
+/// What becomes of the successors of a node that is removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Removal {
+    /// There must be none.
+    #[default]
+    Leaf,
+    /// What only this node leads to goes with it.
+    Cascade,
+    /// Its predecessors lead to its successors, by the names of the edges that led there. A question cannot be spliced.
+    Splice,
+}
+
+impl Round {
+    /// Gives fields new values; what they were becomes a version. Changes that change nothing make none.
+    pub fn change(
+        &mut self,
+        id: NodeId,
+        changes: &Changes,
+        author: Option<Arc<str>>,
+        at: Timestamp,
+    ) -> Result<Vec<Change>, TrajectoryError> {
+        let place = self.at(id).ok_or_else(|| TrajectoryError::UnknownNode { node: id.to_string() })?;
+        let Some(node) = &mut self.nodes[place] else { return Ok(Vec::new()) };
+        let now = node.check(changes)?;
+        if now.is_empty() {
+            return Ok(Vec::new());
+        }
+        TrajectoryError::too_much("versions of a node", node.versions.len() + 1, limits::MAX_NODE_VERSIONS)?;
+        let author_bytes = author.as_ref().map_or(0, |author| author.len());
+        TrajectoryError::too_much("author, bytes", author_bytes, limits::MAX_ID_BYTES)?;
+        let grown = now.iter().filter(|(name, _)| node.kind().field(name).is_some());
+        let (mut bytes, mut was) = (node.body.bytes(), 0);
+        for (name, value) in grown {
+            bytes += value.bytes();
+            was += node.value(name).map_or(0, |old| old.bytes());
+        }
+        TrajectoryError::too_much("fields of a node, bytes", bytes - was, limits::MAX_BODY_BYTES)?;
+        let node = Arc::make_mut(node);
+        let number = node.versions.last().map_or(0, |last| last.number + 1);
+        let version = Version { number, at, author, was: node.change(&now) };
+        node.versions.push(version.clone());
+        self.touch(at);
+        Ok(vec![Change::NodeChanged { id, version, now }])
+    }
+
+    /// Removes a node. Where it was an endpoint, its predecessors are instead.
+    pub fn remove(
+        &mut self,
+        id: NodeId,
+        removal: Removal,
+        at: Timestamp,
+    ) -> Result<Vec<Change>, TrajectoryError> {
+        self.at(id).ok_or_else(|| TrajectoryError::UnknownNode { node: id.to_string() })?;
+        let successors: Vec<NodeId> = self.successors(id).map(|edge| edge.to).collect();
+        let is_query = self.head.query == Some(id.ordinal);
+        let mut was_endpoint = self.endpoints.contains(&id.ordinal);
+        let mut changes = Vec::new();
+        match removal {
+            _ if successors.is_empty() => {}
+            Removal::Splice if !is_query => {}
+            Removal::Cascade => {
+                // Newest first: each is a leaf when its turn comes.
+                for below in self.only_below(id).into_iter().rev() {
+                    was_endpoint |= self.endpoints.contains(&below.ordinal);
+                    self.take(below, &mut changes);
+                }
+            }
+            Removal::Leaf | Removal::Splice => {
+                return Err(TrajectoryError::HasSuccessors { node: id, successors: successors.len() });
+            }
+        }
+        let incoming: Vec<Edge> = self.predecessors(id).cloned().collect();
+        let remaining: Vec<NodeId> = self.successors(id).map(|edge| edge.to).collect();
+        self.take(id, &mut changes);
+        for before in &incoming {
+            for to in &remaining {
+                let edge = Edge::new(before.from, *to, before.name.clone());
+                if !self.edges_from(before.from).any(|known| *known == edge) {
+                    self.put_edge(edge.clone());
+                    changes.push(Change::EdgeAdded { edge });
+                }
+            }
+            if was_endpoint {
+                self.endpoints.insert(before.from.ordinal);
+            }
+        }
+        self.touch(at);
+        Ok(changes)
+    }
+
+    /// What nothing but a node leads to, in the order of the flow, without the node.
+    fn only_below(&self, id: NodeId) -> Vec<NodeId> {
+        let mut gone = std::collections::BTreeSet::from([id]);
+        let mut below = Vec::new();
+        for next in self.order() {
+            let mut before = self.predecessors(next).map(|edge| edge.from).peekable();
+            if before.peek().is_some() && before.all(|from| gone.contains(&from)) && gone.insert(next) {
+                below.push(next);
+            }
+        }
+        below
+    }
+
+    fn take(&mut self, id: NodeId, changes: &mut Vec<Change>) {
+        let place = id.ordinal as usize;
+        let Some(node) = self.nodes[place].take() else { return };
+        self.labels[node.kind() as usize].remove(&node.label);
+        let links = std::mem::take(&mut self.links[place]);
+        for edge in links.to.into_iter().chain(links.from) {
+            if let Some(edge) = self.edges[edge as usize].take() {
+                self.unlink(&edge, id);
+            }
+        }
+        self.endpoints.remove(&id.ordinal);
+        self.head.nodes -= 1;
+        if self.head.query == Some(id.ordinal) {
+            self.head.query = None;
+            self.head.title = "".into();
+        }
+        changes.push(Change::NodeRemoved { id });
+    }
+
+    /// Takes an edge that is gone out of the list of its other end.
+    fn unlink(&mut self, edge: &Edge, gone: NodeId) {
+        let other = if edge.from == gone { edge.to } else { edge.from };
+        let Some(at) = self.at(other) else { return };
+        let Self { links, edges, .. } = self;
+        let there = |place: &u32| edges[*place as usize].is_some();
+        links[at].to.retain(there);
+        links[at].from.retain(there);
+    }
+}

@@ -1,0 +1,202 @@
+//! Adding nodes.
+
+use std::sync::Arc;
+
+use super::super::{
+    Change, Edge, FieldValue, NewNode, NewQuery, Node, NodeId, NodeKind, Placing, RoundHead, TrajectoryError,
+    edge,
+};
+use super::Round;
+use crate::{Timestamp, limits};
+
+/// How many digits a number in a label has, at least.
+const DIGITS: usize = 5;
+/// From here on a label's number is no reason to go on counting behind it.
+const HIGHEST: u32 = 1_000_000_000;
+
+/// What there will be besides the node.
+struct Planned {
+    label: Arc<str>,
+    number: u32,
+}
+
+impl Round {
+    /// Asks the question: the first node of the round, its only endpoint, and what everything follows.
+    pub fn ask(&mut self, query: NewQuery, at: Timestamp) -> Result<(NodeId, Vec<Change>), TrajectoryError> {
+        if !self.is_empty() {
+            return Err(TrajectoryError::SecondQuery);
+        }
+        let mut new = NewNode::new(query.body()?, []);
+        (new.author, new.messages) = (query.author, query.messages);
+        self.check(&new)?;
+        let label = self.next_label(NodeKind::Query, None)?;
+        let digits = label.label.trim_start_matches(NodeKind::Query.lower()).to_owned();
+        new.description = format!("User query No.{digits}").into();
+        let title = truncated(new.body.headline(), RoundHead::TITLE_BYTES);
+        let id = self.id(self.head.next);
+        self.head.query = Some(id.ordinal);
+        self.head.title = title.into();
+        self.endpoints.insert(id.ordinal);
+        let node = self.insert(new, label, at);
+        Ok((id, vec![Change::NodeAdded { node }]))
+    }
+
+    /// Adds a node behind others of this round.
+    pub fn add(&mut self, new: NewNode, at: Timestamp) -> Result<(NodeId, Vec<Change>), TrajectoryError> {
+        let kind = new.body.kind();
+        if kind == NodeKind::Query {
+            return Err(TrajectoryError::SecondQuery);
+        }
+        if self.head.query.is_none() {
+            return Err(TrajectoryError::NoQueryYet);
+        }
+        self.check_predecessors(&new)?;
+        let name = self.edge_name(&new)?;
+        let moves = match new.placing {
+            Placing::Append => false,
+            Placing::Close => true,
+            Placing::Advance => matches!(kind, NodeKind::State | NodeKind::Action),
+        };
+        if moves && let Some(inner) = new.after.iter().find(|id| !self.endpoints.contains(&id.ordinal)) {
+            return Err(TrajectoryError::NotEndpoint { node: *inner });
+        }
+        self.check(&new)?;
+        let label = self.next_label(kind, new.label.as_deref())?;
+        let id = self.id(self.head.next);
+        if moves {
+            new.after.iter().for_each(|old| {
+                self.endpoints.remove(&old.ordinal);
+            });
+        }
+        if new.placing == Placing::Append || (new.placing == Placing::Advance && moves) {
+            self.endpoints.insert(id.ordinal);
+        }
+        let after = new.after.clone();
+        let node = self.insert(new, label, at);
+        let mut changes = Vec::with_capacity(1 + after.len());
+        changes.push(Change::NodeAdded { node });
+        for from in after {
+            let edge = Edge::new(from, id, name.clone());
+            self.put_edge(edge.clone());
+            changes.push(Change::EdgeAdded { edge });
+        }
+        Ok((id, changes))
+    }
+
+    fn check_predecessors(&self, new: &NewNode) -> Result<(), TrajectoryError> {
+        if new.after.is_empty() {
+            return Err(TrajectoryError::NoPredecessor);
+        }
+        TrajectoryError::too_much("predecessors", new.after.len(), limits::MAX_PREDECESSORS)?;
+        for id in &new.after {
+            if id.round != self.head.round.round {
+                return Err(TrajectoryError::HistoricalPredecessor { node: *id });
+            }
+            if self.at(*id).is_none() {
+                return Err(TrajectoryError::UnknownPredecessor { node: *id });
+            }
+        }
+        let mut sorted = new.after.clone();
+        sorted.sort_unstable();
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(TrajectoryError::RepeatedPredecessor { node: pair[0] }),
+            None => Ok(()),
+        }
+    }
+
+    fn edge_name(&self, new: &NewNode) -> Result<Arc<str>, TrajectoryError> {
+        let Some(name) = &new.edge else {
+            let kinds = new.after.iter().filter_map(|id| self.node(*id)).map(|node| node.kind());
+            return edge::infer(&kinds.collect::<Vec<_>>(), new.body.kind()).map(Into::into);
+        };
+        self.names.check(name)?;
+        match edge::Relation::of(name) {
+            edge::Relation::Flow => Ok(name.clone()),
+            // A node that only a reference leads to would stand beside the flow.
+            edge::Relation::Reference => Err(TrajectoryError::EdgeNameRefused { name: (**name).into() }),
+        }
+    }
+
+    fn check(&self, new: &NewNode) -> Result<(), TrajectoryError> {
+        let too_much = TrajectoryError::too_much;
+        too_much("nodes of a round", self.nodes.len() + 1, limits::MAX_ROUND_NODES)?;
+        too_much("fields of a node, bytes", new.body.bytes(), limits::MAX_BODY_BYTES)?;
+        too_much("description, bytes", new.description.len(), limits::MAX_BODY_BYTES)?;
+        too_much(
+            "author, bytes",
+            new.author.as_ref().map_or(0, |author| author.len()),
+            limits::MAX_ID_BYTES,
+        )?;
+        too_much("messages of a node", new.messages.len(), limits::MAX_PREDECESSORS)?;
+        for link in &new.messages {
+            too_much("chat, bytes", link.chat.as_str().len(), limits::MAX_ID_BYTES)?;
+            too_much("message, bytes", link.message.as_str().len(), limits::MAX_ID_BYTES)?;
+            if link.chat.as_str().is_empty() || link.message.as_str().is_empty() {
+                return Err(TrajectoryError::MissingField { kind: new.body.kind(), field: "messages" });
+            }
+        }
+        if let Some(label) = &new.label {
+            too_much("label, bytes", label.len(), limits::MAX_ID_BYTES)?;
+        }
+        Ok(())
+    }
+
+    /// The caller's label, or the next that is free. Either takes a number; a label that looks like one of ours takes that number too, so
+    /// that no later round makes it up again.
+    fn next_label(&self, kind: NodeKind, own: Option<&str>) -> Result<Planned, TrajectoryError> {
+        let labels = &self.labels[kind as usize];
+        let number = self.head.numbers[kind as usize];
+        if let Some(own) = own {
+            if own.is_empty() {
+                return Err(TrajectoryError::MissingField { kind, field: "label" });
+            }
+            if labels.contains_key(own) {
+                return Err(TrajectoryError::DuplicateLabel { kind, label: own.into() });
+            }
+            let digits = own.strip_prefix(kind.lower()).filter(|digits| digits.len() >= DIGITS);
+            let like_ours = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+            let taken = like_ours.and_then(|digits| digits.parse().ok()).filter(|taken| *taken < HIGHEST);
+            let next = number.saturating_add(1).max(taken.map_or(0, |taken: u32| taken + 1));
+            return Ok(Planned { label: own.into(), number: next });
+        }
+        let mut free = number;
+        loop {
+            let label = format!("{}{free:0DIGITS$}", kind.lower());
+            if !labels.contains_key(&*label) {
+                return Ok(Planned { label: label.into(), number: free.saturating_add(1) });
+            }
+            free = free.saturating_add(1);
+        }
+    }
+
+    /// Nothing can go wrong any more.
+    fn insert(&mut self, new: NewNode, planned: Planned, at: Timestamp) -> Arc<Node> {
+        let id = self.id(self.head.next);
+        self.head.numbers[new.body.kind() as usize] = planned.number;
+        self.head.next += 1;
+        self.head.nodes += 1;
+        self.touch(at);
+        let mut node = Node::new(id, planned.label, new.body, at);
+        node.description = new.description;
+        node.author = new.author;
+        node.messages = new.messages;
+        node.measures = new.measures;
+        let node = Arc::new(node);
+        self.put_node(node.clone());
+        node
+    }
+
+    /// The files that the question came with, as it says.
+    pub fn additional_files(&self) -> Vec<String> {
+        let files = self.query().and_then(|query| query.body.get("additional_files").cloned());
+        match files {
+            Some(FieldValue::Json(json)) => json.parse().unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The beginning of a text, cut between characters.
+fn truncated(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}

@@ -1,0 +1,62 @@
+//! Rounds out of records and into them.
+
+use super::super::{NodeKind, RoundRecord, TrajectoryError};
+use super::Round;
+use crate::limits;
+
+impl Round {
+    /// The round of a record. Refuses one that contradicts itself: ends of edges that are not there, labels that stand twice, cycles.
+    pub fn from_record(record: RoundRecord) -> Result<Self, TrajectoryError> {
+        let RoundRecord { head, nodes, edges } = record;
+        let damaged = |what: String| Err(TrajectoryError::Damaged { what });
+        let mut round = Self::new(head.round.clone(), head.created_at);
+        let number = head.round.round;
+        TrajectoryError::too_much("nodes of a round", head.next as usize, limits::MAX_ROUND_NODES)?;
+        round.nodes.reserve(head.next as usize);
+        round.links.reserve(head.next as usize);
+        round.edges.reserve(edges.len());
+        for node in nodes {
+            let fine = node.id.round == number && node.id.ordinal < head.next && round.at(node.id).is_none();
+            if !fine {
+                return damaged(format!("{} is no new node of round {number}", node.id));
+            }
+            let (kind, label) = (node.kind(), node.label.clone());
+            if round.put_node(node) {
+                return Err(TrajectoryError::DuplicateLabel { kind, label: (*label).into() });
+            }
+        }
+        round.nodes.resize(head.next as usize, None);
+        round.links.resize_with(head.next as usize, Default::default);
+        for edge in edges {
+            let inside = edge.to.round == number;
+            if round.at(edge.from).is_none() || (inside && round.at(edge.to).is_none()) {
+                return damaged(format!("an edge from {} to {} has lost an end", edge.from, edge.to));
+            }
+            round.put_edge(edge);
+        }
+        let known = |ordinal: &u32| round.nodes.get(*ordinal as usize).is_some_and(Option::is_some);
+        if let Some(lost) = head.endpoints.iter().chain(&head.query).find(|ordinal| !known(ordinal)) {
+            return damaged(format!("the head names {lost}, which is not there"));
+        }
+        round.endpoints = head.endpoints.iter().copied().collect();
+        let nodes = round.nodes().count();
+        round.head = head;
+        round.head.nodes = nodes as u32;
+        round.head.endpoints = Vec::new();
+        if round.order().len() != nodes {
+            return damaged("its flow has a cycle".into());
+        }
+        Ok(round)
+    }
+
+    /// The round as it is kept.
+    pub fn to_record(&self) -> RoundRecord {
+        RoundRecord::new(self.head(), self.nodes().cloned().collect(), self.edges().cloned().collect())
+    }
+
+    /// How many nodes there are of each kind that is there.
+    pub fn kinds(&self) -> Vec<(NodeKind, usize)> {
+        let counts = NodeKind::ALL.map(|kind| (kind, self.labels[kind as usize].len()));
+        counts.into_iter().filter(|(_, count)| *count > 0).collect()
+    }
+}

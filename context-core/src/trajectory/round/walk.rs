@@ -1,0 +1,114 @@
+//! Finding the way: what leads where.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::super::{Edge, NodeId, NodeKind, Relation, TrajectoryError};
+use super::Round;
+
+impl Round {
+    /// The edges of the flow that lead to a node.
+    pub fn predecessors(&self, id: NodeId) -> impl Iterator<Item = &Edge> {
+        let places = self.at(id).map_or(&[][..], |at| &self.links[at].to);
+        let edges = places.iter().filter_map(|place| self.edges[*place as usize].as_ref());
+        edges.filter(|edge| edge.relation() == Relation::Flow)
+    }
+
+    /// The edges of the flow that lead from a node.
+    pub fn successors(&self, id: NodeId) -> impl Iterator<Item = &Edge> {
+        self.edges_from(id).filter(|edge| edge.relation() == Relation::Flow)
+    }
+
+    /// The edges of either relation that lead from a node.
+    pub fn edges_from(&self, id: NodeId) -> impl Iterator<Item = &Edge> {
+        let places = self.at(id).map_or(&[][..], |at| &self.links[at].from);
+        places.iter().filter_map(|place| self.edges[*place as usize].as_ref())
+    }
+
+    /// The nodes that nothing follows.
+    pub fn leaves(&self) -> impl Iterator<Item = NodeId> {
+        let ids = self.nodes().map(|node| node.id);
+        ids.filter(|id| self.successors(*id).next().is_none())
+    }
+
+    /// The nodes in the order of the flow: each behind all that lead to it, those at the same distance in the order of their edges. Nodes on a cycle, which only a damaged
+    /// record has, are left out.
+    pub fn order(&self) -> Vec<NodeId> {
+        let mut waiting: Vec<usize> = vec![0; self.nodes.len()];
+        let mut ready = VecDeque::new();
+        for node in self.nodes() {
+            let before = self.predecessors(node.id).count();
+            waiting[node.id.ordinal as usize] = before;
+            if before == 0 {
+                ready.push_back(node.id);
+            }
+        }
+        let mut order = Vec::with_capacity(self.len());
+        while let Some(id) = ready.pop_front() {
+            order.push(id);
+            for edge in self.successors(id) {
+                let left = &mut waiting[edge.to.ordinal as usize];
+                *left -= 1;
+                if *left == 0 {
+                    ready.push_back(edge.to);
+                }
+            }
+        }
+        order
+    }
+
+    /// What led to these nodes, with them.
+    pub fn ancestors(&self, ids: impl IntoIterator<Item = NodeId>) -> HashSet<NodeId> {
+        let led = self.leads_to(ids);
+        self.nodes().map(|node| node.id).filter(|id| led[id.ordinal as usize]).collect()
+    }
+
+    /// The same, as whether each node is one of them, by number.
+    pub(in crate::trajectory) fn leads_to(&self, ids: impl IntoIterator<Item = NodeId>) -> Vec<bool> {
+        let mut open: Vec<NodeId> = ids.into_iter().filter(|id| self.at(*id).is_some()).collect();
+        let mut seen = vec![false; self.nodes.len()];
+        while let Some(id) = open.pop() {
+            if !std::mem::replace(&mut seen[id.ordinal as usize], true) {
+                open.extend(self.predecessors(id).map(|edge| edge.from));
+            }
+        }
+        seen
+    }
+
+    /// The data of an action, or of another computation: what follows it directly, and what is below its tables.
+    pub fn data_of(&self, id: NodeId) -> Result<Vec<NodeId>, TrajectoryError> {
+        let node = self.node(id).ok_or(TrajectoryError::UnknownNode { node: id.to_string() })?;
+        if node.kind() != NodeKind::Action {
+            return Err(TrajectoryError::UnknownNode { node: format!("{} among the actions", node.title()) });
+        }
+        let (mut open, mut seen) = (VecDeque::from([id]), HashSet::from([id]));
+        let mut data = Vec::new();
+        while let Some(next) = open.pop_front() {
+            for edge in self.successors(next) {
+                let Some(node) = self.node(edge.to).filter(|node| !node.kind().is_computation()) else {
+                    continue;
+                };
+                if seen.insert(edge.to) {
+                    data.push(edge.to);
+                    if node.kind() == NodeKind::Table {
+                        open.push_back(edge.to);
+                    }
+                }
+            }
+        }
+        Ok(data)
+    }
+
+    /// The one predecessor that all these nodes have, if there is exactly one: where branches that run side by side began.
+    pub fn common_predecessor(&self, ids: impl IntoIterator<Item = NodeId>) -> Option<NodeId> {
+        let mut common: Option<HashSet<NodeId>> = None;
+        for id in ids {
+            let before: HashSet<_> = self.predecessors(id).map(|edge| edge.from).collect();
+            common = Some(match common {
+                Some(common) => &common & &before,
+                None => before,
+            });
+        }
+        let common = common?;
+        (common.len() == 1).then(|| common.into_iter().next()).flatten()
+    }
+}

@@ -1,0 +1,115 @@
+//! The rounds that are measured, the same in every run.
+
+use std::sync::Arc;
+
+use context_runtime::trajectory::{Change, Changes, NewNode, NewQuery, Node, NodeBody, NodeId, Round, edge};
+use context_runtime::{AgentRef, RoundCommit, RoundRef, Timestamp};
+
+/// How many nodes a round has.
+pub(crate) const NODES: usize = 40;
+
+/// The agent whose rounds are measured.
+pub(crate) fn agent(session: &str) -> AgentRef {
+    AgentRef::main("user", session)
+}
+
+pub(crate) fn at(i: usize) -> Timestamp {
+    Timestamp::from_micros(1_790_000_000_000_000 + i as i64)
+}
+
+/// What an action returns: 400 characters.
+pub(crate) fn output(i: usize) -> Changes {
+    let mut text = format!("Row {i}:");
+    while text.len() < 400 {
+        text.push_str(" 2026-03-01, Funchal, 19 degrees;");
+    }
+    text.truncate(400);
+    Changes::new().set("output", serde_json::Value::from(text)).set("success", true)
+}
+
+/// The body of a node by its number, from 1.
+pub(crate) fn body(i: usize) -> NodeBody {
+    match i % 3 {
+        1 => NodeBody::state(format!("Step {i}: what was found says where it is warm in March.")),
+        2 => NodeBody::action("weather", serde_json::json!({"place": "Funchal", "month": 3, "page": i})),
+        _ => NodeBody::file(format!("/data/weather/page-{i}.csv")),
+    }
+}
+
+/// A round that grows.
+#[derive(Clone)]
+pub(crate) struct Growing {
+    pub(crate) round: Round,
+    /// The newest computation.
+    last: NodeId,
+    pub(crate) next: usize,
+}
+
+impl Growing {
+    /// A round of a question.
+    pub(crate) fn new(round: RoundRef) -> (Self, Vec<Change>) {
+        let mut round = Round::new(round, at(0));
+        let (last, changes) = round.ask(NewQuery::new("Where is it warm in March?"), at(0)).unwrap();
+        (Self { round, last, next: 1 }, changes)
+    }
+
+    /// A round of so many nodes, and what was done to make it.
+    pub(crate) fn of(round: RoundRef, nodes: usize) -> (Self, Vec<Change>) {
+        let (mut growing, mut changes) = Self::new(round);
+        while growing.next < nodes {
+            changes.extend(growing.step());
+        }
+        (growing, changes)
+    }
+
+    pub(crate) fn add(&mut self, body: NodeBody) -> Vec<Change> {
+        let new = place(self.next, body, self.last);
+        let (id, changes) = self.round.add(new, at(self.next)).unwrap();
+        self.last = last(self.next, id, self.last);
+        self.next += 1;
+        changes
+    }
+
+    /// Adds a node, and changes the output of an action.
+    fn step(&mut self) -> Vec<Change> {
+        let i = self.next;
+        let mut changes = self.add(body(i));
+        if i % 3 == 2 {
+            changes.extend(self.round.change(self.last, &output(i), None, at(i)).unwrap());
+        }
+        changes
+    }
+
+    /// A commit of what was done.
+    pub(crate) fn commit(&mut self, changes: Vec<Change>) -> RoundCommit {
+        self.round.committed();
+        RoundCommit::new(format!("key-{}", self.round.revision()), changes, self.round.head())
+    }
+}
+
+/// A node behind the newest computation.
+pub(crate) fn place(i: usize, body: NodeBody, after: NodeId) -> NewNode {
+    let new = NewNode::new(body, [after]);
+    if i.is_multiple_of(3) { new.edge(edge::PRODUCES) } else { new }
+}
+
+/// The newest computation when a node was added.
+pub(crate) fn last(i: usize, added: NodeId, before: NodeId) -> NodeId {
+    if i.is_multiple_of(3) { before } else { added }
+}
+
+/// Rounds of an agent, each with the commit that writes it.
+pub(crate) fn rounds(agent: &AgentRef, numbers: std::ops::Range<usize>) -> Vec<(Arc<Round>, RoundCommit)> {
+    let round = |number| {
+        let (mut growing, changes) = Growing::of(agent.round(number as u32), NODES);
+        let commit = growing.commit(changes);
+        (Arc::new(growing.round), commit)
+    };
+    numbers.map(round).collect()
+}
+
+/// A node as plain collections get it.
+pub(crate) fn plain(i: usize, body: NodeBody) -> Arc<Node> {
+    let label = format!("{}{i:05}", body.kind().lower());
+    Arc::new(Node::new(NodeId::new(0, i as u32), label, body, at(i)))
+}

@@ -1,0 +1,66 @@
+//! Recorded conversations as trajectories: killed anywhere and restored, each is what it is when nothing happens to it.
+//!
+//! A conversation becomes rounds, and what happens in them is recorded step by step, in SQLite and in local files. Beside the life in which nothing
+//! happens there are others: a process drops everything without a word after any step, the store fails before a write or after it, the newest line of
+//! a file is cut off at any byte, a process is killed from outside. Whoever comes next sees the rounds as they were after the last step that was
+//! written, all of it, and goes on from there. At the end all lives are the same, in every channel.
+//!
+//! What happens when comes from a seed, which a failure shows. The conversations are those of `context_conformance::conversations`, below
+//! `CONTEXT_TEST_DATA`, else `shared` beside the workspace; without them the tests are ignored, and say so.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod child;
+mod kills;
+mod lives;
+mod place;
+mod process;
+mod script;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use context_conformance::recordings;
+use libtest_mimic::{Arguments, Completion, Trial};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::script::Script;
+
+/// Where seeds begin.
+const SEED: u64 = 0x5eed;
+
+fn main() -> ExitCode {
+    if let Some(task) = child::task() {
+        return runtime().block_on(child::main(&task));
+    }
+    let scripts = recordings::folder().map(|folder| Arc::new(script::all(&folder)));
+    let trials = vec![
+        trial(
+            "lives::every_conversation_that_is_killed_and_restored_is_as_if_it_never_was",
+            &scripts,
+            |all| {
+                runtime().block_on(
+                    lives::every_conversation_that_is_killed_and_restored_is_as_if_it_never_was(all),
+                );
+            },
+        ),
+        trial("kills::a_process_that_is_killed_loses_no_step", &scripts, |all| {
+            runtime().block_on(kills::a_process_that_is_killed_loses_no_step(all));
+        }),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// A test of all conversations, ignored where there are none.
+fn trial(name: &str, scripts: &Option<Arc<Vec<Script>>>, test: fn(Arc<Vec<Script>>)) -> Trial {
+    let scripts = scripts.clone();
+    Trial::ignorable_test(name, move || {
+        let Some(scripts) = scripts else { return Ok(Completion::ignored_with("no test data")) };
+        test(scripts);
+        Ok(Completion::Completed)
+    })
+}

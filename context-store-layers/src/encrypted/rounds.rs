@@ -1,0 +1,142 @@
+//! Trajectories: what nodes hold is sealed; ids, labels, kinds, edges, measures, times and counts are not.
+//!
+//! A repeated commit is known by its key and its round's revision, so it need not be sealed with the key of the first time.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use context_core::trajectory::{RoundHead, RoundRecord};
+use context_core::{
+    AgentRef, CancelSignal, ChatId, Finding, MessageId, MessageNode, Page, RecordOutcome, Result,
+    RoundCommit, RoundPrune, RoundQuery, RoundRef, RoundsPruned, TrajectoryStore, UserId, limits,
+};
+
+use super::keys::EncryptionKey;
+use super::layer::Layer;
+use super::record::SealError;
+use super::round_forms::{self as forms, Open, Seal};
+
+#[async_trait]
+impl TrajectoryStore for Layer {
+    async fn record_round(&self, commit: &RoundCommit) -> Result<RecordOutcome> {
+        commit.check()?;
+        let sealed = seal_commit(self.sealer.ring.current(), commit);
+        let sealed = sealed.map_err(|error| of_round(error, "record_round", &commit.head.round))?;
+        self.trajectories()?.record_round(&sealed).await
+    }
+
+    async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+        let stored = self.trajectories()?.load_rounds(agent, rounds).await?;
+        stored.into_iter().map(|record| self.open_round("load_rounds", record)).collect()
+    }
+
+    async fn rounds(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {
+        let Page { items, next } = self.trajectories()?.rounds(query).await?;
+        let items = items.iter().map(|head| self.open_head("rounds", head)).collect::<Result<_>>()?;
+        Ok(Page { items, next })
+    }
+
+    async fn nodes_of_message(
+        &self,
+        user: &UserId,
+        chat: &ChatId,
+        message: &MessageId,
+    ) -> Result<Vec<MessageNode>> {
+        self.trajectories()?.nodes_of_message(user, chat, message).await
+    }
+
+    async fn prune_rounds(&self, prune: &RoundPrune) -> Result<RoundsPruned> {
+        self.trajectories()?.prune_rounds(prune).await
+    }
+}
+
+fn of_round(error: SealError, operation: &'static str, round: &RoundRef) -> context_core::Error {
+    error.of(operation, "round", &round.to_string())
+}
+
+fn seal_commit(key: &EncryptionKey, commit: &RoundCommit) -> Result<RoundCommit, SealError> {
+    let mut sealed = commit.clone();
+    let round = &commit.head.round;
+    sealed.head = forms::head(&mut Seal(key), &commit.head)?;
+    for change in &mut sealed.changes {
+        *change = forms::change(&mut Seal(key), round, change)?;
+    }
+    Ok(sealed)
+}
+
+impl Layer {
+    fn open_head(&self, operation: &'static str, head: &RoundHead) -> Result<RoundHead> {
+        let opened = forms::head(&mut Open(&self.sealer), head);
+        opened.map_err(|error| of_round(error, operation, &head.round))
+    }
+
+    fn open_round(&self, operation: &'static str, mut record: RoundRecord) -> Result<RoundRecord> {
+        let head = self.open_head(operation, &record.head)?;
+        for node in &mut record.nodes {
+            let opened = forms::node(&mut Open(&self.sealer), &head.round, node);
+            let failed = |error| of_round(error, operation, &head.round).with("node", node.id);
+            *node = Arc::new(opened.map_err(failed)?);
+        }
+        record.head = head;
+        Ok(record)
+    }
+
+    /// Calls with each stored round of a user, where there are some. Asks `cancel` between rounds.
+    pub(super) async fn each_stored_round(
+        &self,
+        operation: &'static str,
+        user: &UserId,
+        cancel: &CancelSignal,
+        mut each: impl FnMut(RoundRecord) -> Result<()> + Send,
+    ) -> Result<()> {
+        let Some(trajectories) = self.inner.trajectories() else { return Ok(()) };
+        let mut query = RoundQuery::of_user(user.clone()).limit(limits::MAX_PAGE);
+        loop {
+            let Page { items, next } = trajectories.rounds(&query).await?;
+            for head in items {
+                cancel.check(operation)?;
+                let RoundRef { agent, round } = &head.round;
+                for record in trajectories.load_rounds(agent, *round..=*round).await? {
+                    each(record)?;
+                }
+            }
+            match next {
+                Some(next) => query = query.after(Some(next)),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Opens every round of a user, and says which cannot be.
+    pub(super) async fn check_rounds(
+        &self,
+        user: &UserId,
+        cancel: &CancelSignal,
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        let opened = |record: RoundRecord| {
+            let round = record.head.round.clone();
+            if let Err(error) = self.open_round("check", record) {
+                findings.push(Finding::new(None, &round, error.to_string()));
+            }
+            Ok(())
+        };
+        self.each_stored_round("check", user, cancel, opened).await
+    }
+
+    /// How many rounds of a user hold something that is not sealed with the current key.
+    pub(super) async fn old_rounds(&self, user: &UserId, cancel: &CancelSignal) -> Result<u64> {
+        let mut old = 0;
+        let count = |record: RoundRecord| {
+            let mut is_old = false;
+            let looked = forms::look(&record, |sealed| {
+                is_old |= !matches!(sealed, Ok(sealed) if !self.sealer.is_old(&sealed));
+            });
+            old += u64::from(is_old || looked.is_err());
+            Ok(())
+        };
+        self.each_stored_round("rotate", user, cancel, count).await?;
+        Ok(old)
+    }
+}

@@ -1,0 +1,98 @@
+//! What a commit to a round comes to, when everything in it has been done: what is to be added, changed and removed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use context_core::RoundCommit;
+use context_core::trajectory::{Change, Changes, Edge, Node, NodeId, RoundRecord, Version};
+
+use crate::error::Result;
+
+/// The operation that commits.
+pub(crate) const RECORD: &str = "record_round";
+
+/// Rows to be written. Nodes that are added and removed again are in none of them.
+pub(crate) struct Plan<'a> {
+    pub(crate) commit: &'a RoundCommit,
+    /// New nodes, as the changes behind them leave them, with their versions.
+    pub(crate) added: Vec<Arc<Node>>,
+    pub(crate) edges: Vec<Edge>,
+    /// New values of nodes that were there before.
+    pub(crate) changed: BTreeMap<u32, Changes>,
+    /// What these nodes were.
+    pub(crate) versions: Vec<(u32, &'a Version)>,
+    /// Nodes that were there before and are gone.
+    pub(crate) removed: BTreeSet<u32>,
+}
+
+impl<'a> Plan<'a> {
+    pub(crate) fn of(commit: &'a RoundCommit) -> Result<Self> {
+        let added: BTreeSet<NodeId> = commit.changes.iter().filter_map(added).collect();
+        // The record of a round does the changes to what is new, and knows which edges stay.
+        let own: Vec<Change> = commit
+            .changes
+            .iter()
+            .filter(|change| subject(change).is_none_or(|id| added.contains(&id)))
+            .cloned()
+            .collect();
+        let mut record = RoundRecord::new(commit.head.clone(), Vec::new(), Vec::new());
+        record.apply(&own, &commit.head).map_err(|error| error.during(RECORD))?;
+        let mut plan = Self {
+            commit,
+            added: record.nodes,
+            edges: record.edges,
+            changed: BTreeMap::new(),
+            versions: Vec::new(),
+            removed: BTreeSet::new(),
+        };
+        for change in &commit.changes {
+            match change {
+                Change::NodeChanged { id, version, now } if !added.contains(id) => {
+                    let changes = plan.changed.entry(id.ordinal).or_default();
+                    *changes = now.iter().fold(std::mem::take(changes), |changes, (name, value)| {
+                        changes.set(name, value.clone())
+                    });
+                    plan.versions.push((id.ordinal, version));
+                }
+                Change::NodeRemoved { id } if !added.contains(id) => {
+                    plan.removed.insert(id.ordinal);
+                }
+                _ => {}
+            }
+        }
+        let round = commit.head.round.round;
+        let gone = |id: NodeId| id.round == round && plan.removed.contains(&id.ordinal);
+        plan.edges.retain(|edge| !gone(edge.from) && !gone(edge.to));
+        plan.changed.retain(|ordinal, _| !plan.removed.contains(ordinal));
+        plan.versions.retain(|(ordinal, _)| !plan.removed.contains(ordinal));
+        Ok(plan)
+    }
+
+    /// The changes to nodes that were there before.
+    pub(crate) fn changes_to_stored(&self) -> Vec<Change> {
+        let added: BTreeSet<NodeId> = self.commit.changes.iter().filter_map(added).collect();
+        let all = self.commit.changes.iter();
+        all.filter(|change| subject(change).is_some_and(|id| !added.contains(&id))).cloned().collect()
+    }
+
+    /// The numbers of the nodes that were there before and are changed or removed.
+    pub(crate) fn touched(&self) -> Vec<i64> {
+        self.changed.keys().chain(&self.removed).map(|ordinal| i64::from(*ordinal)).collect()
+    }
+}
+
+fn added(change: &Change) -> Option<NodeId> {
+    match change {
+        Change::NodeAdded { node } => Some(node.id),
+        _ => None,
+    }
+}
+
+/// The node that a change is about.
+fn subject(change: &Change) -> Option<NodeId> {
+    match change {
+        Change::NodeAdded { node } => Some(node.id),
+        Change::NodeChanged { id, .. } | Change::NodeRemoved { id } => Some(*id),
+        _ => None,
+    }
+}

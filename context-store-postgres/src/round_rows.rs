@@ -1,0 +1,148 @@
+//! Nodes, changes of them and what they were, as columns show them; and whole, where columns cannot show all.
+
+use std::borrow::Cow;
+
+use context_core::trajectory::{Changes, FieldForm, FieldValue, Measures, Node, NodeKind, Version};
+use serde::Serialize;
+
+use crate::shown;
+
+/// A value as JSON.
+pub(crate) fn printed(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts, numbers and times print as JSON")
+}
+
+/// A node as the columns of its table.
+pub(crate) struct NodeRow<'a> {
+    pub(crate) ordinal: i64,
+    pub(crate) label: Cow<'a, str>,
+    pub(crate) description: Cow<'a, str>,
+    pub(crate) created_at: i64,
+    pub(crate) author: Option<Cow<'a, str>>,
+    pub(crate) measures: Option<Cow<'a, str>>,
+    /// The node without what other tables have of it, if the columns cannot show all of it.
+    pub(crate) exact: Option<Vec<u8>>,
+    pub(crate) fields: Vec<Cow<'a, str>>,
+}
+
+impl<'a> NodeRow<'a> {
+    pub(crate) fn of(node: &'a Node) -> Self {
+        let mut all_shown = true;
+        let label = seen(&mut all_shown, shown::text(&node.label), &node.label);
+        let description = seen(&mut all_shown, shown::text(&node.description), &node.description);
+        let author = node.author.as_deref().map(|author| seen(&mut all_shown, shown::text(author), author));
+        let measures = node.measures.as_ref().map(|measures| {
+            let json = printed(measures);
+            Cow::Owned(seen(&mut all_shown, shown::json(&json), &json).into_owned())
+        });
+        let values = node.body.iter().map(|(_, value)| field(value, &mut all_shown)).collect();
+        let exact = (!all_shown).then(|| {
+            let mut node = node.clone();
+            node.versions.clear();
+            node.messages.clear();
+            printed(&node).into_bytes()
+        });
+        Self {
+            ordinal: i64::from(node.id.ordinal),
+            label,
+            description,
+            created_at: node.created_at.as_micros(),
+            author,
+            measures,
+            exact,
+            fields: values,
+        }
+    }
+}
+
+/// What is shown of something, and whether that is all.
+fn seen<'a>(all: &mut bool, shown: Cow<'a, str>, whole: &str) -> Cow<'a, str> {
+    *all &= *shown == *whole;
+    shown
+}
+
+/// A value of a field as the text of its column.
+fn field<'a>(value: &'a FieldValue, all_shown: &mut bool) -> Cow<'a, str> {
+    match value {
+        FieldValue::Text(text) => seen(all_shown, shown::text(text), text),
+        FieldValue::Flag(flag) => Cow::Borrowed(if *flag { "true" } else { "false" }),
+        FieldValue::Json(json) => seen(all_shown, shown::json(json.as_str()), json.as_str()),
+        other => Cow::Owned(other.to_json().as_str().to_owned()),
+    }
+}
+
+/// New values of a node as the columns of a table.
+pub(crate) struct ChangeRow<'a> {
+    pub(crate) ordinal: i64,
+    pub(crate) description: Option<Cow<'a, str>>,
+    pub(crate) measures: Option<Cow<'a, str>>,
+    pub(crate) fields: Vec<Option<Cow<'a, str>>>,
+    /// Whether the columns show all of them.
+    pub(crate) shown: bool,
+}
+
+impl<'a> ChangeRow<'a> {
+    /// Nothing if a node of this kind cannot be changed so.
+    pub(crate) fn of(kind: NodeKind, ordinal: u32, changes: &'a Changes) -> Option<Self> {
+        let mut row = Self {
+            ordinal: i64::from(ordinal),
+            description: None,
+            measures: None,
+            fields: vec![None; kind.fields().len()],
+            shown: true,
+        };
+        for (name, value) in changes.iter() {
+            match kind.field(name) {
+                Some(at) => {
+                    let value = of_form(kind.fields()[at].form, value)?;
+                    row.fields[at] = Some(match value {
+                        Cow::Borrowed(value) => field(value, &mut row.shown),
+                        Cow::Owned(value) => Cow::Owned(field(&value, &mut row.shown).into_owned()),
+                    });
+                }
+                None if name == Measures::FIELD => row.measures = Some(field(value, &mut row.shown)),
+                None if name == "description" => {
+                    let value = of_form(FieldForm::Text, value)?;
+                    row.description = Some(Cow::Owned(field(&value, &mut row.shown).into_owned()));
+                }
+                None => return None,
+            }
+        }
+        Some(row)
+    }
+}
+
+/// A value in the form of its field: as it was read from JSON, it is JSON.
+fn of_form(form: FieldForm, value: &FieldValue) -> Option<Cow<'_, FieldValue>> {
+    Some(match (form, value) {
+        (FieldForm::Text, FieldValue::Text(_))
+        | (FieldForm::Flag, FieldValue::Flag(_))
+        | (FieldForm::Json, FieldValue::Json(_)) => Cow::Borrowed(value),
+        (FieldForm::Json, value) => Cow::Owned(FieldValue::Json(value.to_json())),
+        (FieldForm::Text, FieldValue::Json(json)) => Cow::Owned(FieldValue::from(json.to_text()?)),
+        (FieldForm::Flag, FieldValue::Json(json)) => Cow::Owned(FieldValue::Flag(json.parse().ok()?)),
+        _ => return None,
+    })
+}
+
+/// What a node was, as the columns of its table.
+pub(crate) struct VersionRow<'a> {
+    pub(crate) ordinal: i64,
+    pub(crate) version: &'a Version,
+    pub(crate) author: Option<Cow<'a, str>>,
+    pub(crate) was: String,
+    /// The version, if the columns cannot show all of it.
+    pub(crate) exact: Option<Vec<u8>>,
+}
+
+impl<'a> VersionRow<'a> {
+    pub(crate) fn of(ordinal: u32, version: &'a Version) -> Self {
+        let mut all_shown = true;
+        let author =
+            version.author.as_deref().map(|author| seen(&mut all_shown, shown::text(author), author));
+        let json = printed(&version.was);
+        let was = seen(&mut all_shown, shown::json(&json), &json).into_owned();
+        let exact = (!all_shown).then(|| printed(version).into_bytes());
+        Self { ordinal: i64::from(ordinal), version, author, was, exact }
+    }
+}

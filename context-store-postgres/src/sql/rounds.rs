@@ -1,0 +1,117 @@
+//! Statements about rounds of trajectories, but for those that are made of the parts a commit has.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use context_core::trajectory::{FieldForm, NodeKind};
+
+/// The heads of rounds behind a place, in the order of listings.
+macro_rules! heads {
+    ($of:expr, $behind:expr) => {
+        concat!(
+            "SELECT r.head::text, r.exact FROM #trajectory_round r WHERE r.user_id = $1 AND ",
+            $of,
+            " AND r.agent BETWEEN coalesce($3::bigint, 0) AND coalesce($3::bigint, 2147483647) AND r.round < $4::bigint AND ",
+            $behind,
+            " ORDER BY r.session, r.agent, r.round DESC LIMIT $8"
+        )
+    };
+}
+
+statements! {
+    /// Makes the row of a round, which has had no commit yet.
+    CREATE_ROUND = "INSERT INTO #trajectory_round (user_id, session, agent, round, revision, key, state, title, nodes,
+          created_at, updated_at, head)
+        VALUES ($1, $2, $3::bigint, $4::bigint, 0, '', '', '', 0, 0, 0, '{}') ON CONFLICT DO NOTHING";
+    /// Nobody else writes to the round until the transaction ends.
+    LOCK_ROUND = "SELECT no, revision, key FROM #trajectory_round
+        WHERE user_id = $1 AND session = $2 AND agent = $3::bigint AND round = $4::bigint FOR NO KEY UPDATE";
+    /// Those of user $1 behind agent $6 of session $5, round $7.
+    ROUNDS_OF_USER = heads!(
+        "$2::bytea IS NULL",
+        "r.session >= $5 AND (r.session > $5 OR r.agent > $6::bigint OR r.agent = $6::bigint AND r.round < $7::bigint)"
+    );
+    /// Those of session $2 behind a round of it.
+    ROUNDS_OF_SESSION = heads!(
+        "r.session = $2",
+        "(r.session > $5 OR r.agent > $6::bigint OR r.agent = $6::bigint AND r.round < $7::bigint)"
+    );
+    NODES_OF_MESSAGE = "SELECT DISTINCT r.session, r.agent::bigint, r.round::bigint, m.ordinal
+        FROM #trajectory_message m JOIN #trajectory_round r ON r.no = m.round
+        WHERE m.user_id = $1 AND m.chat = $2 AND m.message = $3 AND r.user_id = $1 ORDER BY 1, 2, 3, 4";
+    /// Removes at most $5 rounds of user $1, of session $2 and agent $3 if they are named, last written to at $4 or before.
+    /// They are locked always in the same order, so that nobody waits in a circle.
+    PRUNE_ROUNDS = "WITH picked AS MATERIALIZED (
+          SELECT no FROM #trajectory_round
+          WHERE user_id = $1 AND ($2::bytea IS NULL OR session = $2) AND ($3::bigint IS NULL OR agent = $3)
+            AND updated_at <= $4
+          ORDER BY no LIMIT $5 FOR UPDATE),
+        gone AS (DELETE FROM #trajectory_round r USING picked p WHERE r.no = p.no RETURNING r.nodes)
+        SELECT count(*), coalesce(sum(nodes), 0)::bigint FROM gone";
+
+    // Maintenance.
+    REMAINING_ROUNDS = "SELECT (SELECT count(*) FROM #trajectory_round WHERE user_id = $1)
+        + (SELECT count(*) FROM #trajectory_message WHERE user_id = $1)";
+    /// The next round, and what its row says beside its head.
+    ROUND_AFTER = "SELECT no, user_id, session, agent::bigint, round::bigint, revision, state, nodes, created_at, updated_at
+        FROM #trajectory_round WHERE no > $1 ORDER BY no LIMIT 1";
+    /// Messages of rounds of another user.
+    WRONG_ROUND_MESSAGES = "SELECT DISTINCT r.session, r.agent::bigint, r.round::bigint, r.user_id FROM #trajectory_message m
+        JOIN #trajectory_round r ON r.no = m.round WHERE m.user_id <> r.user_id";
+}
+
+/// What [`LOAD`] says a row is, if not a node: those are of the kind whose place among all is one less.
+pub(crate) const HEAD: i16 = 0;
+pub(crate) const EDGE: i16 = 100;
+pub(crate) const VERSION: i16 = 101;
+pub(crate) const MESSAGE: i16 = 102;
+
+/// The rounds from $4 to $5 of agent $3 of session $2 of user $1, whole; or of their nodes only those of numbers $6, without what
+/// connects them. One statement, so all of it is of one moment. Every table is looked into by round, whatever the planner thinks of
+/// how many rounds there are.
+pub(crate) static LOAD: LazyLock<String> = LazyLock::new(|| {
+    let mut load = format!(
+        "WITH r AS MATERIALIZED (
+           SELECT no, head::text AS head, exact FROM #trajectory_round
+           WHERE user_id = $1 AND session = $2 AND agent = $3::bigint AND round BETWEEN $4::bigint AND $5::bigint)
+         SELECT {HEAD}::smallint, r.no, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::text,
+           NULL::text, NULL::bigint, r.head, r.exact, NULL::text[], NULL::bytea, NULL::bytea FROM r"
+    );
+    let mut add = |what: i16, columns: &str, table: &str, filter: &str| {
+        let _ = write!(
+            load,
+            " UNION ALL SELECT {what}::smallint, r.no, n.* FROM r CROSS JOIN LATERAL (
+                SELECT {columns} FROM #trajectory_{table} t WHERE t.round = r.no AND {filter} OFFSET 0) n"
+        );
+    };
+    let picked = "($6::bigint[] IS NULL OR t.ordinal = ANY($6::bigint[]))";
+    for (kind, what) in NodeKind::ALL.into_iter().zip(1..) {
+        let columns = format!(
+            "t.ordinal, NULL::bigint, NULL::bigint, NULL::bigint, t.label, t.description, t.author, t.created_at,
+               t.measures::text, t.exact, ARRAY[{}]::text[], NULL::bytea, NULL::bytea",
+            values(kind)
+        );
+        add(what, &columns, kind.lower(), picked);
+    }
+    let edge = "t.source, t.position, t.target_round, t.target, t.name, NULL::text, NULL::text, NULL::bigint, NULL::text,
+        t.exact, NULL::text[], NULL::bytea, NULL::bytea";
+    add(EDGE, edge, "edge", "$6::bigint[] IS NULL");
+    let version = "t.ordinal, t.number, NULL::bigint, NULL::bigint, NULL::text, NULL::text, t.author, t.at, t.was::text,
+        t.exact, NULL::text[], NULL::bytea, NULL::bytea";
+    add(VERSION, version, "version", picked);
+    let message = "t.ordinal, t.position, NULL::bigint, NULL::bigint, NULL::text, NULL::text, NULL::text, NULL::bigint, NULL::text,
+        NULL::bytea, NULL::text[], t.chat, t.message";
+    add(MESSAGE, message, "message", picked);
+    load
+});
+
+/// The columns of the fields of a kind, as texts.
+fn values(kind: NodeKind) -> String {
+    let mut values = String::new();
+    for field in kind.fields() {
+        let comma = if values.is_empty() { "" } else { ", " };
+        let cast = if field.form == FieldForm::Text { "" } else { "::text" };
+        let _ = write!(values, "{comma}t.\"{}\"{cast}", field.name);
+    }
+    values
+}

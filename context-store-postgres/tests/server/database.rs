@@ -1,0 +1,54 @@
+//! The database is made when a store is opened for the first time, where the role may make one.
+
+use context_core::{ErrorKind, Store};
+use context_store_postgres::{PostgresConfig, PostgresStore};
+use sqlx::ConnectOptions;
+use sqlx::postgres::PgConnectOptions;
+use tokio::task::JoinSet;
+
+use crate::lab::{Lab, chat, nothing_is_wrong};
+
+fn config(options: &PgConnectOptions) -> PostgresConfig {
+    let url = options.to_url_lossy().to_string();
+    PostgresConfig::from_url(url.split('?').next().unwrap()).unwrap().connections(1)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_made_by_the_first_of_those_that_open_it() {
+    let Some(lab) = Lab::new() else { return };
+    let name = format!("{} \"made\"", lab.schema);
+    let options = lab.url.parse::<PgConnectOptions>().unwrap().database(&name);
+    let error = PostgresStore::open(config(&options).create_database(false)).await.unwrap_err();
+    assert_eq!((error.kind(), error.message()), (ErrorKind::Unavailable, "there is no such database"));
+    let error = PostgresStore::open(config(&options).create(false)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let mut opening = JoinSet::new();
+    for _ in 0..4 {
+        opening.spawn(PostgresStore::open(config(&options)));
+    }
+    for store in opening.join_all().await {
+        let store = store.unwrap();
+        chat(&store, "ada").await;
+        nothing_is_wrong(&store).await;
+        assert!(store.trajectories().is_some());
+        store.close().await.unwrap();
+    }
+    let mut connection = lab.connection().await;
+    lab.run(&mut connection, &format!("DROP DATABASE \"{}\"", name.replace('"', "\"\""))).await;
+    lab.drop().await;
+}
+
+#[tokio::test]
+async fn a_role_that_may_not_make_it_is_told_what_to_do() {
+    let Some(lab) = Lab::new() else { return };
+    let mut connection = lab.connection().await;
+    let role = format!("{}_poor", lab.schema);
+    lab.run(&mut connection, &format!("CREATE ROLE {role} LOGIN PASSWORD 'hunter2'")).await;
+    let options = lab.url.parse::<PgConnectOptions>().unwrap().username(&role).password("hunter2");
+    let error = PostgresStore::open(config(&options.database("not there"))).await.unwrap_err();
+    assert_eq!((error.kind(), error.get("database")), (ErrorKind::Unavailable, Some("not there")));
+    let message = error.to_string();
+    assert!(message.contains("let the role make databases") && !message.contains("hunter2"), "{message}");
+    lab.run(&mut connection, &format!("DROP ROLE {role}")).await;
+    lab.drop().await;
+}

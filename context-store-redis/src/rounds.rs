@@ -1,0 +1,223 @@
+//! Rounds of trajectories: what each call does. How they are kept, [`round_fields`](crate::round_fields) says.
+//!
+//! The rounds of a user are in one place with the two indexes over them, so a commit is one script. A round may expire; then its entries are
+//! left, are none for who reads, and go when the rounds of the user are listed, or bit by bit when new ones are begun.
+
+use std::ops::RangeInclusive;
+
+use async_trait::async_trait;
+use context_core::trajectory::{Change, RoundHead, RoundRecord, TrajectoryError};
+use context_core::{
+    AgentRef, ChatId, MessageId, MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery,
+    RoundRef, RoundsPruned, TrajectoryStore, UserId, limits,
+};
+use redis::{Value, cmd};
+
+use crate::error::{Fault, Result};
+use crate::keys::Keys;
+use crate::reply::Reply;
+use crate::round_fields::{Fields, read_round};
+use crate::round_form::{EDGES_BYTES, write_change, write_edge, write_node};
+use crate::round_index::{self, BATCH, Dropped, SAMPLE};
+use crate::round_names;
+use crate::scripts::ROUND_RECORD;
+use crate::shared::{ATTEMPTS, Shared, check_bytes};
+
+#[async_trait]
+impl TrajectoryStore for Shared {
+    async fn record_round(&self, commit: &RoundCommit) -> context_core::Result<RecordOutcome> {
+        commit.check()?;
+        record(self, commit).await.map_err(|fault| fault.during("record_round"))
+    }
+
+    async fn load_rounds(
+        &self,
+        agent: &AgentRef,
+        rounds: RangeInclusive<u32>,
+    ) -> context_core::Result<Vec<RoundRecord>> {
+        limits::check_agent("load_rounds", agent)?;
+        load(self, agent, rounds).await.map_err(|fault| fault.during("load_rounds"))
+    }
+
+    async fn rounds(&self, query: &RoundQuery) -> context_core::Result<Page<RoundHead>> {
+        query.check()?;
+        list(self, query).await.map_err(|fault| fault.during("rounds"))
+    }
+
+    async fn nodes_of_message(
+        &self,
+        user: &UserId,
+        chat: &ChatId,
+        message: &MessageId,
+    ) -> context_core::Result<Vec<MessageNode>> {
+        let nodes = round_index::nodes_of_message(self, user, &Keys::message(chat, message)).await;
+        nodes.map_err(|fault| fault.during("nodes_of_message"))
+    }
+
+    async fn prune_rounds(&self, wanted: &RoundPrune) -> context_core::Result<RoundsPruned> {
+        wanted.check()?;
+        prune(self, wanted).await.map_err(|fault| fault.during("prune_rounds"))
+    }
+}
+
+async fn record(shared: &Shared, commit: &RoundCommit) -> Result<RecordOutcome> {
+    const OPERATION: &str = "record_round";
+    let round = &commit.head.round;
+    let user = &round.agent.user;
+    let head =
+        serde_json::to_vec(&commit.head).map_err(|_| Fault::Corrupt("a head cannot be written", None))?;
+    let edges = edges_of(commit)?;
+    let mut bytes = head.len() + edges.iter().map(Vec::len).sum::<usize>();
+    let [list, links] = shared.keys.round_indexes(user);
+    let mut call = ROUND_RECORD.key(list);
+    call.key(links).key(shared.keys.round(round));
+    call.arg(commit.expected).arg(commit.head.revision).arg(commit.key.as_str()).arg(shared.ttl);
+    call.arg(round_names::of(round)).arg(round.round).arg(head).arg(edges.len()).arg(edges);
+    for change in &commit.changes {
+        match change {
+            Change::NodeAdded { node } => {
+                let record = write_node(node)?;
+                let messages: String =
+                    node.messages.iter().map(|link| Keys::message(&link.chat, &link.message)).collect();
+                bytes += record.len() + messages.len();
+                call.arg("n").arg(node.id.ordinal).arg(record).arg(messages);
+            }
+            Change::NodeChanged { id, version, now } => {
+                let record = write_change(version, now)?;
+                bytes += record.len();
+                call.arg("c").arg(id.ordinal).arg(record);
+            }
+            Change::NodeRemoved { id } => {
+                call.arg("x").arg(id.ordinal);
+            }
+            Change::EdgeAdded { .. } => {}
+            _ => return Err(Fault::Corrupt("a change that this store does not know", None)),
+        }
+    }
+    check_bytes(OPERATION, bytes)?;
+    let mut reply = Reply::of(shared.connection.call::<Value>(&call).await?)?;
+    match reply.number()? {
+        1 => {}
+        2 => return Ok(RecordOutcome::Replayed),
+        3 => {
+            let actual = crate::fields::read_number(&reply.bytes()?)?;
+            return Ok(RecordOutcome::Conflict { actual });
+        }
+        _ => {
+            let what = "a change does not fit what is there".to_owned();
+            return Err(TrajectoryError::Damaged { what }.during(OPERATION).into());
+        }
+    }
+    if shared.ttl > 0 && commit.expected == 0 {
+        let names = cmd("ZRANDMEMBER").arg(&shared.keys.round_indexes(user)[0]).arg(SAMPLE).clone();
+        let names: Vec<Vec<u8>> = shared.connection.run(&names).await?;
+        round_index::sweep(shared, user, names).await?;
+    }
+    Ok(RecordOutcome::Applied)
+}
+
+/// The new edges, in parts that fit one field.
+fn edges_of(commit: &RoundCommit) -> Result<Vec<Vec<u8>>> {
+    let mut parts: Vec<Vec<u8>> = Vec::new();
+    for change in &commit.changes {
+        let Change::EdgeAdded { edge } = change else { continue };
+        let mut record = Vec::with_capacity(14 + edge.name.len());
+        write_edge(edge, &mut record)?;
+        match parts.last_mut() {
+            Some(part) if part.len() + record.len() <= EDGES_BYTES => part.extend(record),
+            _ => parts.push(record),
+        }
+    }
+    Ok(parts)
+}
+
+async fn load(shared: &Shared, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+    if rounds.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (first, last) = (*rounds.start(), *rounds.end());
+    // A range of a batch is one question; of a wider one, the index is asked first.
+    let numbers = match usize::try_from(last - first) {
+        Ok(width) if width < BATCH => rounds.collect(),
+        _ => listed(shared, agent, first, last).await?,
+    };
+    let mut records = Vec::new();
+    for numbers in numbers.chunks(BATCH) {
+        let mut pipe = redis::pipe();
+        for number in numbers {
+            pipe.cmd("HGETALL").arg(shared.keys.round(&agent.round(*number)));
+        }
+        for fields in shared.connection.pipe::<Vec<Fields>>(&pipe).await? {
+            records.extend(read_round("load_rounds", &fields)?);
+        }
+    }
+    Ok(records)
+}
+
+/// Which rounds of an agent there are, by the index.
+async fn listed(shared: &Shared, agent: &AgentRef, first: u32, last: u32) -> Result<Vec<u32>> {
+    let name = |round| round_names::of_round(&agent.session, agent.agent, round);
+    let mut range = cmd("ZRANGEBYLEX");
+    range.arg(&shared.keys.round_indexes(&agent.user)[0]);
+    range.arg([b"[", &name(last)[..]].concat()).arg([b"[", &name(first)[..]].concat());
+    let names: Vec<Vec<u8>> = shared.connection.run(&range).await?;
+    // The highest comes first.
+    let rounds = names.iter().rev().map(|name| round_names::read(&agent.user, name).map(|round| round.round));
+    rounds.collect::<Option<_>>().ok_or_else(round_index::strange_name)
+}
+
+async fn list(shared: &Shared, query: &RoundQuery) -> Result<Page<RoundHead>> {
+    let mut walk = round_index::Walk::of(query.user.clone(), query.session.as_ref(), query.agent);
+    if let (Some(session), Some(agent), Some(before)) = (&query.session, query.agent, query.before) {
+        walk.start_behind(round_names::of_round(session, agent, before));
+    }
+    if let Some((session, agent, round)) = query.behind()? {
+        walk.start_behind(round_names::of_round(&session, agent, round));
+    }
+    let wanted = |round: &RoundRef| {
+        query.agent.is_none_or(|agent| agent == round.agent.agent)
+            && query.before.is_none_or(|before| round.round < before)
+    };
+    let mut items = Vec::new();
+    while items.len() <= query.limit
+        && let Some(heads) = walk.next(shared, query.limit + 1, wanted).await?
+    {
+        items.extend(heads);
+    }
+    let more = items.len() > query.limit;
+    items.truncate(query.limit);
+    let next = items.last().filter(|_| more).map(|last: &RoundHead| last.round.cursor());
+    Ok(Page { items, next })
+}
+
+/// Removes rounds, as many at once as are looked at. One that is written to meanwhile is looked at again.
+async fn prune(shared: &Shared, prune: &RoundPrune) -> Result<RoundsPruned> {
+    let mut pruned = RoundsPruned::default();
+    let mut walk = round_index::Walk::of(prune.user.clone(), prune.session.as_ref(), prune.agent);
+    let wanted = |round: &RoundRef| prune.agent.is_none_or(|agent| agent == round.agent.agent);
+    while let Some(mut heads) = walk.next(shared, BATCH, wanted).await? {
+        let mut tries = 0;
+        loop {
+            heads.retain(|head| prune.takes(head));
+            if heads.is_empty() {
+                break;
+            }
+            if tries == ATTEMPTS {
+                return Err(Fault::Beaten);
+            }
+            tries += 1;
+            let rounds = heads.iter().map(|head| (head.round.clone(), head.revision.to_string())).collect();
+            let dropped = round_index::drop_rounds(shared, &prune.user, rounds).await?;
+            let mut changed = Vec::new();
+            for (head, dropped) in heads.iter().zip(dropped) {
+                match dropped {
+                    Dropped::Changed => changed.push(head.round.clone()),
+                    Dropped::Now => pruned.count(head),
+                    Dropped::Before => {}
+                }
+            }
+            heads = round_index::heads(shared, &changed).await?.into_iter().flatten().collect();
+        }
+    }
+    Ok(pruned)
+}

@@ -1,0 +1,308 @@
+//! Rounds: how often the server is asked, what becomes of them when they expire, what damage a check finds, who has them.
+
+use std::time::Duration;
+
+use context_core::trajectory::{
+    Change, Changes, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId, Removal, Round,
+};
+use context_core::{
+    AgentRef, CancelSignal, ErrorKind, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, Store,
+    TrajectoryStore, UserId, limits,
+};
+use redis::cmd;
+
+use crate::lab::{Lab, T};
+use crate::trips::Monitor;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn rounds(lab: &Lab) -> &dyn TrajectoryStore {
+    lab.store.trajectories().unwrap()
+}
+
+fn ada() -> AgentRef {
+    AgentRef::main("ada", "s")
+}
+
+/// The commit that these changes are.
+fn commit(round: &mut Round, changes: Vec<Change>) -> RoundCommit {
+    round.committed();
+    RoundCommit::new(format!("k{}", round.revision()), changes, round.head())
+}
+
+async fn apply(lab: &Lab, round: &mut Round, changes: Vec<Change>) {
+    let commit = commit(round, changes);
+    assert_eq!(rounds(lab).record_round(&commit).await.unwrap(), RecordOutcome::Applied);
+}
+
+/// A round with a question, which stands for the message `m` of the chat `c`.
+async fn begin(lab: &Lab, agent: &AgentRef, number: u32) -> (Round, NodeId) {
+    let mut round = Round::new(agent.round(number), T);
+    let query = NewQuery::new("Why?").message(MessageLink::new("c", "m"));
+    let (id, changes) = round.ask(query, T).unwrap();
+    apply(lab, &mut round, changes).await;
+    (round, id)
+}
+
+async fn act(lab: &Lab, round: &mut Round, after: NodeId) -> NodeId {
+    let new = NewNode::new(NodeBody::action("look", serde_json::json!({})), [after]).append();
+    let (id, changes) = round.add(new.edge("triggers"), T).unwrap();
+    apply(lab, round, changes).await;
+    id
+}
+
+async fn heads(lab: &Lab, user: &str) -> Vec<u32> {
+    let page = rounds(lab).rounds(&RoundQuery::of_user(user)).await.unwrap();
+    page.items.iter().map(|head| head.round.round).collect()
+}
+
+#[tokio::test]
+async fn a_commit_is_one_question_and_so_are_many_rounds() {
+    let Some(lab) = Lab::new().await else { return };
+    let (mut round, query) = begin(&lab, &ada(), 0).await;
+    let mut monitor = Monitor::of(&lab);
+    let action = act(&lab, &mut round, query).await;
+    assert_eq!(monitor.seen(&lab), ["EVALSHA"]);
+    let changes = round.change(action, &Changes::new().set("output", "done"), None, T).unwrap();
+    apply(&lab, &mut round, changes).await;
+    assert_eq!(monitor.seen(&lab), ["EVALSHA"]);
+    for number in 1..50 {
+        begin(&lab, &ada(), number).await;
+    }
+    monitor.seen(&lab);
+    let loaded = rounds(&lab).load_rounds(&ada(), 0..=49).await.unwrap();
+    assert_eq!((loaded.len(), &loaded[0]), (50, &round.to_record()));
+    // Sent together.
+    assert_eq!(monitor.seen(&lab), ["HGETALL"; 50]);
+    assert_eq!(rounds(&lab).load_rounds(&ada(), 0..=u32::MAX).await.unwrap(), loaded);
+    assert_eq!(monitor.seen(&lab)[..2], ["ZRANGEBYLEX", "HGETALL"]);
+}
+
+#[tokio::test]
+async fn a_round_expires_whole_and_its_entries_are_none() {
+    let Some(lab) = Lab::with(|config| config.chat_ttl(DAY)).await else { return };
+    let (mut round, query) = begin(&lab, &ada(), 0).await;
+    let key = lab.keys(":round:*").remove(0);
+    let indexes = [lab.keys(":rounds").remove(0), lab.keys(":links").remove(0)];
+    let left = |key: &str| -> i64 { cmd("PTTL").arg(key).query(&mut lab.server()).unwrap() };
+    let day = i64::try_from(DAY.as_millis()).unwrap();
+    let short = |key: &str| -> u8 { cmd("PEXPIRE").arg(key).arg(day / 2).query(&mut lab.server()).unwrap() };
+    for key in [&key, &indexes[0], &indexes[1]] {
+        assert!((1..=day).contains(&left(key)), "{key}");
+        assert_eq!(short(key), 1);
+    }
+    act(&lab, &mut round, query).await;
+    for key in [&key, &indexes[0], &indexes[1]] {
+        assert!(left(key) > day / 2, "a write puts off the end of {key}");
+    }
+
+    begin(&lab, &ada(), 1).await;
+    let expired: u8 = cmd("EXPIREAT").arg(&key).arg(1).query(&mut lab.server()).unwrap();
+    assert_eq!(expired, 1);
+    let of_message =
+        async || rounds(&lab).nodes_of_message(&"ada".into(), &"c".into(), &"m".into()).await.unwrap();
+    assert_eq!(rounds(&lab).load_rounds(&ada(), 0..=u32::MAX).await.unwrap().len(), 1);
+    assert_eq!(of_message().await.iter().map(|found| found.node.round).collect::<Vec<_>>(), [1]);
+    assert!(lab.problems().await.is_empty());
+    let entries = |key: &str| -> u64 { cmd("ZCARD").arg(key).query(&mut lab.server()).unwrap() };
+    assert_eq!((entries(&indexes[0]), entries(&indexes[1])), (2, 4));
+    assert_eq!(heads(&lab, "ada").await, [1]);
+    assert_eq!((entries(&indexes[0]), entries(&indexes[1])), (1, 2), "a listing sweeps");
+    // The round is another one now.
+    let late = RoundCommit::new("late", vec![], round.head());
+    let outcome = rounds(&lab).record_round(&late).await.unwrap();
+    assert_eq!(outcome, RecordOutcome::Conflict { actual: 0 });
+    begin(&lab, &ada(), 0).await;
+    assert_eq!(heads(&lab, "ada").await, [1, 0]);
+}
+
+#[tokio::test]
+async fn who_only_begins_rounds_that_expire_keeps_no_entries() {
+    let Some(lab) = Lab::with(|config| config.chat_ttl(DAY)).await else { return };
+    for number in 0..20 {
+        begin(&lab, &ada(), number).await;
+        let key = lab.keys(":round:*").remove(0);
+        let _gone: u8 = cmd("UNLINK").arg(key).query(&mut lab.server()).unwrap();
+    }
+    let entries: u64 = cmd("ZCARD").arg(&lab.keys(":rounds")[0]).query(&mut lab.server()).unwrap();
+    assert_eq!(entries, 1);
+}
+
+#[tokio::test]
+async fn a_handle_without_a_time_to_live_keeps_the_indexes() {
+    let Some(lab) = Lab::with(|config| config.chat_ttl(DAY)).await else { return };
+    begin(&lab, &ada(), 0).await;
+    let mut config = lab.config.clone();
+    config.chat_ttl = None;
+    let for_ever = context_store_redis::RedisStore::open(config).await.unwrap();
+    let mut round = Round::new(ada().round(1), T);
+    let (_, changes) = round.ask(NewQuery::new("Why?"), T).unwrap();
+    let commit = commit(&mut round, changes);
+    let outcome = for_ever.trajectories().unwrap().record_round(&commit).await.unwrap();
+    assert_eq!(outcome, RecordOutcome::Applied);
+    begin(&lab, &ada(), 2).await;
+    for key in [lab.keys(":rounds").remove(0), lab.keys(":links").remove(0)] {
+        let left: i64 = cmd("PTTL").arg(&key).query(&mut lab.server()).unwrap();
+        assert_eq!(left, -1, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn damage_to_rounds_is_found_and_never_a_smaller_round() {
+    let Some(lab) = Lab::new().await else { return };
+    let (mut round, query) = begin(&lab, &ada(), 0).await;
+    let action = act(&lab, &mut round, query).await;
+    let changes = round.change(action, &Changes::new().describe("more"), None, T).unwrap();
+    apply(&lab, &mut round, changes).await;
+    assert!(lab.problems().await.is_empty());
+    let key = lab.keys(":round:*").remove(0);
+    let mut server = lab.server();
+    for field in ["n1", "v1:0", "v1", "e0", "n0", "a", "h"] {
+        let value: Vec<u8> = cmd("HGET").arg(&key).arg(field).query(&mut server).unwrap();
+        for damaged in [None, Some(&value[..value.len() - 1]), Some(b"\xff\xff\xff\xff\xff".as_slice())] {
+            let _: u8 = match damaged {
+                None => cmd("HDEL").arg(&key).arg(field).query(&mut server).unwrap(),
+                Some(damaged) => cmd("HSET").arg(&key).arg(field).arg(damaged).query(&mut server).unwrap(),
+            };
+            let loaded = rounds(&lab).load_rounds(&ada(), 0..=0).await;
+            assert_eq!(loaded.unwrap_err().kind(), ErrorKind::Corrupt, "{field} {damaged:?}");
+            assert!(!lab.problems().await.is_empty(), "{field} {damaged:?}");
+        }
+        let _: u8 = cmd("HSET").arg(&key).arg(field).arg(value).query(&mut server).unwrap();
+    }
+    let mut check = async |change: redis::Cmd, back: redis::Cmd, problem: &str| {
+        let _: i64 = change.query(&mut server).unwrap();
+        let problems = lab.problems().await;
+        assert!(problems.iter().any(|found| found.contains(problem)), "{problem}: {problems:?}");
+        let _: i64 = back.query(&mut server).unwrap();
+        assert!(lab.problems().await.is_empty(), "{problem}");
+    };
+    let (list, links) = (lab.keys(":rounds").remove(0), lab.keys(":links").remove(0));
+    let entries: Vec<Vec<u8>> = cmd("ZRANGE").arg(&links).arg(0).arg(-1).query(&mut lab.server()).unwrap();
+    let name: Vec<Vec<u8>> = cmd("ZRANGE").arg(&list).arg(0).arg(-1).query(&mut lab.server()).unwrap();
+    check(
+        cmd("HSET").arg(&key).arg("x").arg(1).clone(),
+        cmd("HDEL").arg(&key).arg("x").clone(),
+        "round 0 of agent 0 of session s: field x belongs to nothing",
+    )
+    .await;
+    check(
+        cmd("ZREM").arg(&list).arg(&name).clone(),
+        cmd("ZADD").arg(&list).arg(0).arg(&name).clone(),
+        "is not in the list of its user",
+    )
+    .await;
+    for entry in entries {
+        let problem =
+            if entry[0] == b'm' { "filed in one place only" } else { "is not filed under the messages" };
+        check(
+            cmd("ZREM").arg(&links).arg(&entry).clone(),
+            cmd("ZADD").arg(&links).arg(0).arg(&entry).clone(),
+            problem,
+        )
+        .await;
+    }
+    let other = format!("{key}0");
+    check(
+        cmd("COPY").arg(&key).arg(&other).clone(),
+        cmd("DEL").arg(&other).clone(),
+        "is kept under the key of another one",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_change_that_does_not_fit_is_refused_and_nothing_is_written() {
+    let Some(lab) = Lab::new().await else { return };
+    let (mut round, query) = begin(&lab, &ada(), 0).await;
+    let action = act(&lab, &mut round, query).await;
+    let before = rounds(&lab).load_rounds(&ada(), 0..=0).await.unwrap();
+    let gone = Change::NodeRemoved { id: action };
+    let again =
+        Change::NodeAdded { node: std::sync::Arc::new(Node::new(action, "x", NodeBody::state("x"), T)) };
+    let changed = round.clone().change(action, &Changes::new().describe("x"), None, T).unwrap();
+    round.committed();
+    for changes in [vec![gone.clone(), gone.clone()], vec![again], [vec![gone], changed].concat()] {
+        let commit = RoundCommit::new("k", changes, round.head());
+        let error = rounds(&lab).record_round(&commit).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert_eq!(rounds(&lab).load_rounds(&ada(), 0..=0).await.unwrap(), before);
+    }
+}
+
+#[tokio::test]
+async fn a_large_round_goes_both_ways_and_forgets_what_is_removed() {
+    let Some(lab) = Lab::new().await else { return };
+    let (mut round, query) = begin(&lab, &ada(), 0).await;
+    let mut changes = Vec::new();
+    while changes.len() < limits::MAX_COMMIT_ITEMS {
+        let new =
+            NewNode::new(NodeBody::file("f"), [query]).edge("produces").message(MessageLink::new("c", "n"));
+        changes.extend(round.add(new, T).unwrap().1);
+    }
+    apply(&lab, &mut round, changes).await;
+    assert_eq!(rounds(&lab).load_rounds(&ada(), 0..=0).await.unwrap(), [round.to_record()]);
+    let nodes =
+        async || rounds(&lab).nodes_of_message(&"ada".into(), &"c".into(), &"n".into()).await.unwrap();
+    assert_eq!(nodes().await.len(), limits::MAX_COMMIT_ITEMS / 2);
+    let all: Vec<NodeId> = round.nodes().map(|node| node.id).filter(|id| *id != query).collect();
+    let mut changes = Vec::new();
+    for id in &all[2..] {
+        changes.extend(round.remove(*id, Removal::Leaf, T).unwrap());
+    }
+    apply(&lab, &mut round, changes).await;
+    let loaded = rounds(&lab).load_rounds(&ada(), 0..=0).await.unwrap();
+    assert_eq!((loaded[0].nodes.len(), loaded[0].edges.len(), nodes().await.len()), (3, 2, 2));
+    assert!(lab.problems().await.is_empty());
+}
+
+#[tokio::test]
+async fn who_has_only_rounds_is_a_user_and_is_erased() {
+    let Some(lab) = Lab::new().await else { return };
+    lab.create("bob", "trip").await;
+    for user in ["ada", "bob", "a.b}"] {
+        for number in 0..3 {
+            begin(&lab, &AgentRef::main(user, "s"), number).await;
+        }
+    }
+    let users =
+        |page: context_core::Page<UserId>| page.items.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(users(lab.maintenance().users(10, None).await.unwrap()), ["a.b}", "ada", "bob"]);
+    let report = lab.maintenance().check(&CancelSignal::never()).await.unwrap();
+    assert_eq!((report.rounds, report.findings), (9, vec![]));
+    let erased = lab.maintenance().erase_user(&"bob".into(), &CancelSignal::never()).await.unwrap();
+    assert_eq!((erased.chats, erased.rounds, erased.remaining), (1, 3, 0));
+    // Of one that is broken, nothing is left either.
+    let broken = lab.keys(":round:*").remove(0);
+    let _: u8 = cmd("HDEL").arg(&broken).arg("h").query(&mut lab.server()).unwrap();
+    for user in ["ada", "a.b}"] {
+        let erased = lab.maintenance().erase_user(&user.into(), &CancelSignal::never()).await.unwrap();
+        assert_eq!((erased.rounds, erased.remaining), (3, 0));
+        assert_eq!(heads(&lab, user).await, [0; 0]);
+    }
+    assert!(
+        lab.keys(":round:*").is_empty() && lab.keys(":rounds").is_empty() && lab.keys(":links").is_empty()
+    );
+    let pruned = rounds(&lab).prune_rounds(&RoundPrune::of_user("ada")).await.unwrap();
+    assert_eq!(pruned.rounds, 0);
+}
+
+#[tokio::test]
+async fn of_two_writers_one_is_first() {
+    let Some(lab) = Lab::new().await else { return };
+    let (round, query) = begin(&lab, &ada(), 0).await;
+    let other = lab.again().await;
+    let attempt = async |store: &dyn TrajectoryStore, key: &str| {
+        let mut round = round.clone();
+        let new = NewNode::new(NodeBody::state(key), [query]);
+        let (_, changes) = round.add(new, T).unwrap();
+        round.committed();
+        store.record_round(&RoundCommit::new(key, changes, round.head())).await.unwrap()
+    };
+    let both = tokio::join!(attempt(rounds(&lab), "one"), attempt(other.trajectories().unwrap(), "two"));
+    let conflict = RecordOutcome::Conflict { actual: 2 };
+    let expected = [(RecordOutcome::Applied, conflict), (conflict, RecordOutcome::Applied)];
+    assert!(expected.contains(&both), "{both:?}");
+    let loaded = rounds(&lab).load_rounds(&ada(), 0..=0).await.unwrap();
+    assert_eq!((loaded[0].nodes.len(), loaded[0].head.revision), (2, 2));
+}

@@ -1,0 +1,160 @@
+//! Rows that come as one text: what many rounds hold is read in one value for each round and table.
+//!
+//! A driver hands over every column of every row as a value of its own, which costs more than the rows do. So the database writes them as
+//! JSON, an array of arrays, and they are taken apart here, borrowed where nothing is escaped.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Visitor};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Row, SqlSafeStr};
+
+use crate::connections::run;
+use crate::error::{Fault, Result};
+
+/// SQLite's code of a value that is longer than it can be.
+const TOO_BIG: &str = "18";
+
+/// What reads the rows of a table that belong to rounds.
+pub(crate) struct Gather {
+    /// Gathers the rows of each round in a list.
+    pub(crate) all: String,
+    /// Gathers none, for rounds that are too large for one value.
+    pub(crate) each: String,
+}
+
+impl Gather {
+    /// These columns of `table`, called `t`, whose column `round` is in the JSON list ?1.
+    pub(crate) fn new(table: &str, columns: &str) -> Self {
+        Self {
+            all: format!(
+                "SELECT j.key, (SELECT json_group_array(json_array({columns})) FROM {table} t WHERE t.round = j.value) FROM json_each(?1) j"
+            ),
+            each: format!(
+                "SELECT j.key, json_array(json_array({columns})) FROM json_each(?1) j CROSS JOIN {table} t ON t.round = j.value"
+            ),
+        }
+    }
+}
+
+/// Lists of rows, each behind the place of its round.
+pub(crate) struct Gathered(Vec<(usize, String)>);
+
+impl Gathered {
+    /// Reads the rows of the rounds of a JSON list.
+    pub(crate) async fn read(
+        connection: &mut SqliteConnection,
+        gather: &'static Gather,
+        list: &str,
+    ) -> Result<Self> {
+        match Self::run(connection, &gather.all, list).await {
+            Err(Fault::Driver(error)) if is_too_big(&error) => {
+                Self::run(connection, &gather.each, list).await
+            }
+            read => read,
+        }
+    }
+
+    async fn run(connection: &mut SqliteConnection, text: &'static str, list: &str) -> Result<Self> {
+        let rows = run(connection, sqlx::query(text.into_sql_str()).bind(list)).await?;
+        let lists = rows.iter().map(|row| {
+            let at = usize::try_from(row.try_get::<i64, _>(0)?)
+                .map_err(|_| Fault::Corrupt("a row of another round", None))?;
+            Ok((at, row.try_get::<String, _>(1)?))
+        });
+        Ok(Self(lists.collect::<Result<_>>()?))
+    }
+
+    /// The rows of each list.
+    pub(crate) fn rounds(&self) -> impl Iterator<Item = Result<(usize, Vec<Cells<'_>>)>> {
+        const UNREADABLE: Fault = Fault::Corrupt("rows of a round cannot be read", None);
+        let lists = self.0.iter().filter(|(_, list)| list != "[]");
+        lists.map(|(at, list)| {
+            let rows: Vec<Vec<Cell<'_>>> = serde_json::from_str(list).map_err(|_| UNREADABLE)?;
+            Ok((*at, rows.into_iter().map(Cells).collect()))
+        })
+    }
+}
+
+fn is_too_big(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == TOO_BIG)
+}
+
+/// The columns of a row, from 0.
+pub(crate) struct Cells<'a>(Vec<Cell<'a>>);
+
+enum Cell<'a> {
+    Null,
+    Number(i64),
+    Text(Cow<'a, str>),
+}
+
+impl Cells<'_> {
+    pub(crate) fn text(&self, column: usize) -> Result<&str> {
+        match self.0.get(column) {
+            Some(Cell::Text(text)) => Ok(text),
+            _ => Err(Fault::Corrupt("a column of a round is no text", None)),
+        }
+    }
+
+    /// A text, or none.
+    pub(crate) fn maybe_text(&self, column: usize) -> Result<Option<&str>> {
+        match self.0.get(column) {
+            Some(Cell::Null) => Ok(None),
+            _ => self.text(column).map(Some),
+        }
+    }
+
+    pub(crate) fn number<T: TryFrom<i64>>(&self, column: usize) -> Result<T> {
+        const NO_NUMBER: Fault = Fault::Corrupt("a column of a round is no number in its range", None);
+        match self.0.get(column) {
+            Some(Cell::Number(number)) => T::try_from(*number).map_err(|_| NO_NUMBER),
+            _ => Err(NO_NUMBER),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Cell<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_any(CellVisitor)
+    }
+}
+
+struct CellVisitor;
+
+impl<'de> Visitor<'de> for CellVisitor {
+    type Value = Cell<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("null, a whole number or a text")
+    }
+
+    fn visit_unit<E>(self) -> std::result::Result<Cell<'de>, E> {
+        Ok(Cell::Null)
+    }
+
+    fn visit_i64<E>(self, number: i64) -> std::result::Result<Cell<'de>, E> {
+        Ok(Cell::Number(number))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> std::result::Result<Cell<'de>, E> {
+        i64::try_from(number).map(Cell::Number).map_err(|_| E::custom("too large"))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> std::result::Result<Cell<'de>, E> {
+        Ok(Cell::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> std::result::Result<Cell<'de>, E> {
+        Ok(Cell::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_string<E>(self, text: String) -> std::result::Result<Cell<'de>, E> {
+        Ok(Cell::Text(Cow::Owned(text)))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, _: f64) -> std::result::Result<Cell<'de>, E> {
+        Err(E::custom("a number with a fraction"))
+    }
+}

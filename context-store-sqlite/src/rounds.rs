@@ -1,0 +1,189 @@
+//! Reading rounds: one statement for each table, however many rounds there are.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use context_core::trajectory::{
+    Changes, Edge, FieldForm, FieldValue, MessageLink, Node, NodeBody, NodeId, NodeKind, RoundHead,
+    RoundRecord, Version,
+};
+use context_core::{AgentRef, Json, Timestamp};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
+
+use crate::connections::run;
+use crate::error::{Fault, Result};
+use crate::gathered::{Cells, Gathered};
+use crate::node_tables::{NodeTable, TABLES};
+use crate::rows::json_numbers;
+use crate::sql::rounds as sql;
+
+/// The rounds of an agent with these numbers, all in one state.
+pub(crate) async fn load(
+    connection: &mut SqliteConnection,
+    agent: &AgentRef,
+    rounds: RangeInclusive<u32>,
+) -> Result<Vec<RoundRecord>> {
+    if rounds.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut transaction = connection.begin().await?;
+    let query = sqlx::query(sql::ROUNDS_OF_NUMBERS).bind(agent.user.as_str()).bind(agent.session.as_str());
+    let query = query.bind(i64::from(agent.agent)).bind(i64::from(*rounds.start()));
+    let rows = run(&mut transaction, query.bind(i64::from(*rounds.end()))).await?;
+    let heads = rows.iter().map(|row| Ok((row.try_get(0)?, head_of(row, 1)?))).collect::<Result<Vec<_>>>()?;
+    let records = fill(&mut transaction, heads).await?;
+    transaction.commit().await?;
+    Ok(records)
+}
+
+/// The head in a column.
+pub(crate) fn head_of(row: &SqliteRow, column: usize) -> Result<RoundHead> {
+    serde_json::from_str(row.try_get(column)?)
+        .map_err(|_| Fault::Corrupt("the head of a round cannot be read", None))
+}
+
+/// Reads what the rounds of these numbers have.
+pub(crate) async fn fill(
+    connection: &mut SqliteConnection,
+    heads: Vec<(i64, RoundHead)>,
+) -> Result<Vec<RoundRecord>> {
+    if heads.is_empty() {
+        return Ok(Vec::new());
+    }
+    let list = json_numbers(heads.iter().map(|(no, _)| no));
+    let mut records: Vec<RoundRecord> =
+        heads.into_iter().map(|(_, head)| RoundRecord::new(head, Vec::new(), Vec::new())).collect();
+    let mut beside = Beside::read(connection, &list).await?;
+    for kind in NodeKind::ALL {
+        let table = TABLES.of(kind);
+        let gathered = Gathered::read(connection, &table.load, &list).await?;
+        for round in gathered.rounds() {
+            let (at, rows) = round?;
+            let record = records.get_mut(at).ok_or(STRAY)?;
+            record.nodes.reserve(rows.len());
+            for row in rows {
+                let more = beside.take(at, row.number(0)?);
+                record.nodes.push(Arc::new(node_of(&row, record.head.round.round, kind, table, more)?));
+            }
+        }
+    }
+    if !beside.0.is_empty() {
+        return Err(Fault::Corrupt("versions or messages of a node that is not there", None));
+    }
+    let mut positions: Vec<Vec<i64>> = vec![Vec::new(); records.len()];
+    // Few names, many edges.
+    let mut names: HashMap<String, Arc<str>> = HashMap::new();
+    let gathered = Gathered::read(connection, &TABLES.edges_of, &list).await?;
+    for round in gathered.rounds() {
+        let (at, rows) = round?;
+        let record = records.get_mut(at).ok_or(STRAY)?;
+        for row in rows {
+            positions[at].push(row.number(0)?);
+            let from = NodeId::new(record.head.round.round, row.number(1)?);
+            let to = NodeId::new(row.number(2)?, row.number(3)?);
+            let name = row.text(4)?;
+            let name = match names.get(name) {
+                Some(known) => Arc::clone(known),
+                None => Arc::clone(names.entry(name.to_owned()).or_insert_with(|| name.into())),
+            };
+            record.edges.push(Edge::new(from, to, name));
+        }
+    }
+    for (record, positions) in records.iter_mut().zip(positions) {
+        record.nodes.sort_by_key(|node| node.id);
+        // By the key of the table they come in order; nobody has promised it.
+        if !positions.is_sorted() {
+            let mut edges: Vec<_> = positions.into_iter().zip(std::mem::take(&mut record.edges)).collect();
+            edges.sort_by_key(|(position, _)| *position);
+            record.edges = edges.into_iter().map(|(_, edge)| edge).collect();
+        }
+    }
+    Ok(records)
+}
+
+const STRAY: Fault = Fault::Corrupt("a row of another round", None);
+
+/// What is kept beside nodes, by the place of the round and the number of the node.
+#[derive(Default)]
+struct Beside(HashMap<(usize, u32), More>);
+
+/// What is kept beside a node.
+#[derive(Default)]
+struct More {
+    /// Versions, each with what its fields were.
+    versions: Vec<(Version, Json)>,
+    /// Links, each behind its position.
+    messages: Vec<(i64, MessageLink)>,
+}
+
+impl Beside {
+    async fn read(connection: &mut SqliteConnection, list: &str) -> Result<Self> {
+        let mut beside = Self::default();
+        let gathered = Gathered::read(connection, &TABLES.versions_of, list).await?;
+        for round in gathered.rounds() {
+            let (at, rows) = round?;
+            for row in rows {
+                let ended = Timestamp::from_micros(row.number(2)?);
+                let author = row.maybe_text(3)?.map(Arc::from);
+                let version = Version { number: row.number(1)?, at: ended, author, was: Changes::new() };
+                beside.of(at, &row)?.versions.push((version, json_of(row.text(4)?)?));
+            }
+        }
+        let gathered = Gathered::read(connection, &TABLES.messages_of, list).await?;
+        for round in gathered.rounds() {
+            let (at, rows) = round?;
+            for row in rows {
+                let link = MessageLink::new(row.text(2)?, row.text(3)?);
+                beside.of(at, &row)?.messages.push((row.number(1)?, link));
+            }
+        }
+        Ok(beside)
+    }
+
+    fn of(&mut self, at: usize, row: &Cells<'_>) -> Result<&mut More> {
+        Ok(self.0.entry((at, row.number(0)?)).or_default())
+    }
+
+    fn take(&mut self, at: usize, ordinal: u32) -> More {
+        self.0.remove(&(at, ordinal)).unwrap_or_default()
+    }
+}
+
+fn json_of(text: &str) -> Result<Json> {
+    Json::from_text(text).map_err(|_| Fault::Corrupt("a field of a node is not JSON", None))
+}
+
+/// A node as it is in a row of its kind's table.
+fn node_of(row: &Cells<'_>, round: u32, kind: NodeKind, table: &NodeTable, more: More) -> Result<Node> {
+    const UNREADABLE: Fault = Fault::Corrupt("a node cannot be read", None);
+    let mut values = Vec::with_capacity(kind.fields().len());
+    for (field, column) in kind.fields().iter().zip(6..) {
+        values.push(Some(match field.form {
+            FieldForm::Text => FieldValue::from(row.text(column)?),
+            FieldForm::Flag => FieldValue::from(row.number::<i64>(column)? != 0),
+            _ => FieldValue::from(json_of(row.text(column)?)?),
+        }));
+    }
+    let body = NodeBody::from_values(kind, values).map_err(|_| UNREADABLE)?;
+    let created_at = Timestamp::from_micros(row.number(3)?);
+    let mut node = Node::new(NodeId::new(round, row.number(0)?), row.text(1)?, body, created_at);
+    let description = row.text(2)?;
+    if !description.is_empty() {
+        node.description = description.into();
+    }
+    node.author = row.maybe_text(4)?.map(Arc::from);
+    let measures = row.maybe_text(5)?;
+    node.measures = measures.map(serde_json::from_str).transpose().map_err(|_| UNREADABLE)?;
+    let More { mut versions, mut messages } = more;
+    versions.sort_by_key(|(version, _)| version.number);
+    for (mut version, was) in versions {
+        let was: Changes = was.parse().map_err(|_| UNREADABLE)?;
+        version.was = table.blank.settle(&was).map_err(|_| UNREADABLE)?;
+        node.versions.push(version);
+    }
+    messages.sort_by_key(|(position, _)| *position);
+    node.messages = messages.into_iter().map(|(_, link)| link).collect();
+    Ok(node)
+}

@@ -1,0 +1,99 @@
+//! Copies of files as they were when they were recorded.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use context_core::trajectory::NodeBody;
+use context_core::{Error, ErrorKind, Result};
+
+const OPERATION: &str = "back_up";
+const BLOCK: usize = 64 << 10;
+
+/// A folder of copies. A copy is named by its content, so two files never share a name unless they are the same, and one content is kept once.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Backups {
+    folder: PathBuf,
+    limit: u64,
+}
+
+impl Backups {
+    /// In this folder, which is made when it is needed. Files above 64 MiB are not copied, unless said otherwise.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), limit: 64 << 20 }
+    }
+
+    /// Up to so many bytes a file.
+    pub fn limit(mut self, bytes: u64) -> Self {
+        self.limit = bytes;
+        self
+    }
+
+    /// Copies the file that a node names, and says where in `path_backup`. A node that names none stays as it is, and so does one whose file
+    /// is not there, is no plain file, or is too large.
+    pub async fn back_up(&self, body: NodeBody) -> Result<NodeBody> {
+        let path = body.text("path").to_owned();
+        if path.is_empty() || body.get("path_backup").is_none() {
+            return Ok(body);
+        }
+        let this = self.clone();
+        let copied = tokio::task::spawn_blocking(move || this.copy(Path::new(&path))).await;
+        let copied = copied.map_err(|error| {
+            Error::new(ErrorKind::Bug, OPERATION, "the copy ended unexpectedly").with_source(error)
+        })?;
+        let copied = copied.map_err(|error| {
+            Error::new(ErrorKind::Unavailable, OPERATION, "the file cannot be copied").with_source(error)
+        })?;
+        let Some(copy) = copied.and_then(|copy| copy.to_str().map(str::to_owned)) else { return Ok(body) };
+        body.with("path_backup", copy).map_err(|error| error.during(OPERATION))
+    }
+
+    fn copy(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+        match fs::metadata(path) {
+            Ok(known) if known.is_file() && known.len() <= self.limit => {}
+            Ok(_) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        fs::create_dir_all(&self.folder)?;
+        let unfinished = self.folder.join(format!(".{}.tmp", uuid::Uuid::now_v7()));
+        let hash = self.write(path, &unfinished);
+        let kept = match hash {
+            Ok(Some(hash)) => {
+                let mut name = hash.to_hex().to_string();
+                if let Some(extension) = path.extension().and_then(|extension| extension.to_str()) {
+                    name = format!("{name}.{extension}");
+                }
+                let copy = self.folder.join(name);
+                return fs::rename(&unfinished, &copy).map(|()| Some(copy));
+            }
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
+        };
+        // What is left over is of no use; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&unfinished);
+        kept
+    }
+
+    /// Nothing if it grew beyond the limit meanwhile.
+    fn write(&self, from: &Path, to: &Path) -> io::Result<Option<blake3::Hash>> {
+        let mut source = File::open(from)?.take(self.limit.saturating_add(1));
+        let mut copy = File::create_new(to)?;
+        let (mut hasher, mut block, mut size) = (blake3::Hasher::new(), vec![0; BLOCK], 0);
+        loop {
+            let read = source.read(&mut block)?;
+            if read == 0 {
+                break;
+            }
+            hasher.update(&block[..read]);
+            copy.write_all(&block[..read])?;
+            size += read as u64;
+        }
+        if size > self.limit {
+            return Ok(None);
+        }
+        copy.sync_all()?;
+        Ok(Some(hasher.finalize()))
+    }
+}

@@ -1,0 +1,125 @@
+//! What a channel lacks of a round that another one has, as commits.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use context_core::trajectory::{Change, Changes, FieldValue, Node, NodeId, RoundHead, RoundRecord, Version};
+use context_core::{IdGenerator, RoundCommit, limits};
+
+/// The commits that make a round of what a channel has of it; nothing if what it has is not an earlier state of the round.
+///
+/// Revisions count commits, and both channels have to count alike from now on: so there are as many commits as the channel is behind, of
+/// which most are empty.
+pub(crate) fn commits(
+    there: Option<RoundRecord>,
+    round: &RoundRecord,
+    keys: &dyn IdGenerator,
+) -> Option<Vec<RoundCommit>> {
+    let there = there.unwrap_or_else(|| nothing_of(round));
+    let behind = round.head.revision.checked_sub(there.head.revision).filter(|behind| *behind > 0)?;
+    let changes = difference(&there, round)?;
+    let last = behind.max(parts(&changes));
+    // More commits than the round ever had would count beyond it.
+    (last == behind).then(|| split(changes, &there.head, &round.head, last, keys))
+}
+
+/// What a channel has of a round that it does not have.
+pub(crate) fn nothing_of(round: &RoundRecord) -> RoundRecord {
+    let head = RoundHead::new(round.head.round.clone(), round.head.created_at);
+    RoundRecord::new(head, Vec::new(), Vec::new())
+}
+
+/// What makes the one of the other; nothing if the other is not a later state of it.
+pub(crate) fn difference(there: &RoundRecord, round: &RoundRecord) -> Option<Vec<Change>> {
+    let changes = changes(there, round)?;
+    // What is written is what was meant, or nothing is.
+    let mut trial = there.clone();
+    trial.apply(&changes, &round.head).ok()?;
+    (trial == *round).then_some(changes)
+}
+
+/// How many commits these changes are at least.
+pub(crate) fn parts(changes: &[Change]) -> u64 {
+    changes.len().div_ceil(limits::MAX_COMMIT_ITEMS) as u64
+}
+
+/// So many commits that lead from one head to the other, but for the revision, which counts them.
+pub(crate) fn split(
+    changes: Vec<Change>,
+    from: &RoundHead,
+    to: &RoundHead,
+    commits: u64,
+    keys: &dyn IdGenerator,
+) -> Vec<RoundCommit> {
+    let mut rest = changes.into_iter();
+    let commits = (1..=commits).map(|number| {
+        let part: Vec<Change> = rest.by_ref().take(limits::MAX_COMMIT_ITEMS).collect();
+        let mut head = to.clone();
+        head.revision = from.revision + number;
+        if rest.len() > 0 {
+            // Its endpoints may be in a later part.
+            head.endpoints = Vec::new();
+        }
+        RoundCommit::new(keys.next_id(), part, head)
+    });
+    commits.collect()
+}
+
+fn changes(there: &RoundRecord, round: &RoundRecord) -> Option<Vec<Change>> {
+    let mut changes = Vec::new();
+    let remaining: HashSet<NodeId> = round.nodes.iter().map(|node| node.id).collect();
+    let gone = there.nodes.iter().map(|node| node.id).filter(|id| !remaining.contains(id));
+    changes.extend(gone.map(|id| Change::NodeRemoved { id }));
+    let known: HashMap<NodeId, &Arc<Node>> = there.nodes.iter().map(|node| (node.id, node)).collect();
+    for node in &round.nodes {
+        let (first, versions) = unwound(node);
+        let have = match known.get(&node.id) {
+            Some(old) if node.versions.starts_with(&old.versions) => old.versions.len(),
+            Some(_) => return None,
+            None => {
+                changes.push(Change::NodeAdded { node: Arc::new(first) });
+                0
+            }
+        };
+        let missing = versions.into_iter().skip(have);
+        changes.extend(missing.map(|(version, now)| Change::NodeChanged { id: node.id, version, now }));
+    }
+    let kept = there.edges.iter();
+    let kept = kept.filter(|edge| remaining.contains(&edge.from));
+    let inside = |id: NodeId| id.round != round.head.round.round || remaining.contains(&id);
+    let kept = kept.filter(|edge| inside(edge.to)).count();
+    changes.extend(round.edges.iter().skip(kept).map(|edge| Change::EdgeAdded { edge: edge.clone() }));
+    Some(changes)
+}
+
+/// A node as it was added, and what was done to it since.
+fn unwound(node: &Node) -> (Node, Vec<(Version, Changes)>) {
+    let mut first = node.clone();
+    first.versions.clear();
+    let mut done = Vec::with_capacity(node.versions.len());
+    for version in node.versions.iter().rev() {
+        let fields = version.was.iter();
+        let now: Changes =
+            fields.filter_map(|(name, _)| Some((name.to_owned(), first.value(name)?))).collect();
+        for (name, was) in version.was.iter() {
+            put_back(&mut first, name, was);
+        }
+        done.push((version.clone(), now));
+    }
+    done.reverse();
+    (first, done)
+}
+
+fn put_back(node: &mut Node, name: &str, was: &FieldValue) {
+    match (name, was) {
+        ("description", FieldValue::Text(text)) => node.description = text.clone(),
+        (context_core::trajectory::Measures::FIELD, FieldValue::Json(json)) => {
+            node.measures = json.parse().unwrap_or_default();
+        }
+        _ => {
+            if let Ok(body) = node.body.clone().with(name, was.clone()) {
+                node.body = body;
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Where rounds are kept: one store or several, each with all of it.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use context_core::trajectory::{Round, RoundHead, RoundRecord};
+use context_core::{
+    AgentRef, Clock, Cursor, Error, ErrorKind, IdGenerator, RecordOutcome, Result, RoundQuery, RoundRef,
+    Store, TrajectoryStore, limits,
+};
+use futures_util::future::{join_all, try_join_all};
+
+use crate::RecordError;
+use crate::catch_up;
+
+/// One place where rounds are kept.
+#[derive(Clone)]
+pub(crate) enum Channel {
+    /// The ability of a store.
+    Of(Arc<dyn Store>),
+    /// Nothing but rounds.
+    Alone(Arc<dyn TrajectoryStore>),
+}
+
+impl Channel {
+    pub(crate) fn store(&self) -> Result<&dyn TrajectoryStore> {
+        match self {
+            Self::Alone(store) => Ok(&**store),
+            Self::Of(store) => store.trajectories().ok_or_else(|| {
+                Error::new(ErrorKind::Unsupported, "trajectories", "the store keeps no trajectories")
+                    .with("store", store.info().name)
+            }),
+        }
+    }
+}
+
+/// All of them, the first one first, with time and the keys of commits.
+pub(crate) struct Channels {
+    pub(crate) all: Vec<Channel>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) keys: Arc<dyn IdGenerator>,
+}
+
+impl Channels {
+    /// The highest round of an agent, below a number if one is given.
+    pub(crate) async fn newest(&self, agent: &AgentRef, before: Option<u32>) -> Result<Option<RoundHead>> {
+        let mut query = RoundQuery::of_agent(agent).limit(1);
+        query.before = before;
+        let query = &query;
+        let pages =
+            join_all(self.all.iter().map(|channel| async move { channel.store()?.rounds(query).await }));
+        let mut newest: Option<RoundHead> = None;
+        for page in pages.await {
+            let head = page?.items.into_iter().next();
+            let rank = |head: &RoundHead| (head.round.round, head.revision);
+            if head.as_ref().map(rank) > newest.as_ref().map(rank) {
+                newest = head;
+            }
+        }
+        Ok(newest)
+    }
+
+    /// One round as the channel has it that was written to last. Channels that lack something of it are brought up to date.
+    pub(crate) async fn restore(&self, round: &RoundRef) -> Result<Option<RoundRecord>, RecordError> {
+        let number = round.round..=round.round;
+        let loads = self.all.iter().map(|channel| {
+            let number = number.clone();
+            async move { channel.store()?.load_rounds(&round.agent, number).await }
+        });
+        let mut records = Vec::with_capacity(self.all.len());
+        for loaded in join_all(loads).await {
+            let loaded = loaded.map_err(|error| match error.kind() {
+                ErrorKind::Corrupt => RecordError::damaged(round, error),
+                _ => error.into(),
+            })?;
+            records.push(loaded.into_iter().find(|record| record.head.round == *round));
+        }
+        let newest = records.iter().flatten().map(|record| record.head.revision).max();
+        let Some(newest) = newest else { return Ok(None) };
+        let best = records.iter().flatten().find(|record| record.head.revision == newest);
+        let best = best.cloned().expect("one of them is the newest");
+        for (channel, record) in self.all.iter().zip(records) {
+            if record.as_ref() == Some(&best) {
+                continue;
+            }
+            let commits = catch_up::commits(record, &best, &*self.keys)
+                .ok_or_else(|| RecordError::Diverged { round: Box::new(round.clone()) })?;
+            for commit in commits {
+                match channel.store()?.record_round(&commit).await? {
+                    RecordOutcome::Applied | RecordOutcome::Replayed => {}
+                    _ => return Err(RecordError::superseded(round)),
+                }
+            }
+        }
+        Ok(Some(best))
+    }
+
+    /// Rounds of an agent, each as the channel has it that was written to last.
+    pub(crate) async fn load(
+        &self,
+        agent: &AgentRef,
+        range: RangeInclusive<u32>,
+    ) -> Result<BTreeMap<u32, RoundRecord>> {
+        let by_number = |records: Vec<RoundRecord>| records.into_iter().map(|it| (it.head.round.round, it));
+        let Some((first, others)) = self.all.split_first() else { return Ok(BTreeMap::new()) };
+        let mut rounds: BTreeMap<u32, RoundRecord> =
+            by_number(first.store()?.load_rounds(agent, range.clone()).await?).collect();
+        for channel in others {
+            let store = channel.store()?;
+            let newer = heads(store, agent, &range).await?.into_iter().filter(|head| {
+                let known = rounds.get(&head.round.round);
+                known.is_none_or(|known| known.head.revision < head.revision)
+            });
+            for run in runs(newer.map(|head| head.round.round).collect()) {
+                rounds.extend(by_number(store.load_rounds(agent, run).await?));
+            }
+        }
+        Ok(rounds)
+    }
+
+    /// The numbers of the rounds of an agent in a range.
+    pub(crate) async fn numbers(&self, agent: &AgentRef, range: RangeInclusive<u32>) -> Result<Vec<u32>> {
+        let range = &range;
+        let lists = self.all.iter().map(|channel| async move { heads(channel.store()?, agent, range).await });
+        let heads = try_join_all(lists).await?.into_iter().flatten();
+        let mut numbers: Vec<u32> = heads.map(|head| head.round.round).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
+    }
+
+    /// The heads of rounds, each from the channel that was written to last, in the order of listings.
+    pub(crate) async fn list(&self, query: &RoundQuery) -> Result<(Vec<RoundHead>, Option<Cursor>)> {
+        let pages = self.all.iter().map(|channel| async move { channel.store()?.rounds(query).await });
+        let pages = try_join_all(pages).await?;
+        // A page that is cut says nothing of what stands behind its end, whatever the others have there.
+        type Place = (context_core::SessionId, u32, std::cmp::Reverse<u32>);
+        let place = |head: &RoundHead| -> Place {
+            let RoundRef { agent, round } = &head.round;
+            (agent.session.clone(), agent.agent, std::cmp::Reverse(*round))
+        };
+        let cut = pages.iter().filter(|page| page.next.is_some());
+        let end = cut.filter_map(|page| page.items.last().map(place)).min();
+        let mut merged: BTreeMap<Place, RoundHead> = BTreeMap::new();
+        for head in pages.iter().flat_map(|page| &page.items) {
+            let at = place(head);
+            if end.as_ref().is_none_or(|end| at <= *end)
+                && merged.get(&at).is_none_or(|known| known.revision < head.revision)
+            {
+                merged.insert(at, head.clone());
+            }
+        }
+        let mut heads: Vec<RoundHead> = merged.into_values().collect();
+        let more = end.is_some() || heads.len() > query.limit;
+        heads.truncate(query.limit);
+        let next = heads.last().filter(|_| more).map(|last| last.round.cursor());
+        Ok((heads, next))
+    }
+}
+
+/// The graph of a record; damage names the round.
+pub(crate) fn graph(record: RoundRecord) -> Result<Round, RecordError> {
+    let round = record.head.round.clone();
+    Round::from_record(record).map_err(|error| RecordError::damaged(&round, error.during("load_rounds")))
+}
+
+async fn heads(
+    store: &dyn TrajectoryStore,
+    agent: &AgentRef,
+    range: &RangeInclusive<u32>,
+) -> Result<Vec<RoundHead>> {
+    let mut query = RoundQuery::of_agent(agent).limit(limits::MAX_PAGE);
+    query.before = range.end().checked_add(1);
+    let mut heads = Vec::new();
+    loop {
+        let page = store.rounds(&query).await?;
+        let below = page.items.last().is_none_or(|last| last.round.round < *range.start());
+        heads.extend(page.items.into_iter().filter(|head| range.contains(&head.round.round)));
+        if below || page.next.is_none() {
+            return Ok(heads);
+        }
+        query.after = page.next;
+    }
+}
+
+/// Numbers that follow each other, as ranges.
+fn runs(mut numbers: Vec<u32>) -> Vec<RangeInclusive<u32>> {
+    numbers.sort_unstable();
+    let mut runs: Vec<RangeInclusive<u32>> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some(run) if run.end().checked_add(1) == Some(number) => *run = *run.start()..=number,
+            _ => runs.push(number..=number),
+        }
+    }
+    runs
+}

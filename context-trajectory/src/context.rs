@@ -1,0 +1,323 @@
+//! One round of an agent, as whoever records it has it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use context_core::trajectory::{
+    BridgeFrom, Changes, NewNode, NewQuery, NodeId, QueueItem, QueueName, Queues, Removal, Round, RoundState,
+    Trajectory, TrajectoryError,
+};
+use context_core::{JsonMap, RoundRef};
+
+use crate::RecordError;
+use crate::opening::{OpenOptions, Opener};
+use crate::recorder::{Done, MAX_CHANGES, Recorder};
+use crate::shelf::{Lease, Opened};
+
+/// How often an amendment is tried again when somebody else writes to the same round.
+const AMENDMENT_TRIES: usize = 16;
+
+/// One round of one agent: what is recorded while it runs. Cheap to clone; all clones, and all that [`open`](crate::Trajectories::open)
+/// returns for the same round, are the same context.
+///
+/// # What is written when
+///
+/// A call checks, changes the graph in memory, and returns when every channel has the change. Calls that wait at the same time are one
+/// commit. The `…_later` variants return at once; what they did goes with the next write, or with [`flush`](Self::flush).
+///
+/// When a channel fails, the call returns the error, and what was done stays: in memory, counted by [`unsaved`](Self::unsaved), and first in line at the
+/// next write, under the same key, so that nothing is written twice after a lost reply. A call that is dropped while it waits is in the
+/// same state. Do not repeat either: [`flush`](Self::flush).
+///
+/// # One writer
+///
+/// A round has one writer. If another process writes to it, this context can write no more
+/// ([`Superseded`](RecordError::Superseded)): it keeps what it has, to be looked at, and opening the round again reads what is there.
+#[derive(Clone)]
+pub struct Context(Arc<Held>);
+
+struct Held {
+    opened: Opened,
+    lease: Lease,
+    opener: Arc<Opener>,
+    bridges: BridgeFrom,
+}
+
+impl Context {
+    pub(crate) fn new(opened: Opened, lease: Lease, opener: Arc<Opener>, bridges: BridgeFrom) -> Self {
+        Self(Arc::new(Held { opened, lease, opener, bridges }))
+    }
+
+    fn recorder(&self) -> &Recorder {
+        &self.0.opened.recorder
+    }
+
+    /// Which round.
+    pub fn reference(&self) -> &RoundRef {
+        &self.recorder().reference
+    }
+
+    /// Whether two handles are of the same context.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0.opened.recorder, &other.0.opened.recorder)
+    }
+
+    /// The round as it is now. Later changes do not show in it; while it is held, the next change copies the graph.
+    pub fn round(&self) -> Arc<Round> {
+        self.recorder().round()
+    }
+
+    /// How many calls changed the round and are not in every channel yet.
+    pub fn unsaved(&self) -> u64 {
+        self.recorder().unsaved()
+    }
+
+    /// Writes what is not written yet.
+    pub async fn flush(&self) -> Result<(), RecordError> {
+        self.recorder().flush().await
+    }
+
+    /// The rounds of the agent up to this one, bridged. Earlier rounds are read when this is first called, once for all contexts of
+    /// the agent; those that are open in this process are as they are now, what other processes write to the past later is not seen. A round
+    /// that cannot be read is an error that names it; the present goes on, and the next call tries again.
+    pub async fn trajectory(&self) -> Result<Trajectory, RecordError> {
+        let RoundRef { agent, round } = self.reference();
+        let mut rounds = self.0.opened.history.below(*round).await?;
+        for open in self.0.lease.shelf().open_below(agent, *round) {
+            rounds.insert(open.round().round, open);
+        }
+        rounds.insert(*round, self.round());
+        Ok(Trajectory::new(rounds.into_values(), self.0.bridges))
+    }
+
+    /// Asks the question of the round.
+    pub async fn ask(&self, query: NewQuery) -> Result<NodeId, RecordError> {
+        self.done(|round, at| some(round.ask(query, at)?)).await
+    }
+
+    /// [`ask`](Self::ask) without waiting.
+    pub fn ask_later(&self, query: NewQuery) -> Result<NodeId, RecordError> {
+        self.later(|round, at| some(round.ask(query, at)?))
+    }
+
+    /// Adds a node.
+    pub async fn add(&self, new: NewNode) -> Result<NodeId, RecordError> {
+        self.done(|round, at| some(round.add(new, at)?)).await
+    }
+
+    /// [`add`](Self::add) without waiting.
+    pub fn add_later(&self, new: NewNode) -> Result<NodeId, RecordError> {
+        self.later(|round, at| some(round.add(new, at)?))
+    }
+
+    /// Gives fields of a node new values; what they were becomes a version. A node of an earlier round is amended in its own record: if that round
+    /// is open in this process, through its context; else it is opened. So a process that still records the earlier round is superseded.
+    pub async fn change(&self, id: NodeId, changes: &Changes) -> Result<(), RecordError> {
+        self.change_by(id, changes, None).await
+    }
+
+    /// [`change`](Self::change), saying who makes it.
+    pub async fn change_by(
+        &self,
+        id: NodeId,
+        changes: &Changes,
+        author: Option<Arc<str>>,
+    ) -> Result<(), RecordError> {
+        self.amend(id, |round, at| changed(round.change(id, changes, author.clone(), at)?)).await
+    }
+
+    /// Describes a node that nobody has described yet. Says whether it did; a node that is gone needs no description.
+    pub(crate) async fn describe(
+        &self,
+        id: NodeId,
+        text: &str,
+        author: &Arc<str>,
+    ) -> Result<bool, RecordError> {
+        let changes = Changes::new().describe(text);
+        self.amend(id, |round, at| {
+            if round.node(id).is_none_or(|node| !node.description.is_empty()) {
+                return Ok((false, None));
+            }
+            let changes = round.change(id, &changes, Some(author.clone()), at)?;
+            Ok((true, (!changes.is_empty()).then_some(changes)))
+        })
+        .await
+    }
+
+    /// Changes the round of a node: this one, or an earlier one in its own record.
+    async fn amend<T>(
+        &self,
+        id: NodeId,
+        change: impl Fn(&mut Round, context_core::Timestamp) -> Done<T>,
+    ) -> Result<T, RecordError> {
+        let RoundRef { agent, round } = self.reference();
+        if id.round >= *round {
+            return self.done(change).await;
+        }
+        let mut tries = 0;
+        loop {
+            let earlier = self.0.opener.open(&agent.round(id.round), &OpenOptions::default()).await;
+            let (opened, _lease) = earlier?;
+            let recorder = &opened.recorder;
+            let saved = match recorder.apply(&change) {
+                Ok((result, call)) => recorder.save(call).await.map(|()| result),
+                Err(error) => Err(error),
+            };
+            tries += 1;
+            match saved {
+                Err(RecordError::Superseded { .. }) if tries < AMENDMENT_TRIES => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// [`change`](Self::change) without waiting, of a node of this round.
+    pub fn change_later(&self, id: NodeId, changes: &Changes) -> Result<(), RecordError> {
+        self.later(|round, at| changed(round.change(id, changes, None, at)?))
+    }
+
+    /// Removes a node of this round.
+    pub async fn remove(&self, id: NodeId, removal: Removal) -> Result<(), RecordError> {
+        self.done(|round, at| {
+            // What is too much for one commit is known only when it is done.
+            let mut trial = round.clone();
+            let changes = trial.remove(id, removal, at)?;
+            if changes.len() > MAX_CHANGES {
+                let what = "nodes and edges that one removal concerns";
+                return Err(TrajectoryError::TooMuch { what, size: changes.len(), limit: MAX_CHANGES });
+            }
+            *round = trial;
+            changed(changes)
+        })
+        .await
+    }
+
+    /// Adds an edge between two nodes of this round. Without a name, it is what can be inferred.
+    pub async fn connect(&self, from: NodeId, to: NodeId, name: Option<&str>) -> Result<(), RecordError> {
+        self.done(|round, at| changed(round.connect(from, to, name, at)?)).await
+    }
+
+    /// Says that a node of this round read data that is on record, in this round or an earlier one.
+    pub async fn refer(&self, from: NodeId, to: NodeId) -> Result<(), RecordError> {
+        let unknown = || TrajectoryError::UnknownNode { node: to.to_string() };
+        let round =
+            if to.round == self.reference().round { Some(self.round()) } else { self.earlier(to).await? };
+        let target = round.and_then(|round| round.node(to).cloned()).ok_or_else(unknown)?;
+        self.done(|round, at| changed(round.refer(from, &target, at)?)).await
+    }
+
+    /// The earlier round that a node is of.
+    async fn earlier(&self, id: NodeId) -> Result<Option<Arc<Round>>, RecordError> {
+        let RoundRef { agent, round } = self.reference();
+        if id.round > *round {
+            return Ok(None);
+        }
+        let open = self.0.lease.shelf().open_below(agent, *round);
+        match open.into_iter().find(|open| open.round().round == id.round) {
+            Some(open) => Ok(Some(open)),
+            None => self.0.opened.history.round(id.round).await,
+        }
+    }
+
+    /// Says where the round is in its life. A closed round may go on.
+    pub async fn set_state(&self, state: RoundState) -> Result<(), RecordError> {
+        self.done(|round, at| {
+            let same = round.state() == state;
+            if !same {
+                round.set_state(state, at);
+            }
+            Ok(((), (!same).then(Vec::new)))
+        })
+        .await
+    }
+
+    /// Ends the round: [`set_state`](Self::set_state), and everything is written.
+    pub async fn close(&self, state: RoundState) -> Result<(), RecordError> {
+        self.set_state(state).await?;
+        self.flush().await
+    }
+
+    /// What is to be done.
+    pub fn queues(&self) -> Queues {
+        self.round().queues().clone()
+    }
+
+    /// Fills the queues `pre` and `post` from a configuration, as [`Queues::load`] reads it.
+    pub async fn load_queues(&self, configuration: &JsonMap) -> Result<(), RecordError> {
+        self.done(|round, at| {
+            let mut queues = round.queues().clone();
+            queues.load(configuration)?;
+            *round.queues_mut(at) = queues;
+            changed_head(())
+        })
+        .await
+    }
+
+    /// Puts a step at the end of a queue. False if it is full: nothing is changed then.
+    pub async fn push(&self, queue: QueueName, item: QueueItem) -> Result<bool, RecordError> {
+        self.done(|round, at| {
+            let pushed = round.queues_mut(at).get_mut(queue).push(item);
+            Ok((pushed, pushed.then(Vec::new)))
+        })
+        .await
+    }
+
+    /// Takes the first step of a queue.
+    pub async fn pop(&self, queue: QueueName) -> Result<Option<QueueItem>, RecordError> {
+        self.done(|round, at| {
+            if round.queues().get(queue).is_empty() {
+                return Ok((None, None));
+            }
+            changed_head(round.queues_mut(at).get_mut(queue).pop())
+        })
+        .await
+    }
+
+    /// Takes the first step of a queue if it is still this one. Says whether it was.
+    pub(crate) async fn pop_done(&self, queue: QueueName, item: &QueueItem) -> Result<bool, RecordError> {
+        self.done(|round, at| {
+            let first = round.queues().get(queue).iter().next() == Some(item);
+            if first {
+                round.queues_mut(at).get_mut(queue).pop();
+            }
+            Ok((first, first.then(Vec::new)))
+        })
+        .await
+    }
+
+    pub(crate) fn later<T>(
+        &self,
+        change: impl FnOnce(&mut Round, context_core::Timestamp) -> Done<T>,
+    ) -> Result<T, RecordError> {
+        self.recorder().apply(change).map(|(result, _)| result)
+    }
+
+    pub(crate) async fn done<T>(
+        &self,
+        change: impl FnOnce(&mut Round, context_core::Timestamp) -> Done<T>,
+    ) -> Result<T, RecordError> {
+        let (result, call) = self.recorder().apply(change)?;
+        self.recorder().save(call).await?;
+        Ok(result)
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Context");
+        shown.field("round", self.reference()).field("nodes", &self.round().len());
+        shown.field("unsaved", &self.unsaved()).finish()
+    }
+}
+
+fn some<T>((result, changes): (T, Vec<context_core::trajectory::Change>)) -> Done<T> {
+    Ok((result, Some(changes)))
+}
+
+fn changed(changes: Vec<context_core::trajectory::Change>) -> Done<()> {
+    Ok(((), Some(changes).filter(|changes| !changes.is_empty())))
+}
+
+fn changed_head<T>(result: T) -> Done<T> {
+    Ok((result, Some(Vec::new())))
+}

@@ -1,0 +1,111 @@
+//! Why recording fails.
+
+use std::sync::Arc;
+
+use context_core::trajectory::TrajectoryError;
+use context_core::{Error, ErrorKind, Retry, RoundRef};
+use thiserror::Error as ThisError;
+
+/// Why a call of the recorder failed. Callers that wait for the same write get the same error.
+#[derive(Clone, Debug, ThisError)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The graph refuses the change; nothing was done.
+    #[error(transparent)]
+    Refused(#[from] TrajectoryError),
+    /// A context is open with another value of an option.
+    #[error("{round} has another {option}")]
+    ConflictingOption {
+        /// The round.
+        round: Box<RoundRef>,
+        /// The name of the option.
+        option: &'static str,
+    },
+    /// Somebody else wrote to the round, so this context can write no more. What it has not written stays to be looked at. Opening
+    /// the round again reads what is there.
+    #[error("somebody else wrote to {round}: open it again")]
+    Superseded {
+        /// The round.
+        round: Box<RoundRef>,
+    },
+    /// A round cannot be read.
+    #[error("{round} cannot be read")]
+    DamagedRound {
+        /// The round.
+        round: Box<RoundRef>,
+        /// Why.
+        source: Arc<Error>,
+    },
+    /// Two channels hold different things as one round, and neither is the beginning of the other.
+    #[error("the channels hold different things as {round}")]
+    Diverged {
+        /// The round.
+        round: Box<RoundRef>,
+    },
+    /// A turn follows several branches that did not begin at one node.
+    #[error(
+        "{endpoints} branches are open that began at different nodes: say which of them the turn follows"
+    )]
+    ParallelBranches {
+        /// How many there are.
+        endpoints: usize,
+    },
+    /// A result for a call that is not on record.
+    #[error("no call {call:?} in this round")]
+    UnknownCall {
+        /// The id of the call.
+        call: String,
+    },
+    /// A channel failed. What was done stays in memory, unsaved, and goes with the next write.
+    #[error(transparent)]
+    Store(Arc<Error>),
+}
+
+impl RecordError {
+    pub(crate) fn damaged(round: &RoundRef, source: Error) -> Self {
+        Self::DamagedRound { round: Box::new(round.clone()), source: Arc::new(source) }
+    }
+
+    pub(crate) fn superseded(round: &RoundRef) -> Self {
+        Self::Superseded { round: Box::new(round.clone()) }
+    }
+
+    /// Whether the same call may be made again.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Store(error) => error.retry(),
+            Self::Superseded { .. } => Retry::AfterRefresh,
+            _ => Retry::Never,
+        }
+    }
+}
+
+impl From<Error> for RecordError {
+    fn from(error: Error) -> Self {
+        Self::Store(Arc::new(error))
+    }
+}
+
+impl From<RecordError> for Error {
+    fn from(error: RecordError) -> Self {
+        const OPERATION: &str = "record";
+        let (kind, message) = match error {
+            RecordError::Refused(error) => return error.during(OPERATION),
+            RecordError::Store(error) => match Arc::try_unwrap(error) {
+                Ok(error) => return error,
+                Err(error) => {
+                    let shared = Error::new(error.kind(), OPERATION, "a channel of the trajectory failed");
+                    return shared.with_retry(error.retry()).with_source(error);
+                }
+            },
+            RecordError::Superseded { .. } => (ErrorKind::Conflict, "somebody else wrote to the round"),
+            RecordError::DamagedRound { .. } => (ErrorKind::Corrupt, "a round cannot be read"),
+            RecordError::Diverged { .. } => (ErrorKind::Corrupt, "the channels hold different things"),
+            RecordError::UnknownCall { .. } => (ErrorKind::NotFound, "no such call"),
+            RecordError::ConflictingOption { .. } | RecordError::ParallelBranches { .. } => {
+                (ErrorKind::Invalid, "the recorder refuses it")
+            }
+        };
+        Error::new(kind, OPERATION, message).with_source(error)
+    }
+}

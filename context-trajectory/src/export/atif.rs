@@ -1,0 +1,11 @@
+//! ATIF, the Agent Trajectory Interchange Format of Harbor: written as version 1.7, read as any version 1.
+
+mod error;
+mod foreign;
+mod form;
+mod read;
+mod write;
+
+pub use error::AtifError;
+pub use read::read_atif;
+pub use write::{AtifOptions, write_atif};

@@ -1,0 +1,118 @@
+//! Mermaid flowcharts.
+
+use std::io::{self, Write};
+
+use context_core::trajectory::{Node, NodeKind};
+
+use super::session::{AgentNode, LinkKind, SessionGraph};
+use super::text::{DiagramOptions, agent_caption, colours, file_id, headline, round_caption};
+
+/// Writes a graph as a Mermaid flowchart: a subgraph for each agent and each round, a class for each kind and for dead branches.
+///
+/// Bridges are dashed, references dotted. Viewers refuse what is large (by default above 500 edges or 50 000 characters): then look at a
+/// part, a [`Selection`](super::Selection). Errors are those of the writer.
+pub fn write_mermaid(graph: &SessionGraph, options: &DiagramOptions, mut out: impl Write) -> io::Result<()> {
+    writeln!(out, "flowchart {}", if options.left_to_right { "LR" } else { "TD" })?;
+    let mut dead = Vec::new();
+    for agent in graph.agents() {
+        let number = agent.number();
+        writeln!(out, "  subgraph a{number} [{}]", quoted(&[&agent_caption(&agent)]))?;
+        for round in agent.rounds() {
+            writeln!(
+                out,
+                "    subgraph a{number}_r{} [{}]",
+                round.number(),
+                quoted(&[&round_caption(&round)])
+            )?;
+            for node in round.nodes() {
+                let id = AgentNode::new(number, node.id);
+                let (open, close) = shape(node.kind());
+                let name = file_id(id);
+                let kind = node.kind().lower();
+                writeln!(out, "      {name}{open}{}{close}:::{kind}", label(node, options))?;
+                if !graph.is_active(id) {
+                    dead.push(name);
+                }
+            }
+            writeln!(out, "    end")?;
+        }
+        writeln!(out, "  end")?;
+    }
+    let (mut bridges, mut references) = (Vec::new(), Vec::new());
+    for (at, link) in graph.links().enumerate() {
+        let name = &*link.name;
+        let (arrow, label) = match link.kind {
+            LinkKind::Flow => ("-->", quoted(&[name])),
+            LinkKind::Reference => {
+                references.push(at.to_string());
+                ("-.->", quoted(&[name]))
+            }
+            LinkKind::Bridge { missing } => {
+                bridges.push(at.to_string());
+                let gap = format!("{missing} missing");
+                ("-.->", if missing == 0 { quoted(&[name]) } else { quoted(&[name, &gap]) })
+            }
+            LinkKind::Call => ("==>", quoted(&[name])),
+        };
+        writeln!(out, "  {} {arrow}|{label}| {}", file_id(link.from), file_id(link.to))?;
+    }
+    for kind in NodeKind::ALL {
+        let (fill, stroke) = colours(kind);
+        writeln!(out, "  classDef {} fill:{fill},stroke:{stroke},color:#111827", kind.lower())?;
+    }
+    writeln!(out, "  classDef dead opacity:0.45,stroke-dasharray:4 3")?;
+    for name in dead {
+        writeln!(out, "  class {name} dead")?;
+    }
+    if !bridges.is_empty() {
+        writeln!(out, "  linkStyle {} stroke-dasharray:9 5", bridges.join(","))?;
+    }
+    if !references.is_empty() {
+        writeln!(out, "  linkStyle {} stroke-dasharray:2 4", references.join(","))?;
+    }
+    Ok(())
+}
+
+fn shape(kind: NodeKind) -> (&'static str, &'static str) {
+    match kind {
+        NodeKind::Query | NodeKind::Response => ("([", "])"),
+        NodeKind::State => ("(", ")"),
+        NodeKind::Action => ("[", "]"),
+        _ => ("[(", ")]"),
+    }
+}
+
+fn label(node: &Node, options: &DiagramOptions) -> String {
+    let (title, line) = (node.title().to_string(), headline(node, options.headline));
+    if line.is_empty() { quoted(&[&title]) } else { quoted(&[&title, &line]) }
+}
+
+/// Lines as a quoted label. Whatever means something to the format, to the Markdown or to the HTML that labels may hold is written as
+/// an entity.
+fn quoted(lines: &[&str]) -> String {
+    let mut text = String::from("\"");
+    for (at, line) in lines.iter().enumerate() {
+        if at > 0 {
+            text.push_str("<br/>");
+        }
+        let mut last = ' ';
+        for c in line.chars() {
+            match c {
+                '(' | ')' | ',' | ':' | '/' | '\'' | '?' | '!' | ' ' => text.push(c),
+                // An item of a list begins with one of these.
+                '-' | '+' if last.is_alphanumeric() => text.push(c),
+                '.' if !last.is_ascii_digit() => text.push(c),
+                '_' if last.is_ascii_alphanumeric() => text.push(c),
+                c if c.is_ascii_alphanumeric() => text.push(c),
+                c if c.is_control() || c.is_whitespace() => text.push(' '),
+                c if c.is_ascii() => text.push_str(&format!("#{};", u32::from(c))),
+                // The marks that the format puts around entities while it reads.
+                'ﬂ' | '°' | '¶' | 'ß' => text.push_str(&format!("#{};", u32::from(c))),
+                c => text.push(c),
+            }
+            last = c;
+        }
+    }
+    text.push('"');
+    text
+}

@@ -1,0 +1,380 @@
+//! The channel of local files: what a store does for trajectories, over a folder.
+//!
+//! # What is on the disk
+//!
+//! ```text
+//! <root>/<user>/<session>/agent-0.round-3.jsonl       the graph of a round
+//! <root>/<user>/<session>/agent-0.round-3.meta.json   its head: question, endpoints, counts
+//! ```
+//!
+//! Users and sessions are any text, and each has a folder of its own: small letters, digits, `-` and `_` stand for themselves, other bytes are `%` and
+//! two digits, and what gets longer than 120 characters ends in `~` and a hash. `users/Ada` is `users%2f%41da`.
+//!
+//! The graph's file has a line for each commit, each with a checksum, behind a header that names the form:
+//!
+//! ```text
+//! {"check":"…","record":{"form":"context round","version":1}}
+//! {"check":"…","record":{"commit":{"key":"…","head":{…},"changes":[{"node_added":{…}},{"edge_added":{…}}]}}}
+//! ```
+//!
+//! A file may begin with `{"snapshot":{"key":"…","round":{"head":{…},"nodes":[…],"edges":[…]}}}`, which is what the commits that stood there came to. A record
+//! whose JSON has line feeds between its tokens stands as a JSON text. Bridges between rounds are never written: they follow from the rounds.
+//!
+//! The head's file is `{"form":"context round head","version":1,"bytes":…,"lines":…,"head":{…}}`. It may be older than the graph; `bytes` says how
+//! far it has seen, and a listing reads what is behind that from the graph. It can be deleted: the graph says all.
+//!
+//! # What can be relied on
+//!
+//! * A commit is one line, written with one call: all of it or nothing. What a crash leaves of a line is left out when reading and cut off when writing.
+//! * Anything else that does not fit is an error of the kind [`Corrupt`](context_core::ErrorKind::Corrupt) that names file and line, and the file is not
+//!   written to again. Rounds beside it are not concerned.
+//! * Several channels, also in several processes, may share a folder: whoever writes holds a lock of the system on the round's file. On a
+//!   file system without locks there must be one writer.
+//! * A file in which more is superseded than alive is written anew, beside the old one, and takes its place when it is on the disk; so is
+//!   that of a round that ended. Its size is at most twice what the round needs, or 64 KiB.
+//!
+//! What is not here: times, names, a search over many users; copying between channels, which the recorder does.
+
+mod form;
+mod head;
+mod names;
+mod place;
+mod round;
+mod slots;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use context_core::trajectory::{RoundHead, RoundRecord};
+use context_core::{
+    AgentRef, ChatId, Durability, Error, ErrorKind, MessageId, MessageNode, Page, RecordOutcome, Result,
+    RoundCommit, RoundPrune, RoundQuery, RoundsPruned, SessionId, TrajectoryStore, UserId, limits,
+};
+
+use self::form::Folded;
+use self::place::{Place, SessionFolder, rounds_of, sessions_of};
+use self::round::{After, OpenRound};
+use self::slots::Slots;
+
+/// How often a file may be replaced between looking and locking before it is an error.
+const TRIES: usize = 100;
+/// Up to here rounds are looked for by name, not by listing the folder.
+const FEW: u32 = 64;
+
+/// Trajectories in files below a folder. Cheap to clone; clones share open files.
+#[derive(Clone)]
+pub struct FileChannel(Arc<Shared>);
+
+struct Shared {
+    root: PathBuf,
+    sync: bool,
+    slots: Slots,
+}
+
+impl fmt::Debug for FileChannel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileChannel")
+            .field("root", &self.0.root)
+            .field("durability", &self.durability())
+            .finish()
+    }
+}
+
+impl FileChannel {
+    /// The files below a folder, which is made with the first commit. A commit survives a crash of the process; the newest may go
+    /// with a loss of power ([`Durability::ProcessCrash`]).
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self::with(root.into(), false)
+    }
+
+    /// As [`new`](Self::new), but each commit waits until it is on the disk ([`Durability::PowerLoss`]).
+    pub fn synced(root: impl Into<PathBuf>) -> Self {
+        Self::with(root.into(), true)
+    }
+
+    fn with(root: PathBuf, sync: bool) -> Self {
+        Self(Arc::new(Shared { root, sync, slots: Slots::default() }))
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.0.root
+    }
+
+    /// What a commit survives once its call has returned.
+    pub fn durability(&self) -> Durability {
+        if self.0.sync { Durability::PowerLoss } else { Durability::ProcessCrash }
+    }
+
+    /// Closes the files that are open, and brings their heads up to date. Other calls open them again.
+    pub async fn close(&self) -> Result<()> {
+        self.run("close", |shared| {
+            shared.slots.drain().into_iter().try_for_each(|slot| shared.settle("close", &slot))
+        })
+        .await
+    }
+
+    /// Files are read and written on threads for that, and to the end, whoever waits for it.
+    async fn run<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&Shared) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let shared = self.0.clone();
+        let done = tokio::task::spawn_blocking(move || work(&shared)).await;
+        done.unwrap_or_else(|error| {
+            Err(Error::new(ErrorKind::Unavailable, operation, "the work on files was ended")
+                .with_source(error))
+        })
+    }
+}
+
+impl Shared {
+    fn record(&self, commit: &RoundCommit) -> Result<RecordOutcome> {
+        const OPERATION: &str = "record_round";
+        let place = Place::new(&self.root, &commit.head.round);
+        let (slot, put_away) = self.slots.of(&commit.head.round);
+        for old in put_away {
+            // Its commits are written; what is missing is a head that listings can do without.
+            let _ = self.settle(OPERATION, &old);
+        }
+        let mut slot = slots::lock(&slot);
+        let mut tries = 0;
+        loop {
+            if slot.is_none() && place.bytes(OPERATION)?.is_none() {
+                if commit.expected > 0 {
+                    return Ok(RecordOutcome::Conflict { actual: 0 });
+                }
+                // Refused before there is a file.
+                Folded::apply(&mut None, OPERATION, &commit.key, &commit.head, &commit.changes)?;
+                place.make_folders(OPERATION, &self.root, self.sync)?;
+            }
+            let recorded = match slot.take() {
+                Some(open) => Ok(open),
+                None => OpenRound::open(OPERATION, place.clone()),
+            }
+            .and_then(|mut open| {
+                let (outcome, after) = open.record(OPERATION, commit, self.sync)?;
+                if after == After::Open {
+                    *slot = Some(open);
+                }
+                Ok(outcome)
+            });
+            tries += 1;
+            match recorded {
+                Err(error) if was_moved(&error) && tries < TRIES => {}
+                recorded => return recorded,
+            }
+        }
+    }
+
+    fn load(&self, operation: &'static str, place: &Place) -> Result<Option<RoundRecord>> {
+        if let Some(slot) = self.slots.known(&place.round) {
+            let mut slot = slots::lock(&slot);
+            if let Some(mut open) = slot.take() {
+                match open.load(operation) {
+                    Ok(record) => {
+                        *slot = Some(open);
+                        return Ok(record);
+                    }
+                    Err(error) if was_moved(&error) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        round::read(operation, place)
+    }
+
+    fn load_range(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+        const OPERATION: &str = "load_rounds";
+        let numbers: Vec<u32> = match rounds.end().checked_sub(*rounds.start()) {
+            None => return Ok(Vec::new()),
+            Some(more) if more < FEW => rounds.collect(),
+            Some(_) => {
+                let known = rounds_of(OPERATION, &self.root, agent)?;
+                known.into_iter().filter(|number| rounds.contains(number)).collect()
+            }
+        };
+        let places = numbers.into_iter().map(|number| Place::new(&self.root, &agent.round(number)));
+        places.filter_map(|place| self.load(OPERATION, &place).transpose()).collect()
+    }
+
+    /// The sessions of a user, by name. One whose folder has a hash for a name is called what its rounds say.
+    fn sessions(
+        &self,
+        operation: &'static str,
+        user: &UserId,
+        only: Option<&SessionId>,
+    ) -> Result<BTreeMap<String, SessionFolder>> {
+        let mut sessions = BTreeMap::new();
+        for folder in sessions_of(operation, &self.root, user, only)? {
+            let name = match &folder.session {
+                Some(name) => Some(name.clone()),
+                None => head::session_in(operation, &folder)?,
+            };
+            sessions.extend(name.map(|name| (name, folder)));
+        }
+        Ok(sessions)
+    }
+
+    fn list(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {
+        const OPERATION: &str = "rounds";
+        let behind = query.behind()?;
+        let mut items: Vec<RoundHead> = Vec::new();
+        for (session, folder) in self.sessions(OPERATION, &query.user, query.session.as_ref())? {
+            let mut rounds = folder.rounds.clone();
+            rounds.sort_unstable_by_key(|(agent, round)| (*agent, std::cmp::Reverse(*round)));
+            for (agent, round) in rounds {
+                let wanted = query.agent.is_none_or(|number| number == agent)
+                    && query.before.is_none_or(|before| round < before)
+                    && behind.as_ref().is_none_or(|(known, number, last)| {
+                        let (here, there) = ((session.as_str(), agent), (known.as_str(), *number));
+                        here > there || (here == there && round < *last)
+                    });
+                if !wanted {
+                    continue;
+                }
+                let place = folder.place(&query.user, &session, (agent, round));
+                if let Some(head) = head::read(OPERATION, &place)? {
+                    if items.len() == query.limit {
+                        let next = items.last().map(|last| last.round.cursor());
+                        return Ok(Page { items, next });
+                    }
+                    items.push(head);
+                }
+            }
+        }
+        Ok(Page { items, next: None })
+    }
+
+    fn of_message(&self, user: &UserId, chat: &ChatId, message: &MessageId) -> Result<Vec<MessageNode>> {
+        const OPERATION: &str = "nodes_of_message";
+        let mut found = Vec::new();
+        for (session, folder) in self.sessions(OPERATION, user, None)? {
+            for numbers in &folder.rounds {
+                let place = folder.place(user, &session, *numbers);
+                let Some(record) = self.load(OPERATION, &place)? else { continue };
+                let linked = record.nodes.iter().filter(|node| {
+                    node.messages.iter().any(|link| link.chat == *chat && link.message == *message)
+                });
+                found.extend(linked.map(|node| MessageNode::new(place.round.agent.clone(), node.id)));
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    fn prune(&self, prune: &RoundPrune) -> Result<RoundsPruned> {
+        const OPERATION: &str = "prune_rounds";
+        let mut pruned = RoundsPruned::default();
+        for (session, folder) in self.sessions(OPERATION, &prune.user, prune.session.as_ref())? {
+            for numbers in &folder.rounds {
+                if prune.agent.is_none_or(|agent| agent == numbers.0) {
+                    let place = folder.place(&prune.user, &session, *numbers);
+                    self.prune_one(OPERATION, prune, &place, &mut pruned)?;
+                }
+            }
+        }
+        Ok(pruned)
+    }
+
+    fn prune_one(
+        &self,
+        operation: &'static str,
+        prune: &RoundPrune,
+        place: &Place,
+        pruned: &mut RoundsPruned,
+    ) -> Result<()> {
+        let by_name = prune.updated_until.is_none();
+        match head::read(operation, place) {
+            Ok(Some(head)) if !prune.takes(&head) => return Ok(()),
+            Ok(_) => {}
+            // A round that cannot be read is removed by whoever removes all.
+            Err(error) if by_name && is_damage(&error) => {}
+            Err(error) => return Err(error),
+        }
+        let slot = self.slots.known(&place.round);
+        let mut slot = slot.as_ref().map(|slot| slots::lock(slot));
+        for _ in 0..TRIES {
+            // Opening would make a file.
+            if place.bytes(operation)?.is_none() {
+                return Ok(());
+            }
+            let open = match slot.as_mut().and_then(|slot| slot.take()) {
+                Some(open) => Ok(open),
+                None => OpenRound::open(operation, place.clone()),
+            };
+            match open.and_then(|mut open| open.remove_if(operation, |head| prune.takes(head))) {
+                Ok(gone) => {
+                    gone.iter().for_each(|head| pruned.count(head));
+                    return Ok(());
+                }
+                Err(error) if was_moved(&error) => {}
+                Err(error) if by_name && is_damage(&error) => {
+                    place.remove(operation)?;
+                    pruned.rounds += 1;
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::new(ErrorKind::Unavailable, operation, "the round is being written to all the time"))
+    }
+
+    fn settle(&self, operation: &'static str, slot: &slots::Slot) -> Result<()> {
+        match slots::lock(slot).take().map(|mut open| open.settle(operation, self.sync)) {
+            Some(Err(error)) if !was_moved(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a file was replaced or removed after it was opened.
+fn was_moved(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound)
+}
+
+fn is_damage(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid | ErrorKind::Unsupported)
+}
+
+#[async_trait]
+impl TrajectoryStore for FileChannel {
+    async fn record_round(&self, commit: &RoundCommit) -> Result<RecordOutcome> {
+        commit.check()?;
+        let commit = commit.clone();
+        self.run("record_round", move |shared| shared.record(&commit)).await
+    }
+
+    async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
+        limits::check_agent("load_rounds", agent)?;
+        let agent = agent.clone();
+        self.run("load_rounds", move |shared| shared.load_range(&agent, rounds)).await
+    }
+
+    async fn rounds(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {
+        query.check()?;
+        let query = query.clone();
+        self.run("rounds", move |shared| shared.list(&query)).await
+    }
+
+    async fn nodes_of_message(
+        &self,
+        user: &UserId,
+        chat: &ChatId,
+        message: &MessageId,
+    ) -> Result<Vec<MessageNode>> {
+        let (user, chat, message) = (user.clone(), chat.clone(), message.clone());
+        self.run("nodes_of_message", move |shared| shared.of_message(&user, &chat, &message)).await
+    }
+
+    async fn prune_rounds(&self, prune: &RoundPrune) -> Result<RoundsPruned> {
+        prune.check()?;
+        let prune = prune.clone();
+        self.run("prune_rounds", move |shared| shared.prune(&prune)).await
+    }
+}

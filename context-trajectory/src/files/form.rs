@@ -1,0 +1,160 @@
+//! What the lines of a round's graph file say, and what they come to.
+
+use std::path::Path;
+
+use context_core::trajectory::{Change, RoundHead, RoundRecord, TrajectoryError};
+use context_core::{CommitKey, Error, ErrorKind, Result, RoundCommit, RoundRef};
+use serde::{Deserialize, Serialize};
+
+use crate::journal::Form;
+
+pub(super) const FORM: Form = Form { name: "context round", version: 1 };
+
+/// A line as it is written.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Written<'a> {
+    /// What one commit did.
+    Commit { key: &'a CommitKey, head: &'a RoundHead, changes: &'a [Change] },
+    /// What all commits up to the one of this key came to; the first line, if any.
+    Snapshot { key: &'a CommitKey, round: &'a RoundRecord },
+}
+
+/// A line as it is read.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Commit { key: CommitKey, head: RoundHead, changes: Vec<Change> },
+    Snapshot { key: CommitKey, round: RoundRecord },
+}
+
+/// The line of a commit.
+pub(super) fn commit_line(operation: &'static str, commit: &RoundCommit) -> Result<String> {
+    let RoundCommit { key, head, changes, .. } = commit;
+    write(operation, &Written::Commit { key, head, changes })
+}
+
+fn write(operation: &'static str, line: &Written<'_>) -> Result<String> {
+    let unprintable =
+        |error| Error::invalid(operation, "the round cannot be written as JSON").with_source(error);
+    let text = serde_json::to_string(line).map_err(unprintable)?;
+    match text.contains('\n') {
+        // JSON that is kept as it was written may have line feeds between its tokens. Within a text they are escaped.
+        true => serde_json::to_string(&text).map_err(unprintable),
+        false => Ok(text),
+    }
+}
+
+fn read(text: &str) -> serde_json::Result<Line> {
+    match text.starts_with('"') {
+        true => serde_json::from_str(&serde_json::from_str::<String>(text)?),
+        false => serde_json::from_str(text),
+    }
+}
+
+/// The round that a line is of, if it can be read.
+pub(super) fn round_of(text: &str) -> Option<RoundRef> {
+    Some(match read(text).ok()? {
+        Line::Commit { head, .. } => head.round,
+        Line::Snapshot { round, .. } => round.head.round,
+    })
+}
+
+/// What the lines so far come to.
+#[derive(Debug)]
+pub(super) struct Folded {
+    /// The key of the last commit.
+    pub(super) key: CommitKey,
+    pub(super) record: RoundRecord,
+}
+
+impl Folded {
+    /// All of it as one line.
+    pub(super) fn snapshot(&self, operation: &'static str) -> Result<String> {
+        write(operation, &Written::Snapshot { key: &self.key, round: &self.record })
+    }
+
+    /// What a first commit comes to, or one more.
+    pub(super) fn apply(
+        kept: &mut Option<Self>,
+        operation: &'static str,
+        key: &CommitKey,
+        head: &RoundHead,
+        changes: &[Change],
+    ) -> Result<()> {
+        let refused = |error: TrajectoryError| error.during(operation);
+        match kept {
+            Some(folded) => {
+                folded.record.apply(changes, head).map_err(refused)?;
+                folded.key = key.clone();
+            }
+            None => {
+                let mut record = RoundRecord::new(head.clone(), Vec::new(), Vec::new());
+                record.apply(changes, head).map_err(refused)?;
+                *kept = Some(Self { key: key.clone(), record });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn revision(kept: Option<&Self>) -> u64 {
+        kept.map_or(0, |folded| folded.record.head.revision)
+    }
+}
+
+/// Where a line stands, for errors.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) operation: &'static str,
+    pub(super) path: &'a Path,
+    /// The round that the file is named for.
+    pub(super) round: &'a RoundRef,
+}
+
+impl Source<'_> {
+    /// Takes one line more.
+    pub(super) fn fold(self, kept: &mut Option<Folded>, number: u64, text: &str) -> Result<()> {
+        let line = self.line(number, text)?;
+        let before = Folded::revision(kept.as_ref());
+        match line {
+            Line::Commit { head, .. } if Some(head.revision) != before.checked_add(1) => Err(self
+                .damaged(number, "a commit is missing, or stands twice")
+                .with("revision", head.revision)),
+            Line::Commit { key, head, changes } => Folded::apply(kept, self.operation, &key, &head, &changes)
+                .map_err(|error| {
+                    self.damaged(number, "a commit does not fit what stands before it").with_source(error)
+                }),
+            Line::Snapshot { .. } if kept.is_some() => {
+                Err(self.damaged(number, "a snapshot stands behind something else"))
+            }
+            Line::Snapshot { key, round } => {
+                *kept = Some(Folded { key, record: round });
+                Ok(())
+            }
+        }
+    }
+
+    /// The head that a line leaves.
+    pub(super) fn head(self, number: u64, text: &str) -> Result<RoundHead> {
+        self.line(number, text).map(|line| match line {
+            Line::Commit { head, .. } => head,
+            Line::Snapshot { round, .. } => round.head,
+        })
+    }
+
+    fn line(self, number: u64, text: &str) -> Result<Line> {
+        let line = read(text)
+            .map_err(|error| self.damaged(number, "a line says nothing that is known").with_source(error))?;
+        let (Line::Commit { head, .. } | Line::Snapshot { round: RoundRecord { head, .. }, .. }) = &line;
+        match head.round == *self.round {
+            true => Ok(line),
+            false => Err(self.damaged(number, "the file is of another round than it is named for")),
+        }
+    }
+
+    fn damaged(self, number: u64, message: &'static str) -> Error {
+        Error::new(ErrorKind::Corrupt, self.operation, message)
+            .with("path", self.path.display())
+            .with("line", number)
+    }
+}

@@ -1,0 +1,171 @@
+//! Where rounds are: folders and files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use context_core::{AgentRef, Result, RoundRef, SessionId, UserId};
+
+use super::names::{folder_name, is_hashed, text_of};
+use crate::journal::{failed, sync_folder};
+
+const GRAPH: &str = ".jsonl";
+const HEAD: &str = ".meta.json";
+
+/// Where one round is.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) round: RoundRef,
+    pub(super) graph: PathBuf,
+    pub(super) head: PathBuf,
+}
+
+impl Place {
+    pub(super) fn new(root: &Path, round: &RoundRef) -> Self {
+        Self::within(&session_folder(root, &round.agent), round)
+    }
+
+    fn within(folder: &Path, round: &RoundRef) -> Self {
+        let (graph, head) = files(folder, (round.agent.agent, round.round));
+        Self { round: round.clone(), graph, head }
+    }
+
+    /// How long the graph's file is; nothing if there is none.
+    pub(super) fn bytes(&self, operation: &'static str) -> Result<Option<u64>> {
+        match self.graph.metadata() {
+            Ok(metadata) => Ok(Some(metadata.len())),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(failed(operation, &self.graph, error)),
+        }
+    }
+
+    /// Makes the folders of user and session. With `sync` they are on the disk.
+    pub(super) fn make_folders(&self, operation: &'static str, root: &Path, sync: bool) -> Result<()> {
+        let Some(folder) = self.graph.parent().filter(|folder| !folder.is_dir()) else { return Ok(()) };
+        std::fs::create_dir_all(folder).map_err(|error| failed(operation, folder, error))?;
+        if sync {
+            for made in folder.ancestors().take_while(|made| made.starts_with(root)) {
+                sync_folder(made).map_err(|error| failed(operation, made, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the round's files, and folders that are empty then.
+    pub(super) fn remove(&self, operation: &'static str) -> Result<()> {
+        // The head first: without it the graph says all, but a head alone would be taken for that of a later graph.
+        for file in [&self.head, &self.graph] {
+            match std::fs::remove_file(file) {
+                Err(error) if !is_absent(&error) => return Err(failed(operation, file, error)),
+                _ => {}
+            }
+        }
+        for folder in self.graph.ancestors().skip(1).take(2) {
+            // Refused unless it is empty.
+            if std::fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The graph and the head of a round.
+fn files(folder: &Path, (agent, round): (u32, u32)) -> (PathBuf, PathBuf) {
+    let stem = format!("agent-{agent}.round-{round}");
+    (folder.join(format!("{stem}{GRAPH}")), folder.join(format!("{stem}{HEAD}")))
+}
+
+fn session_folder(root: &Path, agent: &AgentRef) -> PathBuf {
+    root.join(folder_name(agent.user.as_str())).join(folder_name(agent.session.as_str()))
+}
+
+/// The numbers of an agent's rounds, ascending.
+pub(super) fn rounds_of(operation: &'static str, root: &Path, agent: &AgentRef) -> Result<Vec<u32>> {
+    let files = files_of(operation, &session_folder(root, agent))?;
+    let theirs = files.into_iter().filter(|(number, _)| *number == agent.agent);
+    Ok(theirs.map(|(_, round)| round).collect())
+}
+
+/// A session's folder: what it is called, if the name says so, and its rounds by agent and number.
+#[derive(Debug)]
+pub(super) struct SessionFolder {
+    path: PathBuf,
+    pub(super) session: Option<String>,
+    pub(super) rounds: Vec<(u32, u32)>,
+}
+
+impl SessionFolder {
+    /// The place of one of its rounds.
+    pub(super) fn place(&self, user: &UserId, session: &str, (agent, round): (u32, u32)) -> Place {
+        Place::within(&self.path, &AgentRef::new(user.clone(), session, agent).round(round))
+    }
+
+    /// The graph and the head of one of its rounds.
+    pub(super) fn files(&self, numbers: (u32, u32)) -> (PathBuf, PathBuf) {
+        files(&self.path, numbers)
+    }
+}
+
+/// The sessions of a user, in no order; only one of them, if it is named.
+pub(super) fn sessions_of(
+    operation: &'static str,
+    root: &Path,
+    user: &UserId,
+    only: Option<&SessionId>,
+) -> Result<Vec<SessionFolder>> {
+    let folder = root.join(folder_name(user.as_str()));
+    let names = match only {
+        Some(session) => vec![(folder_name(session.as_str()), Some(session.as_str().to_owned()))],
+        None => {
+            let names = names_in(operation, &folder)?.into_iter();
+            let named = names.map(|name| (text_of(&name), name));
+            named
+                .filter(|(text, name)| text.is_some() || is_hashed(name))
+                .map(|(text, name)| (name, text))
+                .collect()
+        }
+    };
+    let mut sessions = Vec::new();
+    for (name, session) in names {
+        let path = folder.join(name);
+        let rounds = files_of(operation, &path)?;
+        if !rounds.is_empty() {
+            sessions.push(SessionFolder { path, session, rounds });
+        }
+    }
+    Ok(sessions)
+}
+
+/// The rounds in a folder, by agent and number ascending.
+fn files_of(operation: &'static str, folder: &Path) -> Result<Vec<(u32, u32)>> {
+    let names = names_in(operation, folder)?;
+    let mut rounds: Vec<_> = names.iter().filter_map(|name| numbers(name)).collect();
+    rounds.sort_unstable();
+    Ok(rounds)
+}
+
+/// The agent and the round that a graph's file is named for.
+fn numbers(name: &str) -> Option<(u32, u32)> {
+    let (agent, round) = name.strip_suffix(GRAPH)?.strip_prefix("agent-")?.split_once(".round-")?;
+    let number = |text: &str| text.parse::<u32>().ok().filter(|number| number.to_string() == text);
+    Some((number(agent)?, number(round)?))
+}
+
+/// The names in a folder; none if there is no such folder. Names that are no text are not ours.
+fn names_in(operation: &'static str, folder: &Path) -> Result<Vec<String>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(failed(operation, folder, error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| failed(operation, folder, error))?;
+        names.extend(entry.file_name().into_string().ok());
+    }
+    Ok(names)
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

@@ -1,0 +1,462 @@
+//! Files that only grow: records of JSON, one a line, each with a checksum.
+//!
+//! ```text
+//! {"check":"0f1e2d3c4b5a6978","record":{"form":"context messages","version":1}}
+//! {"check":"8796a5b4c3d2e1f0","record":{…}}
+//! ```
+//!
+//! The first record is the header: of which [`Form`] the others are. `check` is the beginning of the BLAKE3 hash of the record's text, in
+//! 16 hexadecimal digits. A record is whole or not there: what must be written together is one record.
+//!
+//! A crash in the middle of a write leaves a *torn tail*: a last line that is the beginning of one, or nothing but NUL where the system
+//! had made room. It was never acknowledged, and is cut off by the next writer, which is told so. A last line that is whole but for its
+//! line feed stays. Anything else that does not fit is *damage*: an error that names the line, and nothing is written to such a file.
+//!
+//! Several handles, also in several processes, may write one file: each holds a lock of the system while it looks and writes, and sees
+//! first what the others wrote. Where the file system has no locks, there must be one writer.
+//!
+//! Calls block. What the records say is the caller's business; whether one is missing altogether, nobody can see here.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use context_core::{Error, ErrorKind, Result};
+
+const BEFORE_CHECK: &str = r#"{"check":""#;
+const BEFORE_RECORD: &str = r#"","record":"#;
+const CHECK_DIGITS: usize = 16;
+
+/// What the records of a file are, as its header says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    /// The name of the form; plain words, without quotes.
+    pub(crate) name: &'static str,
+    /// Its version. Older ones are read, newer ones are refused.
+    pub(crate) version: u32,
+}
+
+/// A last line that a crash left unfinished. It is cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TornTail {
+    /// Which line, from 1.
+    pub line: u64,
+    /// How many bytes of it were there.
+    pub bytes: u64,
+}
+
+/// What is called with the line and the text of each record.
+pub(crate) type Each<'a> = &'a mut dyn FnMut(u64, &str) -> Result<()>;
+
+/// A file that is open for reading and appending.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+    form: Form,
+    /// How far the file is known to be whole.
+    end: u64,
+    /// How many lines that is.
+    lines: u64,
+    /// Whether the file's entry in its folder may not be on the disk yet.
+    is_new: bool,
+    /// Whether a write failed and what it left could not be taken back.
+    broken: bool,
+}
+
+impl Journal {
+    /// Opens a file, or makes an empty one in a folder that is there, and reads all of it. A torn tail is cut off and returned.
+    pub(crate) fn open(
+        operation: &'static str,
+        path: &Path,
+        form: Form,
+        each: Each<'_>,
+    ) -> Result<(Self, Option<TornTail>)> {
+        let open = |new: bool| OpenOptions::new().read(true).append(true).create_new(new).open(path);
+        let (file, is_new) = match open(false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match open(true) {
+                // Somebody else was faster.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (open(false), false),
+                opened => (opened, true),
+            },
+            opened => (opened, false),
+        };
+        let file = file.map_err(|error| failed(operation, path, error))?;
+        let path = path.to_owned();
+        let mut journal = Self { path, file, form, end: 0, lines: 0, is_new, broken: false };
+        let torn = journal.hold(operation)?.catch_up(each)?;
+        Ok((journal, torn))
+    }
+
+    /// Takes the file for this handle alone, until the turn is dropped. Waits for others.
+    pub(crate) fn hold(&mut self, operation: &'static str) -> Result<Turn<'_>> {
+        if self.broken {
+            let message = "an earlier write failed half way: open the file again";
+            return Err(
+                Error::new(ErrorKind::Unavailable, operation, message).with("path", self.path.display())
+            );
+        }
+        match self.file.lock() {
+            Err(error) if error.kind() != io::ErrorKind::Unsupported => {
+                return Err(failed(operation, &self.path, error));
+            }
+            _ => {}
+        }
+        let turn = Turn { journal: self, operation };
+        turn.expect_same_file()?;
+        Ok(turn)
+    }
+
+    /// Appends records with one write, behind what others wrote meanwhile. See [`Turn::append`].
+    pub(crate) fn append(&mut self, operation: &'static str, records: &[String], sync: bool) -> Result<()> {
+        let mut turn = self.hold(operation)?;
+        turn.catch_up(&mut |_, _| Ok(()))?;
+        turn.append(records, sync)
+    }
+
+    /// How far the file is known to be whole.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.end
+    }
+
+    /// How many records it has, as far as this handle has seen.
+    pub(crate) fn len(&self) -> u64 {
+        self.lines.saturating_sub(1)
+    }
+}
+
+/// The time in which a handle has its file for itself.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    journal: &'a mut Journal,
+    operation: &'static str,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Closing the file gives the lock back, should this fail.
+        let _ = self.journal.file.unlock();
+    }
+}
+
+impl Turn<'_> {
+    /// Reads what is behind what this handle has seen, and cuts off a torn tail.
+    pub(crate) fn catch_up(&mut self, each: Each<'_>) -> Result<Option<TornTail>> {
+        let operation = self.operation;
+        let Journal { path, file, form, end, lines, .. } = &mut *self.journal;
+        let failed = |error| failed(operation, path, error);
+        let len = file.metadata().map_err(failed)?.len();
+        if len == *end {
+            return Ok(None);
+        }
+        if len < *end {
+            let message = "the file is shorter than it was: somebody else cut it";
+            return Err(Error::new(ErrorKind::Corrupt, operation, message).with("path", path.display()));
+        }
+        (&*file).seek(SeekFrom::Start(*end)).map_err(failed)?;
+        let mut scan = Scan { operation, path, form: *form, end: *end, lines: *lines };
+        let last = scan.run(BufReader::new((&*file).take(len - *end)), each);
+        // What was handed on counts as seen, also if the next line is damaged.
+        (*end, *lines) = (scan.end, scan.lines);
+        match last? {
+            Last::Whole => Ok(None),
+            Last::Unended => {
+                (&*file).write_all(b"\n").map_err(failed)?;
+                *end += 1;
+                Ok(None)
+            }
+            Last::Torn(torn) => {
+                file.set_len(*end).map_err(failed)?;
+                Ok(Some(torn))
+            }
+        }
+    }
+
+    /// Appends records, each the text of a JSON value without a line feed, with one write: all of them, or none if it fails. `sync` waits
+    /// until they are on the disk. Only after [`catch_up`](Self::catch_up).
+    pub(crate) fn append(&mut self, records: &[String], sync: bool) -> Result<()> {
+        let operation = self.operation;
+        let journal = &mut *self.journal;
+        let mut text = String::new();
+        if journal.end == 0 {
+            write_line(&mut text, &header(journal.form));
+        }
+        for record in records {
+            if record.contains('\n') {
+                return Err(Error::new(ErrorKind::Bug, operation, "a record is written on one line"));
+            }
+            write_line(&mut text, record);
+        }
+        if let Err(error) = (&journal.file).write_all(text.as_bytes()) {
+            // A part of it may be there.
+            journal.broken = journal.file.set_len(journal.end).is_err();
+            return Err(failed(operation, &journal.path, error));
+        }
+        if sync {
+            let synced = journal.file.sync_data().and_then(|()| match journal.is_new {
+                true => sync_folder(&journal.path),
+                false => Ok(()),
+            });
+            if let Err(error) = synced {
+                // What the disk has is unknown, and the system may not say so twice.
+                journal.broken = true;
+                return Err(failed(operation, &journal.path, error));
+            }
+            journal.is_new = false;
+        }
+        journal.lines += u64::from(journal.end == 0) + records.len() as u64;
+        journal.end += text.len() as u64;
+        Ok(())
+    }
+
+    /// How much of the file is known to be whole.
+    pub(crate) fn seen(&self) -> Seen {
+        Seen { bytes: self.journal.end, lines: self.journal.lines }
+    }
+
+    /// Refuses where another file has taken the name: what is written to the old one is lost.
+    fn expect_same_file(&self) -> Result<()> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let Journal { path, file, .. } = &*self.journal;
+            let failed = |error| failed(self.operation, path, error);
+            let (open, named) = (file.metadata().map_err(failed)?, path.metadata().map_err(failed)?);
+            if (open.dev(), open.ino()) != (named.dev(), named.ino()) {
+                let message = "another file has taken the place of this one: open it again";
+                let error = Error::new(ErrorKind::Conflict, self.operation, message);
+                return Err(error.with("path", path.display()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a file without changing it. A torn tail is left out and returned.
+pub(crate) fn read(
+    operation: &'static str,
+    path: &Path,
+    form: Form,
+    each: Each<'_>,
+) -> Result<Option<TornTail>> {
+    read_behind(operation, path, form, Seen::default(), each)
+}
+
+/// How much of a file somebody has read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Bytes of whole lines, with their line feeds.
+    pub(crate) bytes: u64,
+    /// How many lines that is.
+    pub(crate) lines: u64,
+}
+
+/// Reads what is behind what was seen, as [`read`] does. Whether the file is still the same, the caller finds out.
+pub(crate) fn read_behind(
+    operation: &'static str,
+    path: &Path,
+    form: Form,
+    seen: Seen,
+    each: Each<'_>,
+) -> Result<Option<TornTail>> {
+    let failed = |error| failed(operation, path, error);
+    let mut file = File::open(path).map_err(failed)?;
+    // As long as somebody writes, the tail is not torn but under way.
+    match file.lock_shared() {
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(failed(error)),
+        _ => {}
+    }
+    file.seek(SeekFrom::Start(seen.bytes)).map_err(failed)?;
+    let mut scan = Scan { operation, path, form, end: seen.bytes, lines: seen.lines };
+    Ok(match scan.run(BufReader::new(&file), each)? {
+        Last::Torn(torn) => Some(torn),
+        Last::Whole | Last::Unended => None,
+    })
+}
+
+/// Puts a whole file in the place of another, or of none: whoever looks, and whatever breaks, sees the one or the other. With `sync` it is on
+/// the disk before it takes the place; without, a loss of power may leave an empty one.
+pub(crate) fn replace(operation: &'static str, path: &Path, bytes: &[u8], sync: bool) -> Result<()> {
+    let failed = |error| failed(operation, path, error);
+    let partial = Partial::create(path).map_err(failed)?;
+    let mut file = &partial.file;
+    file.write_all(bytes).map_err(failed)?;
+    if !sync {
+        return std::fs::rename(&partial.path, path).map_err(failed);
+    }
+    file.sync_all().map_err(failed)?;
+    std::fs::rename(&partial.path, path).and_then(|()| sync_folder(path)).map_err(failed)
+}
+
+/// The text of a whole file of these records.
+pub(crate) fn whole<'a>(form: Form, records: impl IntoIterator<Item = &'a str>) -> String {
+    let mut text = String::new();
+    write_line(&mut text, &header(form));
+    records.into_iter().for_each(|record| write_line(&mut text, record));
+    text
+}
+
+/// A file beside the one it is to become, removed unless it did.
+struct Partial {
+    path: PathBuf,
+    file: File,
+}
+
+impl Partial {
+    fn create(to: &Path) -> io::Result<Self> {
+        let name = to.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        for k in 0_u64.. {
+            let mut partial = OsString::from(".");
+            partial.push(name);
+            partial.push(format!(".partial{k}"));
+            let path = to.with_file_name(partial);
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok(Self { path, file }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Gone already if it was renamed; otherwise there is nobody to tell.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// How a file ends.
+enum Last {
+    Whole,
+    /// A whole line but for its line feed.
+    Unended,
+    Torn(TornTail),
+}
+
+/// A pass over lines.
+struct Scan<'a> {
+    operation: &'static str,
+    path: &'a Path,
+    form: Form,
+    end: u64,
+    lines: u64,
+}
+
+impl Scan<'_> {
+    fn run(&mut self, mut file: impl BufRead, each: Each<'_>) -> Result<Last> {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = file.read_until(b'\n', &mut line);
+            let bytes = read.map_err(|error| failed(self.operation, self.path, error))? as u64;
+            if bytes == 0 {
+                return Ok(Last::Whole);
+            }
+            let ended = line.last() == Some(&b'\n');
+            if ended {
+                line.pop();
+            }
+            match record_of(&line) {
+                Ok(record) if self.lines == 0 => self.expect_header(record)?,
+                Ok(record) => each(self.lines + 1, record)?,
+                Err(_) if !ended && self.is_torn(&line) => {
+                    return Ok(Last::Torn(TornTail { line: self.lines + 1, bytes }));
+                }
+                Err(_) if self.lines == 0 && !line.starts_with(BEFORE_CHECK.as_bytes()) => {
+                    return Err(self.fault(ErrorKind::Invalid, "the file is of another form"));
+                }
+                Err(reason) => return Err(self.fault(ErrorKind::Corrupt, reason)),
+            }
+            self.end += bytes;
+            self.lines += 1;
+            if !ended {
+                return Ok(Last::Unended);
+            }
+        }
+    }
+
+    /// Whether a last line without end is the beginning of one of ours.
+    fn is_torn(&self, line: &[u8]) -> bool {
+        let kept = line.len() - line.iter().rev().take_while(|byte| **byte == 0).count();
+        let written = &line[..kept];
+        if self.lines > 0 {
+            let known = BEFORE_CHECK.len().min(kept);
+            return written[..known] == BEFORE_CHECK.as_bytes()[..known];
+        }
+        let mut first = String::new();
+        write_line(&mut first, &header(self.form));
+        first.as_bytes().starts_with(written)
+    }
+
+    fn expect_header(&self, record: &str) -> Result<()> {
+        #[derive(serde::Deserialize)]
+        struct Header<'a> {
+            form: &'a str,
+            version: u32,
+        }
+        match serde_json::from_str::<Header<'_>>(record) {
+            Ok(header) if header.form == self.form.name && header.version <= self.form.version => Ok(()),
+            Ok(header) if header.form == self.form.name => Err(self
+                .fault(ErrorKind::Unsupported, "the file is of a newer version")
+                .with("version", header.version)),
+            _ => Err(self.fault(ErrorKind::Invalid, "the file is of another form")),
+        }
+    }
+
+    fn fault(&self, kind: ErrorKind, message: &'static str) -> Error {
+        Error::new(kind, self.operation, message)
+            .with("path", self.path.display())
+            .with("line", self.lines + 1)
+    }
+}
+
+/// The record of a line, or what is wrong with the line.
+fn record_of(line: &[u8]) -> std::result::Result<&str, &'static str> {
+    const SHAPE: &str = "a line is not in the form of a record";
+    let line = std::str::from_utf8(line).map_err(|_| "a line is not text")?;
+    let rest = line.strip_prefix(BEFORE_CHECK).ok_or(SHAPE)?;
+    let (check, rest) = rest.split_at_checked(CHECK_DIGITS).ok_or(SHAPE)?;
+    let record = rest.strip_prefix(BEFORE_RECORD).and_then(|rest| rest.strip_suffix('}')).ok_or(SHAPE)?;
+    if *check == *checksum(record) { Ok(record) } else { Err("a line does not fit its checksum") }
+}
+
+fn write_line(out: &mut String, record: &str) {
+    for piece in [BEFORE_CHECK, &checksum(record), BEFORE_RECORD, record, "}\n"] {
+        out.push_str(piece);
+    }
+}
+
+fn header(form: Form) -> String {
+    format!(r#"{{"form":"{}","version":{}}}"#, form.name, form.version)
+}
+
+fn checksum(record: &str) -> String {
+    let mut hex = blake3::hash(record.as_bytes()).to_hex().to_string();
+    hex.truncate(CHECK_DIGITS);
+    hex
+}
+
+/// Waits until a file's entry in its folder is on the disk, where the system can.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        return File::open(folder.unwrap_or(Path::new(".")))?.sync_all();
+    }
+    Ok(())
+}
+
+/// The one place where an error of the system becomes ours.
+pub(crate) fn failed(operation: &'static str, path: &Path, error: io::Error) -> Error {
+    let (kind, message) = match error.kind() {
+        io::ErrorKind::NotFound => (ErrorKind::NotFound, "no such file or folder"),
+        io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidInput => {
+            (ErrorKind::Invalid, "the path is not one of a file")
+        }
+        io::ErrorKind::InvalidData => (ErrorKind::Corrupt, "the file is not text"),
+        _ => (ErrorKind::Unavailable, "the file cannot be read or written"),
+    };
+    Error::new(kind, operation, message).with("path", path.display()).with_source(error)
+}

@@ -1,0 +1,89 @@
+//! Calls of tools in records: valid ones, those the model wrote wrong, and the form of one vendor.
+
+use context_core::{Json, JsonMap, ToolInput, wire};
+
+pub(super) const NAME: &str = "name";
+pub(super) const ARGS: &str = "args";
+pub(super) const ID: &str = "id";
+pub(super) const TYPE: &str = "type";
+pub(super) const ERROR: &str = "error";
+
+/// A call of a tool, as a record has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallRecord {
+    /// Names the call, as it was written; none where there is null or nothing.
+    pub id: Option<String>,
+    /// The tool.
+    pub name: Option<String>,
+    /// What it is called with.
+    pub args: ToolInput,
+    /// What is wrong with the call, if it is invalid.
+    pub error: Option<String>,
+    /// What else is there.
+    pub extra: JsonMap,
+}
+
+impl CallRecord {
+    /// The id without white space around it, if anything is left: what results are found by.
+    pub fn key(&self) -> Option<&str> {
+        self.id.as_deref().map(str::trim).filter(|id| !id.is_empty())
+    }
+
+    /// Reads a call. `{"function": {"name", "arguments"}}` is read like `{"name", "args"}`, and so are `tool` and `arguments` instead of those.
+    pub(super) fn read(json: &Json, invalid: bool) -> Option<Self> {
+        let mut map: JsonMap = json.parse().ok()?;
+        let id = taken_text(&mut map, ID);
+        let error = if invalid { taken_text(&mut map, ERROR) } else { None };
+        let function: Option<JsonMap> = map.get("function").and_then(|function| function.parse().ok());
+        let (name, args) = match function {
+            Some(mut function) if !map.contains_key(NAME) => {
+                map.shift_remove("function");
+                map.shift_remove(TYPE);
+                let args = function.shift_remove("arguments").map(|args| match wire::text(&args) {
+                    // Vendors write the arguments as a text of JSON.
+                    Some(text) if !invalid => ToolInput::from_written(text),
+                    _ => input(args, invalid),
+                });
+                (taken_text(&mut function, NAME), args)
+            }
+            _ => {
+                let kind = if invalid { "invalid_tool_call" } else { "tool_call" };
+                if map.get(TYPE).and_then(wire::text).is_some_and(|found| found == kind) {
+                    map.shift_remove(TYPE);
+                }
+                let named = taken_text(&mut map, NAME).filter(|name| !name.is_empty());
+                let name = named.or_else(|| taken_text(&mut map, "tool"));
+                let said = |args: &Json| args.as_str() != "null";
+                let args = map.shift_remove(ARGS).filter(said).or_else(|| map.shift_remove("arguments"));
+                (name, args.filter(said).map(|args| input(args, invalid)))
+            }
+        };
+        let nothing = || input(if invalid { "".into() } else { Json::from(serde_json::json!({})) }, invalid);
+        let args = args.unwrap_or_else(nothing);
+        Some(Self { id, name, args, error, extra: map })
+    }
+
+    /// Reads the calls of a list; what is none is left out.
+    pub(super) fn read_list(json: Option<&Json>, invalid: bool) -> Vec<Self> {
+        let items: Vec<Json> = json.and_then(|json| json.parse().ok()).unwrap_or_default();
+        items.iter().filter_map(|item| Self::read(item, invalid)).collect()
+    }
+}
+
+fn input(args: Json, invalid: bool) -> ToolInput {
+    match wire::text(&args) {
+        Some(text) if invalid => ToolInput::Invalid(text),
+        _ => ToolInput::Json(args),
+    }
+}
+
+/// Takes a text out of a map. What is no text stays, except null, which says nothing but that something is not wrong.
+fn taken_text(map: &mut JsonMap, key: &str) -> Option<String> {
+    let value = map.get(key)?;
+    let text = wire::text(value);
+    if text.is_some() || (value.as_str() == "null" && key != ERROR) {
+        map.shift_remove(key);
+    }
+    text
+}

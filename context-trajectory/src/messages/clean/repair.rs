@@ -1,0 +1,272 @@
+//! Cleaning by filling in.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use context_core::{Diagnostic, DiagnosticCode, Json, JsonMap, Message, wire};
+
+use super::{Cleaned, Kept, MISSING_RESULT, answer_to, answered, note, settled, sizes};
+use crate::messages::calls::{CallRecord, ID};
+use crate::messages::convert::WHOLE;
+use crate::messages::record::{
+    CALL_ID, CALLS, INVALID_CALLS, KWARGS, MessageRecord, NAME, RecordKind, STATUS,
+};
+
+const MISSING: &str = "a call has no result: a marked stub was put in its place";
+const MOVED: &str = "somebody else spoke before it: it was moved to its call";
+const ORPHANED: &str = "no call waits for it: a marked one was put in front";
+const NAMED: &str = "a call or result without an id was given one";
+/// What a tool is called that nobody names.
+const TOOL: &str = "tool";
+
+pub(super) fn clean(records: Vec<MessageRecord>) -> Cleaned {
+    let sizes = sizes(&records);
+    let mut repair = Repair { ids: ids(&records), ..Repair::default() };
+    for (index, record) in records.into_iter().enumerate() {
+        match record.kind() {
+            RecordKind::System => {}
+            RecordKind::Ai => repair.answer(index, record),
+            RecordKind::Tool if is_stub(&record) => repair.stub(index, record),
+            RecordKind::Tool => repair.result(index, record),
+            RecordKind::Human | RecordKind::Other => {
+                repair.open = None;
+                repair.turns.push(Turn::new(Some(index), record));
+            }
+        }
+    }
+    let (kept, diagnostics) = repair.finished();
+    Cleaned { records: settled(kept, &sizes), diagnostics }
+}
+
+/// All ids, so that none is given twice.
+fn ids(records: &[MessageRecord]) -> HashSet<String> {
+    let of = |record: &MessageRecord| -> Vec<String> {
+        let calls = record.calls().into_iter().chain(record.invalid_calls());
+        let called = calls.filter_map(|call| call.key().map(str::to_owned));
+        called.chain(answered(record)).collect()
+    };
+    records.iter().flat_map(of).collect()
+}
+
+fn is_stub(record: &MessageRecord) -> bool {
+    record.is_synthetic() && record.text() == MISSING_RESULT
+}
+
+/// A record and the results behind it.
+struct Turn {
+    head: Kept,
+    results: Vec<Kept>,
+    slots: Vec<Slot>,
+    /// Slots whose call had no id.
+    nameless: VecDeque<usize>,
+    /// Results without a call that came before the turn was over, each behind its own.
+    behind: Vec<Kept>,
+}
+
+impl Turn {
+    fn new(index: Option<usize>, record: MessageRecord) -> Self {
+        let head = (index, record);
+        Self { head, results: Vec::new(), slots: Vec::new(), nameless: VecDeque::new(), behind: Vec::new() }
+    }
+}
+
+/// The place of a call's result.
+struct Slot {
+    id: String,
+    name: Option<String>,
+    filled: bool,
+    stub: Option<Kept>,
+}
+
+/// Slots by id, those of the newest turn that calls by it, in order. An older call is not given what is too much for a newer one: a wrong
+/// result is worse than a missing one.
+#[derive(Default)]
+struct Waiting(HashMap<String, (usize, VecDeque<usize>)>);
+
+impl Waiting {
+    fn add(&mut self, id: &str, turn: usize, slot: usize) {
+        let (newest, slots) = self.0.entry(id.to_owned()).or_default();
+        if *newest != turn {
+            *newest = turn;
+            slots.clear();
+        }
+        slots.push_back(slot);
+    }
+
+    fn take(&mut self, id: &str) -> Option<(usize, usize)> {
+        let (turn, slots) = self.0.get_mut(id)?;
+        slots.pop_front().map(|slot| (*turn, slot))
+    }
+}
+
+#[derive(Default)]
+struct Repair {
+    turns: Vec<Turn>,
+    /// The turn whose results come.
+    open: Option<usize>,
+    for_results: Waiting,
+    for_stubs: Waiting,
+    ids: HashSet<String>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Repair {
+    fn note(&mut self, code: DiagnosticCode, index: usize, message: &'static str) {
+        self.diagnostics.push(note(code, index, message));
+    }
+
+    /// An id by position that nobody has.
+    fn fresh(&mut self, mut id: String) -> String {
+        while !self.ids.insert(id.clone()) {
+            id.push('_');
+        }
+        id
+    }
+
+    fn answer(&mut self, index: usize, mut record: MessageRecord) {
+        let named = self.name_calls(index, &mut record);
+        let turn = self.turns.len();
+        let calls: Vec<_> = record.calls().into_iter().chain(record.invalid_calls()).collect();
+        let mut new = Turn::new(Some(index), record);
+        for call in calls {
+            let (slot, id) = (new.slots.len(), call.key().unwrap_or_default().to_owned());
+            if named.contains(&id) {
+                new.nameless.push_back(slot);
+            }
+            self.for_results.add(&id, turn, slot);
+            self.for_stubs.add(&id, turn, slot);
+            new.slots.push(Slot { id, name: call.name, filled: false, stub: None });
+        }
+        self.open = (!new.slots.is_empty()).then_some(turn);
+        self.turns.push(new);
+    }
+
+    /// Gives ids to calls that have none, and says which.
+    fn name_calls(&mut self, index: usize, record: &mut MessageRecord) -> HashSet<String> {
+        let mut named = HashSet::new();
+        for (key, calls) in [(CALLS, record.calls()), (INVALID_CALLS, record.invalid_calls())] {
+            let nameless: Vec<_> = (0..calls.len()).filter(|at| calls[*at].key().is_none()).collect();
+            if nameless.is_empty() {
+                continue;
+            }
+            let prefix = if key == CALLS { "call" } else { "invalid_call" };
+            let new: HashMap<_, _> =
+                nameless.into_iter().map(|at| (at, self.fresh(format!("{prefix}_{index}_{at}")))).collect();
+            set_ids(record, key, key == INVALID_CALLS, &new);
+            named.extend(new.into_values());
+            self.note(DiagnosticCode::ToolCallRenamed, index, NAMED);
+        }
+        named
+    }
+
+    fn result(&mut self, index: usize, mut record: MessageRecord) {
+        let place = match answered(&record) {
+            Some(id) => self.for_results.take(&id),
+            None => self.nameless_place(index, &mut record),
+        };
+        let Some((turn, slot)) = place else { return self.orphan(index, record) };
+        if self.open != Some(turn) {
+            self.note(DiagnosticCode::ToolResultMoved, index, MOVED);
+        }
+        self.turns[turn].slots[slot].filled = true;
+        self.turns[turn].results.push((Some(index), record));
+    }
+
+    /// The place of a result without an id: at the first call of the open turn that had none either.
+    fn nameless_place(&mut self, index: usize, record: &mut MessageRecord) -> Option<(usize, usize)> {
+        let turn = self.open?;
+        let slot = self.turns[turn].nameless.pop_front()?;
+        let id = self.turns[turn].slots[slot].id.clone();
+        answer_to(record, &id);
+        self.note(DiagnosticCode::ToolCallRenamed, index, NAMED);
+        self.for_results.take(&id)
+    }
+
+    fn orphan(&mut self, index: usize, mut record: MessageRecord) {
+        self.note(DiagnosticCode::ToolResultOrphaned, index, ORPHANED);
+        let id = answered(&record).unwrap_or_else(|| {
+            let id = self.fresh(format!("call_{index}"));
+            answer_to(&mut record, &id);
+            id
+        });
+        let name = record.name();
+        let call = wire::object([
+            (NAME, name.as_deref().unwrap_or(TOOL).into()),
+            ("args", Json::from(serde_json::json!({}))),
+            (ID, id.as_str().into()),
+            ("type", "tool_call".into()),
+        ]);
+        let caller = MessageRecord::new(RecordKind::Ai, "")
+            .with(CALLS, wire::array(&[call]))
+            .with(Message::SYNTHETIC, wire::truth());
+        match self.open {
+            Some(turn) => self.turns[turn].behind.extend([(None, caller), (Some(index), record)]),
+            None => {
+                let mut turn = Turn::new(None, caller);
+                turn.results.push((Some(index), record));
+                self.turns.push(turn);
+            }
+        }
+    }
+
+    /// A stub of an earlier repair stays as long as nothing better came. One without a place says nothing.
+    fn stub(&mut self, index: usize, record: MessageRecord) {
+        let place = answered(&record).and_then(|id| self.for_stubs.take(&id));
+        if let Some((turn, slot)) = place {
+            self.turns[turn].slots[slot].stub = Some((Some(index), record));
+        }
+    }
+
+    fn finished(mut self) -> (Vec<Kept>, Vec<Diagnostic>) {
+        let mut kept = Vec::new();
+        for turn in self.turns {
+            let head = turn.head.0;
+            kept.push(turn.head);
+            kept.extend(turn.results);
+            for slot in turn.slots.into_iter().filter(|slot| !slot.filled) {
+                kept.push(slot.stub.unwrap_or_else(|| {
+                    self.diagnostics
+                        .extend(head.map(|index| note(DiagnosticCode::ToolResultInjected, index, MISSING)));
+                    (None, stub(&slot.id, slot.name.as_deref()))
+                }));
+            }
+            kept.extend(turn.behind);
+        }
+        (kept, self.diagnostics)
+    }
+}
+
+fn stub(id: &str, name: Option<&str>) -> MessageRecord {
+    MessageRecord::new(RecordKind::Tool, MISSING_RESULT)
+        .with(NAME, name.unwrap_or_default())
+        .with(CALL_ID, id)
+        .with(STATUS, "error")
+        .with(Message::SYNTHETIC, wire::truth())
+}
+
+/// Sets the ids of those calls, wherever in the record they are listed.
+fn set_ids(record: &mut MessageRecord, key: &'static str, invalid: bool, new: &HashMap<usize, String>) {
+    record.remove(WHOLE);
+    let with_ids = |json: &Json| -> Json {
+        let mut items: Vec<Json> = json.parse().unwrap_or_default();
+        let calls = items.iter_mut().filter(|item| CallRecord::read(item, invalid).is_some());
+        for (at, item) in calls.enumerate() {
+            let call = item.parse::<JsonMap>().ok().zip(new.get(&at));
+            if let Some((mut call, id)) = call {
+                call.insert(ID.to_owned(), id.as_str().into());
+                *item = wire::from_map(&call);
+            }
+        }
+        wire::array(&items)
+    };
+    if !CallRecord::read_list(record.get(key), invalid).is_empty() {
+        let list = record.get(key).map(with_ids);
+        list.into_iter().for_each(|list| record.set(key, list));
+        return;
+    }
+    let kwargs = record.get(KWARGS).and_then(|json| json.parse::<JsonMap>().ok());
+    if let Some(mut kwargs) = kwargs {
+        let list = kwargs.get(key).map(with_ids);
+        list.into_iter().for_each(|list| drop(kwargs.insert(key.to_owned(), list)));
+        record.set(KWARGS, wire::from_map(&kwargs));
+    }
+}

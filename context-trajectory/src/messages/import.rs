@@ -1,0 +1,135 @@
+//! Message files of other systems.
+
+use std::path::PathBuf;
+
+use context_core::{Error, ErrorKind, Json, JsonMap, Result, wire};
+
+use super::log::blocking;
+use super::record::{MessageRecord, RecordKind};
+use crate::journal::failed;
+
+const OPERATION: &str = "load_messages";
+const MESSAGES: &str = "messages";
+
+/// What a file of another system holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+#[non_exhaustive]
+pub struct ImportedMessages {
+    /// The records, in order, as they were written. Nothing is cleaned.
+    pub records: Vec<MessageRecord>,
+    /// What is no record of a message. It is left out.
+    pub unread: Vec<UnreadRecord>,
+    /// What stands beside the messages, such as `round_summaries`.
+    pub extra: JsonMap,
+}
+
+/// An item of a file that is no record of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnreadRecord {
+    /// Its position in the list, from 0.
+    pub index: usize,
+    /// Why.
+    pub problem: ImportProblem,
+}
+
+/// Why an item is no record of a message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportProblem {
+    /// It is no object.
+    #[error("an item must be an object, found {found}")]
+    NotAnObject {
+        /// What it is.
+        found: &'static str,
+    },
+    /// It is an object whose keys cannot be read.
+    #[error("an item cannot be read")]
+    Unreadable,
+    /// It does not say what it is.
+    #[error("an item has no type")]
+    NoType,
+    /// It is of a type that no message has.
+    #[error("an item is of the unknown type {name:?}")]
+    UnknownType {
+        /// The type.
+        name: String,
+    },
+}
+
+/// Why a file is none of messages.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// It is not JSON.
+    #[error("the text is not json")]
+    NotJson(#[source] serde_json::Error),
+    /// It is neither a list nor an object with a list of messages.
+    #[error("messages must be a list, found {found}")]
+    NotMessages {
+        /// What is there; nothing where an object has no messages at all.
+        found: &'static str,
+    },
+}
+
+impl From<ImportError> for Error {
+    fn from(error: ImportError) -> Self {
+        Self::new(ErrorKind::Corrupt, OPERATION, "the file is none of messages").with_source(error)
+    }
+}
+
+/// Reads the text of a file of messages: an object with a list `messages`, or the bare list of an older generation.
+pub fn import_messages(text: &str) -> std::result::Result<ImportedMessages, ImportError> {
+    let text = text.trim_start_matches('\u{feff}');
+    let json: Json = serde_json::from_str(text).map_err(ImportError::NotJson)?;
+    let (list, extra) = match wire::kind(&json) {
+        "an object" => {
+            let mut map: JsonMap = json.parse().map_err(ImportError::NotJson)?;
+            let list = map.shift_remove(MESSAGES).ok_or(ImportError::NotMessages { found: "nothing" })?;
+            (list, map)
+        }
+        _ => (json, JsonMap::new()),
+    };
+    if wire::kind(&list) != "a list" {
+        return Err(ImportError::NotMessages { found: wire::kind(&list) });
+    }
+    let items: Vec<Json> = list.parse().map_err(ImportError::NotJson)?;
+    let (mut records, mut unread) = (Vec::new(), Vec::new());
+    for (index, item) in items.iter().enumerate() {
+        match record(item) {
+            Ok(record) => records.push(record),
+            Err(problem) => unread.push(UnreadRecord { index, problem }),
+        }
+    }
+    Ok(ImportedMessages { records, unread, extra })
+}
+
+/// Reads a file of messages, which is not touched.
+///
+/// # Errors
+///
+/// `NotFound` and `Unavailable` as the system says, `Corrupt` for what is no file of messages.
+pub async fn load_messages(path: impl Into<PathBuf>) -> Result<ImportedMessages> {
+    let path = path.into();
+    blocking(OPERATION, move || {
+        let text = std::fs::read_to_string(&path).map_err(|error| failed(OPERATION, &path, error))?;
+        import_messages(&text).map_err(|error| Error::from(error).with("path", path.display()))
+    })
+    .await
+}
+
+fn record(item: &Json) -> std::result::Result<MessageRecord, ImportProblem> {
+    let found = wire::kind(item);
+    if found != "an object" {
+        return Err(ImportProblem::NotAnObject { found });
+    }
+    let record = MessageRecord::from_json(item).map_err(|_| ImportProblem::Unreadable)?;
+    match record.kind() {
+        RecordKind::Other => Err(match record.type_name() {
+            Some(name) => ImportProblem::UnknownType { name },
+            None => ImportProblem::NoType,
+        }),
+        _ => Ok(record),
+    }
+}

@@ -1,0 +1,111 @@
+//! Tokens that a call of a model took, as records keep them.
+
+use context_core::{Json, JsonMap, Usage};
+use serde::{Deserialize, Serialize};
+
+/// Tokens of one call, or the sum of several. Those of the cache are part of the input, those of thoughts part of the output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TokenUsage {
+    /// Input, whether read from a cache, written to one, or neither.
+    pub input_tokens: u64,
+    /// Output, thoughts included.
+    pub output_tokens: u64,
+    /// Both, as the provider adds them up.
+    pub total_tokens: u64,
+    /// Input read from a cache.
+    pub input_cache_read_tokens: u64,
+    /// Input written to a cache.
+    pub input_cache_creation_tokens: u64,
+    /// Output that was thoughts.
+    pub output_reasoning_tokens: u64,
+}
+
+impl TokenUsage {
+    /// Reads the object of a record: the six numbers, or the three with details in objects of their own. What is not there, or is no
+    /// number from 0, counts as 0. Nothing for what is no object.
+    pub fn read(json: &Json) -> Option<Self> {
+        let map: JsonMap = json.parse().ok()?;
+        let nested = |key: &str| map.get(key).and_then(|json| json.parse().ok()).unwrap_or_default();
+        let (input, output): (JsonMap, JsonMap) =
+            (nested("input_token_details"), nested("output_token_details"));
+        let either = |flat: &str, details: &JsonMap, key: &str| match map.get(flat) {
+            Some(number) => count(number),
+            None => details.get(key).map(count).unwrap_or_default(),
+        };
+        let plain = |key: &str| map.get(key).map(count).unwrap_or_default();
+        Some(Self {
+            input_tokens: plain("input_tokens"),
+            output_tokens: plain("output_tokens"),
+            total_tokens: plain("total_tokens"),
+            input_cache_read_tokens: either("input_cache_read_tokens", &input, "cache_read"),
+            input_cache_creation_tokens: either("input_cache_creation_tokens", &input, "cache_creation"),
+            output_reasoning_tokens: either("output_reasoning_tokens", &output, "reasoning"),
+        })
+    }
+
+    /// The sum; numbers stop at the largest there is.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            total_tokens: self.total_tokens.saturating_add(other.total_tokens),
+            input_cache_read_tokens: self
+                .input_cache_read_tokens
+                .saturating_add(other.input_cache_read_tokens),
+            input_cache_creation_tokens: self
+                .input_cache_creation_tokens
+                .saturating_add(other.input_cache_creation_tokens),
+            output_reasoning_tokens: self
+                .output_reasoning_tokens
+                .saturating_add(other.output_reasoning_tokens),
+        }
+    }
+
+    /// Which part of the input came from a cache, in percent with one decimal; 0 if there was no input.
+    pub fn cache_hit_rate(&self) -> f64 {
+        if self.input_tokens == 0 {
+            return 0.0;
+        }
+        rounded(self.input_cache_read_tokens as f64 / self.input_tokens as f64 * 100.0, 1)
+    }
+}
+
+impl From<TokenUsage> for Usage {
+    fn from(usage: TokenUsage) -> Self {
+        let cached = usage.input_cache_read_tokens.saturating_add(usage.input_cache_creation_tokens);
+        let mut own = Self::default();
+        own.input = usage.input_tokens.saturating_sub(cached);
+        own.output = usage.output_tokens;
+        own.cache_read = usage.input_cache_read_tokens;
+        own.cache_write = usage.input_cache_creation_tokens;
+        own.reasoning = (usage.output_reasoning_tokens > 0).then_some(usage.output_reasoning_tokens);
+        own
+    }
+}
+
+impl From<Usage> for TokenUsage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.total_input(),
+            output_tokens: usage.output,
+            total_tokens: usage.total(),
+            input_cache_read_tokens: usage.cache_read,
+            input_cache_creation_tokens: usage.cache_write,
+            output_reasoning_tokens: usage.reasoning.unwrap_or_default(),
+        }
+    }
+}
+
+/// A count of tokens. Some programs write them as floats.
+fn count(json: &Json) -> u64 {
+    let float = || json.parse::<f64>().ok().filter(|number| *number >= 0.0);
+    // The cast stops at the bounds.
+    json.parse::<u64>().ok().or_else(|| float().map(|number| number as u64)).unwrap_or_default()
+}
+
+/// A number with so many decimals, halves to even, as its exact value says.
+pub(super) fn rounded(number: f64, decimals: usize) -> f64 {
+    format!("{number:.decimals$}").parse().unwrap_or(number)
+}

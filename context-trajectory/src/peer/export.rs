@@ -1,0 +1,204 @@
+//! A round as the texts of its files.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use context_core::Json;
+use context_core::trajectory::{Edge, FieldValue, Node, NodeId, NodeKind, RoundRecord, edge};
+
+use super::text::pretty;
+
+/// Which of the two forms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Generation {
+    /// Edges as `links`; no `Response`, and of a `State` the text alone.
+    First,
+    /// Edges as `edges`; what is written today.
+    #[default]
+    Second,
+}
+
+/// A round as the texts of its files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Export {
+    /// The graph.
+    pub graph: String,
+    /// The question and the open ends.
+    pub pointers: String,
+    /// What could not be written, beside what the form never holds.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// What could not be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LeftOut {
+    /// The form has no such kind of nodes. What leads to it and from it is left out with it.
+    #[error("{node} is of a kind that the form does not have")]
+    Kind {
+        /// The node.
+        node: String,
+    },
+    /// The form has no such field, and the node has something there.
+    #[error("{field} of {node} has no place in the form")]
+    Field {
+        /// The node.
+        node: String,
+        /// The field.
+        field: &'static str,
+    },
+    /// Between two nodes there is one edge in that form; an earlier one is written.
+    #[error("a second edge {name:?} leads from {from} to {to}")]
+    SecondEdge {
+        /// From here.
+        from: String,
+        /// To there.
+        to: String,
+        /// Its name.
+        name: String,
+    },
+    /// A reference to another round.
+    #[error("{from} refers to {to}, which is of another round")]
+    Reference {
+        /// From here.
+        from: String,
+        /// To there.
+        to: NodeId,
+    },
+    /// A node of an earlier round has the same name: that program takes the two for one.
+    #[error("{node} is also a node of an earlier round")]
+    SameName {
+        /// The node.
+        node: String,
+    },
+}
+
+/// Writes a round. Its nodes stand in their order, its edges by where they begin.
+pub fn export_round(record: &RoundRecord, generation: Generation) -> Export {
+    let mut left_out = Vec::new();
+    let first = generation == Generation::First;
+    let (mut nodes, mut written) = (Vec::new(), HashSet::new());
+    for node in &record.nodes {
+        if first && node.kind() == NodeKind::Response {
+            left_out.push(LeftOut::Kind { node: title(node) });
+            continue;
+        }
+        written.insert(node.id);
+        nodes.push(vertex(node, first, &mut left_out));
+    }
+    let name_of = |id: NodeId| {
+        let at = record.nodes.binary_search_by_key(&id, |node| node.id).ok()?;
+        Some(title(&record.nodes[at]))
+    };
+    let mut sorted: Vec<&Edge> = record.edges.iter().collect();
+    sorted.sort_by_key(|edge| edge.from);
+    let (mut edges, mut pairs) = (Vec::new(), HashSet::new());
+    for Edge { from, to, name } in sorted {
+        let (Some(source), target) = (name_of(*from), name_of(*to)) else { continue };
+        let Some(target) = target else {
+            if edge::Relation::of(name) == edge::Relation::Reference {
+                left_out.push(LeftOut::Reference { from: source, to: *to });
+            }
+            continue;
+        };
+        if !written.contains(from) || !written.contains(to) {
+            continue;
+        }
+        if !pairs.insert((*from, *to)) {
+            left_out.push(LeftOut::SecondEdge { from: source, to: target, name: (**name).into() });
+            continue;
+        }
+        edges
+            .push(Entries::default().text("edge_type", name).text("source", &source).text("target", &target));
+    }
+    let mut graph = Entries::default();
+    graph.raw("directed", "true");
+    graph.raw("multigraph", "false");
+    graph.raw("graph", "{}");
+    graph.raw("nodes", &list(nodes.into_iter().map(Entries::end)));
+    graph.raw(if first { "links" } else { "edges" }, &list(edges.into_iter().map(Entries::end)));
+    let round = record.head.round.round;
+    let named = |ordinal: &u32| name_of(NodeId::new(round, *ordinal)).map(|name| quoted(&name));
+    let there = |ordinal: &&u32| written.contains(&NodeId::new(round, **ordinal));
+    let mut pointers = Entries::default();
+    let query = record.head.query.as_ref().and_then(named);
+    pointers.raw("initial_pt", query.as_deref().unwrap_or("null"));
+    pointers.raw("current_pt", &list(record.head.endpoints.iter().filter(there).filter_map(named)));
+    pointers.raw("messages", "{}");
+    Export { graph: pretty(&graph.end()), pointers: pretty(&pointers.end()), left_out }
+}
+
+/// The question's round stands behind its fields, that of other nodes before: as that program adds them.
+fn vertex(node: &Node, first: bool, left_out: &mut Vec<LeftOut>) -> Entries {
+    let kind = node.kind();
+    let round = node.id.round.to_string();
+    let mut entries =
+        Entries::default().text("node_type", kind.as_str()).text("description", &node.description);
+    if kind != NodeKind::Query {
+        entries.raw("run_id", &round);
+    }
+    for (field, value) in node.body.iter() {
+        match entry_name(kind, field.name, first) {
+            // The copy of a file is made when it is read, unless there is one.
+            Some("path_backup") if is_empty(value) => {}
+            Some(name) => entries.raw(name, value.to_json().as_str()),
+            None if is_empty(value) => {}
+            None => left_out.push(LeftOut::Field { node: title(node), field: field.name }),
+        }
+    }
+    if kind == NodeKind::Query {
+        entries.raw("run_id", &round);
+    }
+    entries.text("id", &title(node))
+}
+
+/// What a field is called there; nothing if there is none.
+fn entry_name(kind: NodeKind, field: &'static str, first: bool) -> Option<&'static str> {
+    match (kind, field) {
+        (NodeKind::State, "content") if first => Some("state"),
+        (NodeKind::State, _) if first => None,
+        (_, "raw_user_query" | "path_backup") if first => None,
+        // So it is written there.
+        (NodeKind::State, "uncertainty") => Some("uncentainty"),
+        _ => Some(field),
+    }
+}
+
+fn is_empty(value: &FieldValue) -> bool {
+    value.as_text().is_some_and(str::is_empty)
+}
+
+fn title(node: &Node) -> String {
+    node.title().to_string()
+}
+
+fn quoted(text: &str) -> String {
+    Json::from(text).as_str().to_owned()
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    format!("[{}]", items.join(","))
+}
+
+/// An object that is being written.
+#[derive(Default)]
+struct Entries(String);
+
+impl Entries {
+    fn raw(&mut self, name: &str, json: &str) {
+        let separator = if self.0.is_empty() { "" } else { "," };
+        write!(self.0, "{separator}{}:{json}", quoted(name)).expect("writing to a string cannot fail");
+    }
+
+    fn text(mut self, name: &str, text: &str) -> Self {
+        self.raw(name, &quoted(text));
+        self
+    }
+
+    fn end(self) -> String {
+        format!("{{{}}}", self.0)
+    }
+}

@@ -1,0 +1,57 @@
+//! Which edges of a graph may stay so that it has no cycle.
+
+use std::collections::HashMap;
+
+/// For each edge between numbered nodes, whether it closes a cycle with those that stay. Walks from the given nodes on, first of all from
+/// the first, so an edge back to where things began is the one that goes. Costs what the graph is.
+pub(super) fn closing(nodes: usize, first: Option<usize>, edges: &[(usize, usize)]) -> Vec<bool> {
+    let mut from: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (place, (source, _)) in edges.iter().enumerate() {
+        from.entry(*source).or_default().push(place);
+    }
+    #[derive(Clone, Copy, PartialEq)]
+    enum Seen {
+        Not,
+        Above,
+        Done,
+    }
+    let mut seen = vec![Seen::Not; nodes];
+    let mut closing = vec![false; edges.len()];
+    for start in first.into_iter().chain(0..nodes) {
+        if seen[start] != Seen::Not {
+            continue;
+        }
+        seen[start] = Seen::Above;
+        let mut open = vec![(start, 0)];
+        while let Some((node, at)) = open.last_mut() {
+            let Some(place) = from.get(node).and_then(|places| places.get(*at)).copied() else {
+                seen[*node] = Seen::Done;
+                open.pop();
+                continue;
+            };
+            *at += 1;
+            let to = edges[place].1;
+            match seen[to] {
+                Seen::Above => closing[place] = true,
+                Seen::Done => {}
+                Seen::Not => {
+                    seen[to] = Seen::Above;
+                    open.push((to, 0));
+                }
+            }
+        }
+    }
+    closing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closing;
+
+    #[test]
+    fn edges_back_go_and_others_stay() {
+        let edges = [(1, 0), (0, 1), (0, 2), (1, 2), (2, 2)];
+        assert_eq!(closing(3, Some(0), &edges), [true, false, false, false, true]);
+        assert_eq!(closing(3, None, &[]), Vec::<bool>::new());
+    }
+}

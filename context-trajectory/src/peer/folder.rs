@@ -1,0 +1,153 @@
+//! All rounds of a session in a folder.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use context_core::trajectory::{NodeKind, RoundRecord};
+use context_core::{
+    AgentRef, RecordOutcome, Result, RoundCommit, RoundRef, SessionId, Timestamp, TrajectoryStore, UserId,
+};
+
+use super::export::{Export, Generation, LeftOut, export_round};
+use super::finding::{Finding, Problem};
+use super::import::{commits, import_round};
+use crate::journal::{failed, replace};
+
+/// The rounds of a session that were imported.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct FolderImport {
+    /// The rounds, by agent and number.
+    pub rounds: Vec<RoundRecord>,
+    /// What could not be taken as it was, file by file.
+    pub findings: Vec<Finding>,
+}
+
+impl FolderImport {
+    /// The commits that make the rounds in a store that does not have them. They carry the same keys each time.
+    pub fn commits(&self) -> Vec<RoundCommit> {
+        self.rounds.iter().flat_map(commits).collect()
+    }
+
+    /// Writes the rounds to a store, and returns those that it had already: they are left as they were.
+    pub async fn store(&self, store: &dyn TrajectoryStore) -> Result<Vec<RoundRef>> {
+        let mut there = Vec::new();
+        for record in &self.rounds {
+            for commit in commits(record) {
+                match store.record_round(&commit).await? {
+                    RecordOutcome::Applied | RecordOutcome::Replayed => {}
+                    _ => {
+                        there.push(record.head.round.clone());
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(there)
+    }
+}
+
+/// What an export to a folder did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FolderExport {
+    /// How many rounds were written, two files each.
+    pub rounds: usize,
+    /// What could not be written, and of which round.
+    pub left_out: Vec<(RoundRef, LeftOut)>,
+}
+
+/// Reads all rounds in a folder as those of this session. Files of other names are not looked at. Blocks.
+///
+/// # Errors
+///
+/// When the folder or a file in it cannot be read. What is wrong within a file is a finding.
+pub fn import_folder(
+    folder: &Path,
+    user: impl Into<UserId>,
+    session: impl Into<SessionId>,
+    at: Timestamp,
+) -> Result<FolderImport> {
+    const OPERATION: &str = "import_folder";
+    let session = AgentRef::main(user, session);
+    let mut files: BTreeMap<(u32, u32), (bool, bool)> = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| failed(OPERATION, folder, error))? {
+        let name = entry.map_err(|error| failed(OPERATION, folder, error))?.file_name();
+        if let Some((agent, round, is_graph)) = name.to_str().and_then(numbers) {
+            let known = files.entry((agent, round)).or_default();
+            if is_graph { known.0 = true } else { known.1 = true }
+        }
+    }
+    let read = |name: &str| -> Result<String> {
+        let path = folder.join(name);
+        let bytes = std::fs::read(&path).map_err(|error| failed(OPERATION, &path, error))?;
+        // What is no text is damage in the file, which its reader tells.
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let mut import = FolderImport::default();
+    // Labels are numbered on from round to round.
+    let mut before: Option<(u32, [u32; NodeKind::ALL.len()])> = None;
+    for ((agent, round), (graph, pointers)) in files {
+        let [graph_name, pointers_name] = names(agent, round);
+        if !graph {
+            import.findings.push(Finding::new(&pointers_name, Problem::NoGraph));
+            continue;
+        }
+        let pointers = if pointers { Some(read(&pointers_name)?) } else { None };
+        let round = AgentRef { agent, ..session.clone() }.round(round);
+        let read_round = import_round(&round, &read(&graph_name)?, pointers.as_deref(), at);
+        let of_file = |finding: Finding| Finding { file: graph_name.clone(), ..finding };
+        import.findings.extend(read_round.findings.into_iter().map(of_file));
+        import.rounds.extend(read_round.round.map(|mut record| {
+            if let Some((_, numbers)) = before.filter(|(known, _)| *known == agent) {
+                record.head.numbers.iter_mut().zip(numbers).for_each(|(own, number)| *own = number.max(*own));
+            }
+            before = Some((agent, record.head.numbers));
+            record
+        }));
+    }
+    Ok(import)
+}
+
+/// Writes rounds of one session to a folder that is there, each file whole or not at all. Blocks.
+///
+/// # Errors
+///
+/// When a file cannot be written; those before it are.
+pub fn export_folder(folder: &Path, rounds: &[RoundRecord], generation: Generation) -> Result<FolderExport> {
+    const OPERATION: &str = "export_folder";
+    let mut done = FolderExport::default();
+    let mut titles = HashSet::new();
+    for record in rounds {
+        let round = &record.head.round;
+        let [graph_name, pointers_name] = names(round.agent.agent, round.round);
+        let Export { graph, pointers, left_out } = export_round(record, generation);
+        replace(OPERATION, &folder.join(graph_name), graph.as_bytes(), true)?;
+        replace(OPERATION, &folder.join(pointers_name), pointers.as_bytes(), true)?;
+        done.rounds += 1;
+        done.left_out.extend(left_out.into_iter().map(|what| (round.clone(), what)));
+        for node in &record.nodes {
+            let title = node.title();
+            if !titles.insert((round.agent.agent, title.clone())) {
+                done.left_out.push((round.clone(), LeftOut::SameName { node: title.to_string() }));
+            }
+        }
+    }
+    Ok(done)
+}
+
+fn names(agent: u32, round: u32) -> [String; 2] {
+    let stem = format!("Run{round}_Sub{agent}");
+    [format!("{stem}.json"), format!("{stem}.meta.json")]
+}
+
+/// The agent and the round that a file is named for, and whether it is a graph.
+fn numbers(name: &str) -> Option<(u32, u32, bool)> {
+    let (stem, is_graph) = match name.strip_suffix(".meta.json") {
+        Some(stem) => (stem, false),
+        None => (name.strip_suffix(".json")?, true),
+    };
+    let (round, agent) = stem.strip_prefix("Run")?.split_once("_Sub")?;
+    let number = |text: &str| text.parse::<u32>().ok().filter(|number| number.to_string() == text);
+    Some((number(agent)?, number(round)?, is_graph))
+}

@@ -1,0 +1,240 @@
+//! One round out of the texts of its files.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use context_core::trajectory::{
+    Change, Edge, Node, NodeId, NodeKind, RoundHead, RoundRecord, RoundState, edge,
+};
+use context_core::{Json, JsonMap, RoundCommit, RoundRef, Timestamp, limits};
+
+use super::document::{Pointers, read_graph, read_pointers};
+use super::finding::{Finding, Problem};
+use super::flow::closing;
+use super::node::read_vertex;
+
+/// From here on a label's number is no reason to go on counting behind it.
+const HIGHEST: u32 = 1_000_000_000;
+const DIGITS: usize = 5;
+
+/// A round that was imported.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RoundImport {
+    /// The round; none if nothing of it could be read.
+    pub round: Option<RoundRecord>,
+    /// What could not be taken as it was.
+    pub findings: Vec<Finding>,
+}
+
+impl RoundImport {
+    /// The commits that make the round in a store that does not have it: one, unless it is very large. They carry the
+    /// same keys each time, so they may be sent again.
+    pub fn commits(&self) -> Vec<RoundCommit> {
+        self.round.as_ref().map(commits).unwrap_or_default()
+    }
+}
+
+/// Makes a round of a graph's text, and of that of its pointers if there is one. `at` is said of all that is in it.
+pub fn import_round(round: &RoundRef, graph: &str, pointers: Option<&str>, at: Timestamp) -> RoundImport {
+    let mut problems = Vec::new();
+    let record = read_round(round, graph, pointers, at, &mut |problem| problems.push(problem));
+    let record = record.map_err(|problem| problems.push(problem)).ok();
+    let findings = problems.into_iter().map(|problem| Finding::new("", problem)).collect();
+    RoundImport { round: record, findings }
+}
+
+fn read_round(
+    round: &RoundRef,
+    graph: &str,
+    pointers: Option<&str>,
+    at: Timestamp,
+    report: &mut impl FnMut(Problem),
+) -> Result<RoundRecord, Problem> {
+    let graph = read_graph(graph, report)?;
+    let pointers = pointers.map(|text| read_pointers(text, report)).unwrap_or_default();
+    let (nodes, places) = read_nodes(&graph.nodes, round.round, at, report);
+    let query = find_query(&nodes, &places, &pointers, report);
+    let edges = read_edges(&graph.edges, query, &nodes, &places, report);
+    let mut head = RoundHead::new(round.clone(), at);
+    head.revision = 1;
+    head.state = RoundState::Closed;
+    head.query = query.map(|place| place as u32);
+    if let Some(place) = query {
+        let text = nodes[place].body.headline();
+        head.title = text[..text.floor_char_boundary(RoundHead::TITLE_BYTES)].into();
+    }
+    let mut ends: Vec<u32> = Vec::new();
+    for name in pointers.ends {
+        match places.get(&name) {
+            Some(place) => ends.push(*place as u32),
+            None => report(Problem::LostPointer { node: name }),
+        }
+    }
+    ends.sort_unstable();
+    ends.dedup();
+    head.endpoints = ends;
+    head.next = nodes.len() as u32;
+    head.nodes = head.next;
+    for node in &nodes {
+        let number = &mut head.numbers[node.kind() as usize];
+        *number = (*number).max(next_number(node.kind(), &node.label));
+    }
+    Ok(RoundRecord::new(head, nodes, edges))
+}
+
+/// The vertices as nodes, and where each stands, by the name it has in the file.
+fn read_nodes(
+    list: &[Json],
+    round: u32,
+    at: Timestamp,
+    report: &mut impl FnMut(Problem),
+) -> (Vec<Arc<Node>>, HashMap<String, usize>) {
+    let (mut nodes, mut places) = (Vec::<Arc<Node>>::new(), HashMap::new());
+    let mut titles = HashSet::new();
+    for (index, json) in list.iter().enumerate() {
+        let Some(vertex) = read_vertex(index, json, round, report) else { continue };
+        if !titles.insert((vertex.body.kind(), vertex.label.clone())) {
+            report(Problem::DuplicateNode { node: vertex.name });
+            continue;
+        }
+        if nodes.len() == limits::MAX_ROUND_NODES {
+            report(Problem::TooLarge { node: vertex.name });
+            continue;
+        }
+        let id = NodeId::new(round, nodes.len() as u32);
+        let mut node = Node::new(id, vertex.label, vertex.body, at);
+        node.description = vertex.description;
+        places.insert(vertex.name, nodes.len());
+        nodes.push(Arc::new(node));
+    }
+    (nodes, places)
+}
+
+/// The question of the round: the one that is pointed to, or the first.
+fn find_query(
+    nodes: &[Arc<Node>],
+    places: &HashMap<String, usize>,
+    pointers: &Pointers,
+    report: &mut impl FnMut(Problem),
+) -> Option<usize> {
+    let is_query = |place: &usize| nodes[*place].kind() == NodeKind::Query;
+    let mut queries = (0..nodes.len()).filter(is_query);
+    let first = queries.next();
+    match queries.count() {
+        0 => {}
+        more => report(Problem::SeveralQueries { count: more + 1 }),
+    }
+    let Some(name) = &pointers.query else { return first };
+    match places.get(name).copied().filter(is_query) {
+        None => {
+            report(Problem::LostPointer { node: name.clone() });
+            first
+        }
+        known => known,
+    }
+}
+
+fn read_edges(
+    list: &[Json],
+    query: Option<usize>,
+    nodes: &[Arc<Node>],
+    places: &HashMap<String, usize>,
+    report: &mut impl FnMut(Problem),
+) -> Vec<Edge> {
+    let mut read: Vec<(usize, usize, String)> = Vec::new();
+    let mut seen = HashSet::new();
+    for (index, json) in list.iter().enumerate() {
+        let Some(Ends { from, to, name, map }) = ends_of(json) else {
+            report(Problem::BadEdge { index });
+            continue;
+        };
+        if name == edge::CONTINUES_TO {
+            report(Problem::Bridge { from, to });
+            continue;
+        }
+        let (Some(source), Some(target)) = (places.get(&from).copied(), places.get(&to).copied()) else {
+            report(Problem::Dangling { from, to, name });
+            continue;
+        };
+        if !seen.insert((source, target, name.clone())) {
+            report(Problem::DuplicateEdge { from, to, name });
+            continue;
+        }
+        for (key, value) in map {
+            report(Problem::EdgeAttribute { from: from.clone(), to: to.clone(), name: key, value });
+        }
+        read.push((source, target, name));
+    }
+    // References take no part in the flow, so they close no cycle.
+    let is_flow = |name: &str| edge::Relation::of(name) == edge::Relation::Flow;
+    let flow: Vec<_> =
+        read.iter().filter(|(_, _, name)| is_flow(name)).map(|(from, to, _)| (*from, *to)).collect();
+    let mut closing = closing(nodes.len(), query, &flow).into_iter();
+    let mut edges = Vec::with_capacity(read.len());
+    for (from, to, name) in read {
+        if is_flow(&name) && closing.next().unwrap_or(false) {
+            let title = |place: usize| nodes[place].title().to_string();
+            report(Problem::Cycle { from: title(from), to: title(to), name });
+        } else {
+            edges.push(Edge::new(nodes[from].id, nodes[to].id, name));
+        }
+    }
+    edges
+}
+
+struct Ends {
+    from: String,
+    to: String,
+    name: String,
+    /// What else is said of the edge.
+    map: JsonMap,
+}
+
+fn ends_of(json: &Json) -> Option<Ends> {
+    let mut map = json.parse::<JsonMap>().ok()?;
+    let from = map.shift_remove("source")?.to_text()?;
+    let to = map.shift_remove("target")?.to_text()?;
+    let (name, other) = (map.shift_remove("edge_type"), map.shift_remove("relationship"));
+    let name = name.or(other)?.to_text().filter(|name| name.len() <= limits::MAX_ID_BYTES)?;
+    Some(Ends { from, to, name, map })
+}
+
+/// The number behind that of a label that was made up; 0 for any other label.
+fn next_number(kind: NodeKind, label: &str) -> u32 {
+    let digits = label.strip_prefix(kind.lower()).filter(|digits| digits.len() >= DIGITS);
+    let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    let number = digits.and_then(|digits| digits.parse::<u32>().ok()).filter(|number| *number < HIGHEST);
+    number.map_or(0, |number| number + 1)
+}
+
+/// The commits that make a round. Each leaves a sound one, so who stops between them has a part.
+pub(super) fn commits(record: &RoundRecord) -> Vec<RoundCommit> {
+    let nodes = record.nodes.iter().map(|node| Change::NodeAdded { node: node.clone() });
+    let edges = record.edges.iter().map(|edge| Change::EdgeAdded { edge: edge.clone() });
+    let changes: Vec<Change> = nodes.chain(edges).collect();
+    let mut commits = Vec::new();
+    let (mut there, mut chunks) = (0_u32, changes.chunks(limits::MAX_COMMIT_ITEMS).peekable());
+    let mut revision = 0;
+    // Named for what is in it, so that another round is not taken for this one, sent again.
+    let content = serde_json::to_vec(&changes).expect("nodes and edges print as JSON");
+    let content = blake3::hash(&content).to_hex();
+    loop {
+        let chunk = chunks.next().unwrap_or_default();
+        there += chunk.iter().filter(|change| matches!(change, Change::NodeAdded { .. })).count() as u32;
+        revision += 1;
+        let mut head = record.head.clone();
+        head.revision = revision;
+        let last = chunks.peek().is_none();
+        if !last {
+            head.state = RoundState::Open;
+            head.nodes = there;
+            head.endpoints.retain(|end| *end < there);
+            head.query = head.query.filter(|query| *query < there);
+        }
+        commits.push(RoundCommit::new(format!("import-{revision}-{}", &content[..16]), chunk.to_vec(), head));
+        if last {
+            return commits;
+        }
+    }
+}

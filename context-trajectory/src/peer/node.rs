@@ -1,0 +1,150 @@
+//! A vertex as a node.
+
+use std::sync::Arc;
+
+use context_core::trajectory::{Field, FieldForm, FieldValue, NodeBody, NodeKind, NodeTitle};
+use context_core::{Json, JsonMap, limits};
+
+use super::finding::Problem;
+
+/// Attributes that every vertex may have, and that are no fields.
+const COMMON: [&str; 4] = ["id", "node_type", "description", "run_id"];
+
+/// What a vertex says.
+pub(super) struct Vertex {
+    /// What it is called in its file.
+    pub(super) name: String,
+    pub(super) label: Arc<str>,
+    pub(super) description: Arc<str>,
+    pub(super) body: NodeBody,
+}
+
+/// Reads a vertex; nothing if it has to be left out.
+pub(super) fn read_vertex(
+    index: usize,
+    json: &Json,
+    round: u32,
+    report: &mut impl FnMut(Problem),
+) -> Option<Vertex> {
+    let Some((map, name)) = json.parse::<JsonMap>().ok().and_then(|map| {
+        let name = map.get("id")?.to_text()?;
+        Some((map, name))
+    }) else {
+        report(Problem::Unnamed { index });
+        return None;
+    };
+    let said = map.get("node_type").and_then(Json::to_text);
+    let Some((kind, label)) = kind_and_label(&name, said.as_deref(), report) else {
+        report(Problem::UnknownType { node: name });
+        return None;
+    };
+    if label.is_empty() || label.len() > limits::MAX_ID_BYTES {
+        report(Problem::TooLarge { node: name });
+        return None;
+    }
+    if let Some(said) = map.get("run_id").filter(|said| said.as_str() != round.to_string()) {
+        report(Problem::OtherRound { node: name.clone(), said: said.as_str().to_owned() });
+    }
+    let description = match map.get("description") {
+        Some(json) if json.as_str() != "null" => as_text(json, &name, "description", report),
+        _ => String::new(),
+    };
+    let body = read_body(kind, &name, &map, report)?;
+    if body.bytes() > limits::MAX_BODY_BYTES || description.len() > limits::MAX_BODY_BYTES {
+        report(Problem::TooLarge { node: name });
+        return None;
+    }
+    Some(Vertex { label, description: description.into(), body, name })
+}
+
+/// What a vertex is called says what it is; where it does not, its type does.
+fn kind_and_label(
+    name: &str,
+    said: Option<&str>,
+    report: &mut impl FnMut(Problem),
+) -> Option<(NodeKind, Arc<str>)> {
+    if let Ok(NodeTitle { kind, label }) = name.parse() {
+        if let Some(said) = said.filter(|said| *said != kind.as_str()) {
+            report(Problem::OtherType { node: name.to_owned(), said: said.to_owned() });
+        }
+        return Some((kind, label));
+    }
+    let kind = NodeKind::from_name(said?).ok()?;
+    Some((kind, name.into()))
+}
+
+fn read_body(
+    kind: NodeKind,
+    node: &str,
+    map: &JsonMap,
+    report: &mut impl FnMut(Problem),
+) -> Option<NodeBody> {
+    let fields = kind.fields();
+    let mut values: Vec<Option<FieldValue>> = vec![None; fields.len()];
+    for (name, json) in map {
+        if COMMON.contains(&name.as_str()) {
+            continue;
+        }
+        match kind.field(name) {
+            // Where an old name and the new one stand together, the new one counts.
+            Some(at) if values[at].is_none() || fields[at].name == name => {
+                let value = read_value(&fields[at], node, json, report);
+                if let Some(old) = values[at].take().filter(|old| Some(old) != value.as_ref()) {
+                    let name = fields[at].aliases.first().copied().unwrap_or(name).to_owned();
+                    report(Problem::UnknownAttribute { node: node.to_owned(), name, value: old.to_json() });
+                }
+                values[at] = value;
+            }
+            _ => report(Problem::UnknownAttribute {
+                node: node.to_owned(),
+                name: name.clone(),
+                value: json.clone(),
+            }),
+        }
+    }
+    for (field, value) in fields.iter().zip(&mut values) {
+        if value.is_none() && field.default.is_none() {
+            report(Problem::MissingField { node: node.to_owned(), kind, field: field.name });
+            *value = Some(FieldValue::from(""));
+        }
+    }
+    let body = NodeBody::from_values(kind, values);
+    if body.is_err() {
+        report(Problem::UnknownType { node: node.to_owned() });
+    }
+    body.ok()
+}
+
+/// An attribute in the form of its field; nothing where it says nothing.
+fn read_value(
+    field: &Field,
+    node: &str,
+    json: &Json,
+    report: &mut impl FnMut(Problem),
+) -> Option<FieldValue> {
+    match field.form {
+        FieldForm::Json => Some(FieldValue::from(json.clone())),
+        // Nothing said is an empty text in our form, also where a field must be given.
+        FieldForm::Text if json.as_str() == "null" => Some(FieldValue::from("")),
+        FieldForm::Text => Some(FieldValue::from(as_text(json, node, field.name, report))),
+        _ if json.as_str() == "null" => None,
+        _ => {
+            let flag = json.parse::<bool>().ok();
+            if flag.is_none() {
+                report(other_form(json, node, field.name));
+            }
+            flag.map(FieldValue::Flag)
+        }
+    }
+}
+
+fn as_text(json: &Json, node: &str, name: &str, report: &mut impl FnMut(Problem)) -> String {
+    json.to_text().unwrap_or_else(|| {
+        report(other_form(json, node, name));
+        json.compact().as_str().to_owned()
+    })
+}
+
+fn other_form(json: &Json, node: &str, name: &str) -> Problem {
+    Problem::OtherForm { node: node.to_owned(), name: name.to_owned(), value: json.clone() }
+}

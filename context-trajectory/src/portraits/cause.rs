@@ -1,0 +1,37 @@
+//! Where a piece of data comes from, within its round.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use context_core::trajectory::{Node, NodeId, NodeKind, Round};
+
+/// The action that made a node, and the conclusion before that.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cause {
+    pub(super) action: Option<Arc<Node>>,
+    pub(super) state: Option<Arc<Node>>,
+}
+
+/// Only nodes of the round are looked at: no bridge leads from a piece of data to what another round did.
+pub(super) fn cause(round: &Round, id: NodeId) -> Cause {
+    let action = nearest(round, id, NodeKind::Action);
+    let from = action.as_ref().map_or(id, |action| action.id);
+    Cause { state: nearest(round, from, NodeKind::State), action }
+}
+
+/// The nearest node of a kind that led to a node.
+fn nearest(round: &Round, id: NodeId, kind: NodeKind) -> Option<Arc<Node>> {
+    let (mut open, mut seen) = (VecDeque::from([id]), HashSet::from([id]));
+    while let Some(next) = open.pop_front() {
+        for edge in round.predecessors(next) {
+            if !seen.insert(edge.from) {
+                continue;
+            }
+            match round.node(edge.from) {
+                Some(node) if node.kind() == kind => return Some(node.clone()),
+                _ => open.push_back(edge.from),
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,233 @@
+//! One round in memory, and what of it is not written yet.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use context_core::trajectory::{Change, Round, TrajectoryError};
+use context_core::{Error, ErrorKind, RecordOutcome, RoundCommit, RoundRef, Timestamp, limits};
+use futures_util::future::join_all;
+
+use crate::RecordError;
+use crate::channels::Channels;
+
+/// From so many changes on, what waits becomes a commit of its own.
+const FULL_CHANGES: usize = 4000;
+/// From so many bytes on, too.
+const FULL_BYTES: usize = 8 << 20;
+/// One call may make so many changes, so that it fits beside what waits.
+pub(crate) const MAX_CHANGES: usize = limits::MAX_COMMIT_ITEMS - FULL_CHANGES;
+
+/// A round that is recorded. Calls change it under a short lock; whoever holds the writer's lock writes for all who wait.
+pub(crate) struct Recorder {
+    pub(crate) reference: RoundRef,
+    channels: Arc<Channels>,
+    state: Mutex<State>,
+    writer: tokio::sync::Mutex<()>,
+}
+
+struct State {
+    round: Arc<Round>,
+    /// Commits that not every channel has, oldest first. They never change, so that each can be sent again.
+    sealed: VecDeque<Sealed>,
+    /// The number of the first of them.
+    first: u64,
+    /// For each channel, the number of the commit that it gets next.
+    next: Vec<u64>,
+    /// What is in no commit yet.
+    open: Vec<Change>,
+    open_bytes: usize,
+    /// How many calls changed the round; how many of them are in commits; how many every channel has.
+    done: u64,
+    in_commits: u64,
+    saved: u64,
+    /// How many writes were tried.
+    attempts: u64,
+    failed: Option<Failed>,
+    superseded: bool,
+}
+
+struct Sealed {
+    commit: Arc<RoundCommit>,
+    /// The last call in it.
+    upto: u64,
+}
+
+struct Failed {
+    attempt: u64,
+    upto: u64,
+    error: RecordError,
+}
+
+/// What a call did: what it returns, and its changes; none if it left everything as it was.
+pub(crate) type Done<T> = Result<(T, Option<Vec<Change>>), TrajectoryError>;
+
+impl Recorder {
+    pub(crate) fn new(round: Round, channels: Arc<Channels>) -> Self {
+        let state = State {
+            sealed: VecDeque::new(),
+            first: 0,
+            next: vec![0; channels.all.len()],
+            open: Vec::new(),
+            open_bytes: 0,
+            done: 0,
+            in_commits: 0,
+            saved: 0,
+            attempts: 0,
+            failed: None,
+            superseded: false,
+            round: Arc::new(round),
+        };
+        let reference = state.round.round().clone();
+        Self { reference, channels, state: Mutex::new(state), writer: tokio::sync::Mutex::default() }
+    }
+
+    /// No code that can panic runs under the lock.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn round(&self) -> Arc<Round> {
+        self.state().round.clone()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.channels.clock.now()
+    }
+
+    /// How many calls are not written yet.
+    pub(crate) fn unsaved(&self) -> u64 {
+        let state = self.state();
+        state.done - state.saved
+    }
+
+    pub(crate) fn is_superseded(&self) -> bool {
+        self.state().superseded
+    }
+
+    /// Changes the round in memory. Returns which call it was, to wait for; 0 if it did nothing.
+    pub(crate) fn apply<T>(
+        &self,
+        change: impl FnOnce(&mut Round, Timestamp) -> Done<T>,
+    ) -> Result<(T, u64), RecordError> {
+        let now = self.now();
+        let mut state = self.state();
+        if state.superseded {
+            return Err(RecordError::superseded(&self.reference));
+        }
+        if state.open.len() >= FULL_CHANGES || state.open_bytes >= FULL_BYTES {
+            state.seal(&self.channels);
+        }
+        let (result, changes) = change(Arc::make_mut(&mut state.round), now)?;
+        let Some(changes) = changes else { return Ok((result, 0)) };
+        state.open_bytes += changes.iter().map(bytes).sum::<usize>();
+        state.open.extend(changes);
+        state.done += 1;
+        Ok((result, state.done))
+    }
+
+    /// Waits until everything up to a call is written, and writes it if nobody else does.
+    pub(crate) async fn save(&self, upto: u64) -> Result<(), RecordError> {
+        let before = self.state().attempts;
+        if upto == 0 {
+            return Ok(());
+        }
+        let _writer = self.writer.lock().await;
+        {
+            let state = self.state();
+            if state.saved >= upto {
+                return Ok(());
+            }
+            if state.superseded {
+                return Err(RecordError::superseded(&self.reference));
+            }
+            // Who waited while somebody else's try failed was part of it.
+            let failed = state.failed.as_ref();
+            if let Some(failed) = failed.filter(|failed| failed.attempt > before && failed.upto >= upto) {
+                return Err(failed.error.clone());
+            }
+        }
+        self.write().await
+    }
+
+    /// Writes everything.
+    pub(crate) async fn flush(&self) -> Result<(), RecordError> {
+        let done = self.state().done;
+        self.save(done).await
+    }
+
+    /// The caller holds the writer's lock.
+    async fn write(&self) -> Result<(), RecordError> {
+        let (attempt, upto) = {
+            let mut state = self.state();
+            state.seal(&self.channels);
+            state.attempts += 1;
+            (state.attempts, state.in_commits)
+        };
+        let sent = join_all((0..self.channels.all.len()).map(|channel| self.send(channel))).await;
+        let mut state = self.state();
+        let error = sent.into_iter().find_map(Result::err);
+        if let Some(error) = &error {
+            state.superseded |= matches!(error, RecordError::Superseded { .. });
+            state.failed = Some(Failed { attempt, upto, error: error.clone() });
+        }
+        error.map_or(Ok(()), Err)
+    }
+
+    /// Sends a channel what it lacks, commit by commit. After each the progress is noted, so that a caller who goes away loses nothing; a commit
+    /// that is sent twice carries the same key.
+    async fn send(&self, channel: usize) -> Result<(), RecordError> {
+        let store = self.channels.all[channel].store()?;
+        loop {
+            let Some(commit) = self.state().next_of(channel) else { return Ok(()) };
+            match store.record_round(&commit).await? {
+                RecordOutcome::Applied | RecordOutcome::Replayed => self.state().sent(channel),
+                RecordOutcome::Conflict { .. } => return Err(RecordError::superseded(&self.reference)),
+                _ => {
+                    let error = Error::new(ErrorKind::Bug, "record_round", "an outcome that is not known");
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    /// Makes a commit of what is in none.
+    fn seal(&mut self, channels: &Channels) {
+        if self.done == self.in_commits {
+            return;
+        }
+        let round = Arc::make_mut(&mut self.round);
+        round.committed();
+        let changes = std::mem::take(&mut self.open);
+        let commit = Arc::new(RoundCommit::new(channels.keys.next_id(), changes, round.head()));
+        self.open_bytes = 0;
+        self.in_commits = self.done;
+        self.sealed.push_back(Sealed { commit, upto: self.done });
+    }
+
+    fn next_of(&self, channel: usize) -> Option<Arc<RoundCommit>> {
+        let at = self.next[channel] - self.first;
+        self.sealed.get(at as usize).map(|sealed| sealed.commit.clone())
+    }
+
+    fn sent(&mut self, channel: usize) {
+        self.next[channel] += 1;
+        let everywhere = self.next.iter().copied().min().unwrap_or_default();
+        while self.first < everywhere {
+            let Some(sealed) = self.sealed.pop_front() else { break };
+            self.saved = sealed.upto;
+            self.first += 1;
+        }
+    }
+}
+
+fn bytes(change: &Change) -> usize {
+    match change {
+        Change::NodeAdded { node } => node.body.bytes() + node.description.len(),
+        Change::NodeChanged { now, version, .. } => {
+            now.iter().chain(version.was.iter()).map(|(_, value)| value.bytes()).sum()
+        }
+        _ => 0,
+    }
+}

@@ -1,0 +1,51 @@
+//! Replay: a recorded run step by step, and a model and tools that answer as they did then.
+//!
+//! [`Replay`] reads a trajectory as a conversation: questions, turns of the model with their calls and results, answers. To look at,
+//! [`steps`](Replay::steps) and [`messages`](Replay::messages) are enough. To run an agent against the record, give its loop
+//! [`RecordedModel`] in place of its model and [`RecordedTools`] in place of its tools: nothing is called, nothing is paid, and where the loop does
+//! something else than then, a [`Divergence`] says at which step.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! use context_core::AgentRef;
+//! use context_core::trajectory::NewQuery;
+//! # use context_core::{CancelSignal, LanguageModel, ModelRequest};
+//! # use context_store_inmem::InMemoryStore;
+//! use context_trajectory::replay::{RecordedModel, RecordedTools, Replay};
+//! # use context_trajectory::{OpenOptions, Trajectories, Turn, TurnCall};
+//!
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! # let trajectories = Trajectories::builder(Arc::new(InMemoryStore::default())).build()?;
+//! # let context = trajectories.open(&AgentRef::main("ada", "trip").round(0), OpenOptions::new()).await?;
+//! context.ask(NewQuery::new("Where is it warm in March?")).await?;
+//! let call = TurnCall::new("call_1", "weather", serde_json::json!({"month": 3}));
+//! context.turn(Turn::new("I look it up.").call(call)).await?;
+//! context.tool_result("call_1", serde_json::json!(["Madeira"]), true).await?;
+//! context.turn(Turn::new("On Madeira.")).await?;
+//!
+//! let replay = Replay::new(&context.trajectory().await?);
+//! let (model, tools) = (RecordedModel::new(&replay), RecordedTools::new(&replay));
+//! let asked = ModelRequest::new(replay.messages().into_iter().take(1));
+//! let answer = model.complete(&asked, &CancelSignal::never()).await?;
+//! assert_eq!(answer.message.readable_text(), "I look it up.");
+//! let result = tools.answer("call_1", "weather", &serde_json::json!({"month": 3}).into())?;
+//! assert_eq!(result.output.as_str(), r#"["Madeira"]"#);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What is not here: a loop. It is the caller's, and that it is the same one is what a replay is for.
+
+mod calls;
+mod divergence;
+mod messages;
+mod model;
+mod order;
+mod steps;
+mod tools;
+
+pub use divergence::{Divergence, DivergenceKind};
+pub use model::RecordedModel;
+pub use steps::{Replay, Step};
+pub use tools::{RecordedResult, RecordedTools};

@@ -1,0 +1,58 @@
+//! Actions as calls: their ids, their results.
+
+use context_core::trajectory::{FieldValue, Node, NodeKind, NodeTitle, Round};
+use context_core::{Json, Part, ToolCall, ToolInput, ToolResult};
+
+use crate::turn::REPEATED;
+
+/// The id by which a call was made: the label without what tells calls of one id apart.
+pub(super) fn call_id(round: Option<&Round>, action: &Node) -> String {
+    let base = action.label.rsplit_once(REPEATED).filter(|(base, number)| {
+        let title = NodeTitle { kind: NodeKind::Action, label: (*base).into() };
+        let counted = number.parse().is_ok_and(|count: u32| count >= 2 && count.to_string() == *number);
+        counted && round.is_some_and(|round| round.find(&title).is_some())
+    });
+    base.map_or(&*action.label, |(base, _)| base).to_owned()
+}
+
+/// A field of an action as JSON.
+pub(super) fn json(action: &Node, field: &str) -> Json {
+    action.body.get(field).map_or_else(|| serde_json::Value::Null.into(), FieldValue::to_json)
+}
+
+pub(super) fn success(action: &Node) -> bool {
+    action.body.get("success") == Some(&FieldValue::Flag(true))
+}
+
+/// Whether a result is on record. One that failed with the word that stands for no result cannot be told from none.
+pub(super) fn is_answered(action: &Node) -> bool {
+    success(action) || json(action, "output").as_str() != "\"Pending\""
+}
+
+/// The call as the model made it.
+pub(super) fn call(id: &str, action: &Node) -> Part {
+    let params = json(action, "params");
+    // Parameters are objects; a text is what stood where they could not be read.
+    let input = match params.to_text() {
+        Some(written) => ToolInput::Invalid(written),
+        None => ToolInput::Json(params),
+    };
+    let name = action.body.text("action").to_owned();
+    Part::ToolCall(ToolCall { id: id.to_owned(), name, input, metadata: Default::default() })
+}
+
+/// The result as the model read it: a text as it is, anything else as JSON.
+pub(super) fn result(id: &str, action: &Node) -> Part {
+    Part::ToolResult(ToolResult {
+        call_id: id.to_owned(),
+        name: Some(action.body.text("action").to_owned()),
+        output: vec![Part::text(output_text(action))],
+        is_error: !success(action),
+        metadata: Default::default(),
+    })
+}
+
+pub(super) fn output_text(action: &Node) -> String {
+    let output = json(action, "output");
+    output.to_text().unwrap_or_else(|| output.as_str().to_owned())
+}

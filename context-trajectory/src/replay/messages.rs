@@ -1,0 +1,54 @@
+//! Steps as messages.
+
+use std::sync::Arc;
+
+use context_core::trajectory::Node;
+use context_core::{Message, Part, Reasoning, Role};
+
+use super::calls::{call, is_answered, result};
+use super::steps::{Replay, Step};
+
+impl Replay {
+    /// The run as messages: questions, what the model said and called, results of tools. A call without a result has none here either;
+    /// [`normalize`](context_core::normalize()) knows what providers take.
+    pub fn messages(&self) -> Vec<Message> {
+        let mut messages = Vec::with_capacity(self.steps().len() * 2);
+        for step in self {
+            match step {
+                Step::Query { query } => messages.push(Message::text(Role::User, query.body.text("query"))),
+                _ => messages.extend(self.said(step)),
+            }
+            if let Step::Turn { calls, .. } = step {
+                let answered = calls.iter().filter(|action| is_answered(action));
+                let results: Vec<Part> =
+                    answered.map(|action| result(&self.call_id(action), action)).collect();
+                if !results.is_empty() {
+                    messages.push(Message::new(Role::Tool, results));
+                }
+            }
+        }
+        messages
+    }
+
+    /// What the model said in a step, if it did.
+    pub(super) fn said(&self, step: &Step) -> Option<Message> {
+        let (spoken, text, calls): (Option<&Arc<Node>>, _, &[Arc<Node>]) = match step {
+            Step::Query { .. } => return None,
+            Step::Turn { state, calls } => (state.as_ref(), "content", calls),
+            Step::Response { response } => (Some(response), "response", &[]),
+        };
+        let mut parts = Vec::new();
+        if let Some(node) = spoken {
+            let thought = node.body.text("reasoning_content");
+            if !thought.is_empty() {
+                parts.push(Part::Reasoning(Reasoning { text: thought.to_owned(), ..Reasoning::default() }));
+            }
+            let said = node.body.text(text);
+            if !said.is_empty() {
+                parts.push(Part::text(said));
+            }
+        }
+        parts.extend(calls.iter().map(|action| call(&self.call_id(action), action)));
+        Some(Message::new(Role::Assistant, parts))
+    }
+}

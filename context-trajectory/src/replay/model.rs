@@ -1,0 +1,197 @@
+//! A model that answers as it did.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use context_core::trajectory::Node;
+use context_core::{
+    Answer, CancelSignal, LanguageModel, Message, ModelError, ModelErrorCode, ModelRequest, Part, Role,
+    StopReason, ToolResult, Usage,
+};
+
+use super::calls::{is_answered, output_text};
+use super::divergence::{Divergence, DivergenceKind};
+use super::steps::{Replay, Step};
+
+/// The name of the model, and the provider of its errors.
+const NAME: &str = "recorded";
+
+/// Answers as the record says, one step of the model for each call.
+///
+/// Before it answers, it looks at what the request says since the model last spoke: the question, or the results of its calls, must be
+/// those of the record; what stands before that, system prompts, and messages that no person wrote may differ, so that histories may be
+/// cut and compacted. A request that differs gets an error ([`ModelErrorCode::InvalidRequest`]), and [`divergence`](Self::divergence)
+/// says what and where. The step stays the next one. For loops that ask one thing at a time: of branches that ran side by side, the steps stand one
+/// behind the other.
+pub struct RecordedModel {
+    replay: Replay,
+    outputs: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The next step that is not passed.
+    next: usize,
+    divergence: Option<Divergence>,
+}
+
+/// What a request must say since the model last spoke.
+#[derive(Default)]
+struct Expected<'a> {
+    queries: Vec<&'a Node>,
+    results: HashMap<String, &'a Node>,
+}
+
+impl RecordedModel {
+    /// The answers of a replay.
+    pub fn new(replay: &Replay) -> Self {
+        Self { replay: replay.clone(), outputs: true, state: Mutex::default() }
+    }
+
+    /// For a loop that writes results in a form of its own: that there is a result is checked, what it says is not.
+    #[must_use]
+    pub fn any_output(mut self) -> Self {
+        self.outputs = false;
+        self
+    }
+
+    /// The first request that did not fit the record.
+    pub fn divergence(&self) -> Option<Divergence> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).divergence.clone()
+    }
+
+    /// Whether every answer of the record was given.
+    pub fn is_done(&self) -> bool {
+        let next = self.state.lock().unwrap_or_else(PoisonError::into_inner).next;
+        let left = self.replay.steps().iter().skip(next);
+        !left.into_iter().any(|step| !matches!(step, Step::Query { .. }))
+    }
+
+    /// The answer to a request, and the step it is.
+    fn answer(&self, request: &ModelRequest, next: usize) -> Result<(Answer, usize), Divergence> {
+        let steps = self.replay.steps();
+        let mut expected = Expected::default();
+        // What the model last did is what now has results.
+        if let Some(Step::Turn { calls, .. }) = next.checked_sub(1).and_then(|last| steps.get(last)) {
+            let answered = calls.iter().filter(|action| is_answered(action));
+            expected.results = answered.map(|action| (self.replay.call_id(action), &**action)).collect();
+        }
+        let mut at = next;
+        while let Some(Step::Query { query }) = steps.get(at) {
+            expected.queries.push(query);
+            at += 1;
+        }
+        let spoken = steps.get(at);
+        let diverged = |kind| {
+            let node = spoken.and_then(Step::node).map(|node| node.id);
+            Divergence { step: spoken.map(|_| at), node, kind }
+        };
+        let said = spoken.and_then(|step| Some((step, self.replay.said(step)?)));
+        let (step, message) = said.ok_or_else(|| diverged(DivergenceKind::Ended))?;
+        self.compare(expected, request).map_err(diverged)?;
+        Ok((answer(step, message), at))
+    }
+
+    fn compare(&self, mut expected: Expected<'_>, request: &ModelRequest) -> Result<(), DivergenceKind> {
+        let since = request.messages.iter().rposition(|message| message.role == Role::Assistant);
+        let new = &request.messages[since.map_or(0, |at| at + 1)..];
+        let results = new.iter().flat_map(|message| &message.parts);
+        for result in results.filter_map(as_result) {
+            let call = result.call_id.clone();
+            let Some(action) = expected.results.remove(&call) else {
+                return Err(DivergenceKind::UnexpectedResult { call });
+            };
+            if self.outputs && said_by(&result.output) != output_text(action) {
+                return Err(DivergenceKind::OtherResult { call });
+            }
+        }
+        if let Some(call) = expected.results.into_keys().min() {
+            return Err(DivergenceKind::MissingResult { call });
+        }
+        let mut queries = expected.queries.into_iter();
+        for text in new.iter().filter_map(asks) {
+            let Some(query) = queries.next() else { return Err(DivergenceKind::UnexpectedMessage) };
+            if text != query.body.text("query") && text != query.body.text("raw_user_query") {
+                return Err(DivergenceKind::OtherQuery);
+            }
+        }
+        queries.next().map_or(Ok(()), |_| Err(DivergenceKind::OtherQuery))
+    }
+}
+
+#[async_trait]
+impl LanguageModel for RecordedModel {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    async fn complete(&self, request: &ModelRequest, _: &CancelSignal) -> Result<Answer, ModelError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.answer(request, state.next) {
+            Ok((answer, step)) => {
+                state.next = step + 1;
+                Ok(answer)
+            }
+            Err(divergence) => {
+                let error = ModelError::new(NAME, ModelErrorCode::InvalidRequest, divergence.to_string());
+                state.divergence.get_or_insert(divergence);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for RecordedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = f.debug_struct("RecordedModel");
+        shown.field("steps", &self.replay.steps().len()).field("next", &state.next);
+        shown.field("divergence", &state.divergence).finish()
+    }
+}
+
+fn answer(step: &Step, message: Message) -> Answer {
+    let calls = matches!(step, Step::Turn { calls, .. } if !calls.is_empty());
+    let mut answer = Answer::new(message);
+    answer.stop = Some(if calls { StopReason::ToolCalls } else { StopReason::Stop });
+    if let Some(measures) = step.node().and_then(|node: &Arc<Node>| node.measures.as_deref()) {
+        answer.model = measures.model.as_deref().map(str::to_owned);
+        if measures.input_tokens.is_some() || measures.output_tokens.is_some() {
+            let mut usage = Usage::default();
+            usage.cache_read = measures.cache_read_tokens.unwrap_or_default();
+            usage.cache_write = measures.cache_write_tokens.unwrap_or_default();
+            let input = measures.input_tokens.unwrap_or_default();
+            usage.input = input.saturating_sub(usage.cache_read);
+            usage.output = measures.output_tokens.unwrap_or_default();
+            usage.reasoning = measures.reasoning_tokens;
+            answer.usage = Some(usage);
+        }
+    }
+    answer
+}
+
+fn as_result(part: &Part) -> Option<&ToolResult> {
+    match part {
+        Part::ToolResult(result) => Some(result),
+        _ => None,
+    }
+}
+
+/// What a person says in a message.
+fn asks(message: &Arc<Message>) -> Option<String> {
+    let person = message.role == Role::User && !message.is_synthetic();
+    let text = if person { said_by(&message.parts) } else { String::new() };
+    (!text.is_empty()).then_some(text)
+}
+
+/// The texts of parts, as they are.
+fn said_by(parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}

@@ -1,0 +1,53 @@
+//! Working off the queues of a round.
+
+use context_core::trajectory::{QueueItem, QueueName};
+use thiserror::Error as ThisError;
+
+use crate::{Context, RecordError};
+
+/// Why a run stopped.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum RunError<E> {
+    /// A step failed. It is still the first of its queue: the next run begins with it.
+    #[error("step {name:?} of the queue {queue} failed", queue = queue.as_str())]
+    Step {
+        /// The queue.
+        queue: QueueName,
+        /// The name of the step.
+        name: String,
+        /// What its handler said.
+        source: E,
+    },
+    /// That a step is done could not be written. The next run may do it again.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+/// Works off the queues: all of `pre`, then `todo`, then `post`. A step that puts others into an earlier queue has those done first.
+/// Returns how many steps were done.
+///
+/// A step leaves its queue when its handler has done it, and durably: a run that was ended in the middle goes on, in another process too, with
+/// the step it was at. So a handler may see a step twice, and never misses one.
+pub async fn work_off<E>(
+    context: &Context,
+    mut handler: impl AsyncFnMut(QueueName, &QueueItem) -> Result<(), E>,
+) -> Result<u64, RunError<E>> {
+    let mut done = 0;
+    loop {
+        let round = context.round();
+        let queues = round.queues();
+        let next = QueueName::ALL.into_iter().find_map(|queue| {
+            let first = queues.get(queue).iter().next()?;
+            Some((queue, first.clone()))
+        });
+        drop(round);
+        let Some((queue, item)) = next else { return Ok(done) };
+        if let Err(source) = handler(queue, &item).await {
+            return Err(RunError::Step { queue, name: item.name, source });
+        }
+        // A handler that took its step itself, or emptied the queue, has said what it wants.
+        context.pop_done(queue, &item).await?;
+        done += 1;
+    }
+}

@@ -1,0 +1,230 @@
+//! The contexts of a process: which are open, which are kept though nobody holds them, and which go.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use context_core::trajectory::{EdgeNames, Round};
+use context_core::{AgentRef, RoundRef, SessionId, UserId};
+use tokio::sync::OnceCell;
+
+use crate::RecordError;
+use crate::channels::Channels;
+use crate::recorder::Recorder;
+use crate::session::History;
+
+/// A round that is open: who records it, and what its agent did before.
+#[derive(Clone)]
+pub(crate) struct Opened {
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) history: Arc<History>,
+    pub(crate) edge_names: EdgeNames,
+}
+
+/// All rounds that are open, or kept.
+pub(crate) struct Shelf {
+    keep: usize,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    entries: BTreeMap<RoundRef, Entry>,
+    /// Those nobody holds, by when they were let go.
+    closed: BTreeMap<u64, RoundRef>,
+    histories: HashMap<AgentRef, Weak<History>>,
+    /// Numbers entries, and the times of letting go.
+    tick: u64,
+}
+
+struct Entry {
+    number: u64,
+    cell: Arc<OnceCell<Opened>>,
+    holders: usize,
+    closed: Option<u64>,
+}
+
+/// A hold on an entry: it stays as long as one is there.
+pub(crate) struct Lease {
+    shelf: Arc<Shelf>,
+    round: RoundRef,
+    entry: u64,
+    cell: Arc<OnceCell<Opened>>,
+}
+
+impl Shelf {
+    pub(crate) fn new(keep: usize) -> Self {
+        Self { keep, inner: Mutex::default() }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes hold of a round; it is built when it is first asked for.
+    pub(crate) fn lease(self: &Arc<Self>, round: &RoundRef) -> Lease {
+        let mut inner = self.inner();
+        let Inner { entries, closed, tick, .. } = &mut *inner;
+        let lost = |entry: &Entry| entry.cell.get().is_some_and(|opened| opened.recorder.is_superseded());
+        if entries.get(round).is_some_and(lost) {
+            let entry = entries.remove(round);
+            entry.and_then(|entry| entry.closed).map(|at| closed.remove(&at));
+        }
+        let entry = entries.entry(round.clone()).or_insert_with(|| {
+            *tick += 1;
+            Entry { number: *tick, cell: Arc::default(), holders: 0, closed: None }
+        });
+        if let Some(at) = entry.closed.take() {
+            closed.remove(&at);
+        }
+        entry.holders += 1;
+        Lease { shelf: self.clone(), round: round.clone(), entry: entry.number, cell: entry.cell.clone() }
+    }
+
+    /// What is shared by the contexts of an agent.
+    pub(crate) fn history(&self, agent: &AgentRef, channels: &Arc<Channels>) -> Arc<History> {
+        let mut inner = self.inner();
+        if let Some(known) = inner.histories.get(agent).and_then(Weak::upgrade) {
+            return known;
+        }
+        let history = Arc::new(History::new(agent.clone(), channels.clone()));
+        inner.histories.insert(agent.clone(), Arc::downgrade(&history));
+        history
+    }
+
+    /// The rounds of an agent below a number that are open here, as they are now.
+    pub(crate) fn open_below(&self, agent: &AgentRef, number: u32) -> Vec<Arc<Round>> {
+        let inner = self.inner();
+        let entries = inner.entries.range(agent.round(0)..agent.round(number));
+        let opened = entries.filter_map(|(_, entry)| entry.cell.get());
+        let live = opened.filter(|opened| !opened.recorder.is_superseded());
+        let rounds = live.map(|opened| opened.recorder.round());
+        rounds.filter(|round| round.revision() > 0 || !round.is_empty()).collect()
+    }
+
+    /// The highest round of an agent that is open here.
+    pub(crate) fn newest(&self, agent: &AgentRef) -> Option<u32> {
+        let inner = self.inner();
+        let mut entries = inner.entries.range(agent.round(0)..=agent.round(u32::MAX));
+        entries.next_back().map(|(round, _)| round.round)
+    }
+
+    /// Everything that is open and not written yet.
+    pub(crate) fn unsaved(&self) -> Vec<Arc<Recorder>> {
+        let inner = self.inner();
+        let opened = inner.entries.values().filter_map(|entry| entry.cell.get());
+        opened.map(|opened| opened.recorder.clone()).filter(|recorder| recorder.unsaved() > 0).collect()
+    }
+
+    /// How many are there, held or not.
+    pub(crate) fn len(&self) -> usize {
+        self.inner().entries.len()
+    }
+
+    /// Lets rounds go, held or not, but those with something unsaved. Returns how many.
+    pub(crate) fn release(
+        &self,
+        user: &UserId,
+        session: Option<&SessionId>,
+        wanted: impl Fn(&RoundRef) -> bool,
+    ) -> usize {
+        let mut inner = self.inner();
+        let first = AgentRef::main(user.clone(), session.map_or("", SessionId::as_str)).round(0);
+        let theirs = inner.entries.range(first..).take_while(|(round, _)| {
+            round.agent.user == *user && session.is_none_or(|session| round.agent.session == *session)
+        });
+        let saved = |entry: &Entry| {
+            let opened = entry.cell.get();
+            opened.is_some_and(|opened| opened.recorder.unsaved() == 0 || opened.recorder.is_superseded())
+        };
+        let goes = theirs.filter(|(round, entry)| wanted(round) && saved(entry));
+        let goes: Vec<RoundRef> = goes.map(|(round, _)| round.clone()).collect();
+        for round in &goes {
+            inner.remove(round);
+        }
+        goes.len()
+    }
+
+    /// Nobody holds this one any more, or one less.
+    fn let_go(&self, round: &RoundRef, number: u64) {
+        let mut inner = self.inner();
+        let Inner { entries, closed, tick, .. } = &mut *inner;
+        let Some(entry) = entries.get_mut(round).filter(|entry| entry.number == number) else { return };
+        entry.holders -= 1;
+        if entry.holders > 0 {
+            return;
+        }
+        if entry.cell.get().is_none() {
+            entries.remove(round);
+            return;
+        }
+        *tick += 1;
+        entry.closed = Some(*tick);
+        closed.insert(*tick, round.clone());
+        inner.shrink(self.keep);
+    }
+
+    /// Lets go of what is too much, after something was written.
+    pub(crate) fn shrink(&self) {
+        self.inner().shrink(self.keep);
+    }
+}
+
+impl Inner {
+    /// The oldest go first; what is not written stays.
+    fn shrink(&mut self, keep: usize) {
+        if self.closed.len() <= keep {
+            return;
+        }
+        let too_many = self.closed.len() - keep;
+        let entries = &self.entries;
+        let saved = |round: &&RoundRef| {
+            let opened = entries.get(*round).and_then(|entry| entry.cell.get());
+            // Of one that was superseded nothing can be written any more.
+            opened.is_none_or(|opened| opened.recorder.unsaved() == 0 || opened.recorder.is_superseded())
+        };
+        let goes: Vec<RoundRef> = self.closed.values().filter(saved).take(too_many).cloned().collect();
+        for round in goes {
+            self.remove(&round);
+        }
+    }
+
+    fn remove(&mut self, round: &RoundRef) {
+        let Some(entry) = self.entries.remove(round) else { return };
+        entry.closed.map(|at| self.closed.remove(&at));
+        if let Some(opened) = entry.cell.get().filter(|opened| !opened.recorder.is_superseded()) {
+            opened.history.put(opened.recorder.round());
+        }
+        drop(entry);
+        let history = self.histories.get(&round.agent);
+        if history.is_some_and(|history| history.strong_count() == 0) {
+            self.histories.remove(&round.agent);
+        }
+    }
+}
+
+impl Lease {
+    /// What it holds, built by the first who asks. Others wait for that, and for nothing else.
+    pub(crate) async fn opened(
+        &self,
+        build: impl Future<Output = Result<Opened, RecordError>>,
+    ) -> Result<Opened, RecordError> {
+        self.cell.get_or_try_init(|| build).await.cloned()
+    }
+
+    pub(crate) fn shelf(&self) -> &Arc<Shelf> {
+        &self.shelf
+    }
+
+    /// Whether nobody else has opened or built it.
+    pub(crate) fn is_fresh(&self) -> bool {
+        let inner = self.shelf.inner();
+        let entry = inner.entries.get(&self.round).filter(|entry| entry.number == self.entry);
+        entry.is_some_and(|entry| entry.holders == 1 && entry.cell.get().is_none())
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.shelf.let_go(&self.round, self.entry);
+    }
+}

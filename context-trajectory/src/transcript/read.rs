@@ -1,0 +1,183 @@
+//! From messages to steps.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use context_core::trajectory::{Changes, Measures, MessageLink, NewQuery};
+use context_core::{
+    ChatId, Json, Message, Node, Part, Role, Timestamp, ToolCall, ToolInput, ToolResult, limits,
+};
+
+use super::{SkipReason, SkippedMessage, Transcript, TranscriptEvent, TranscriptRound, TranscriptStep};
+use crate::{Turn, TurnCall};
+
+/// What an action is left with whose params are no JSON, until it has a result.
+const NO_JSON: &str = "the params are no JSON";
+
+impl Transcript {
+    /// Reads the messages of one branch of a chat, in order. Linear.
+    pub fn read<'a>(chat: &ChatId, nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> Self {
+        let mut reader = Reader { chat, done: Self::default(), open: None, calls: HashMap::new() };
+        for node in nodes {
+            if node.role().is_none() {
+                continue;
+            }
+            match node.message() {
+                Ok(message) => reader.message(node, message),
+                Err(_) => reader.skip(node, SkipReason::Unreadable),
+            }
+        }
+        reader.close();
+        reader.done
+    }
+}
+
+struct Reader<'a> {
+    chat: &'a ChatId,
+    done: Transcript,
+    /// The round that is read.
+    open: Option<Draft>,
+    /// When each call was made, and in which round; of several with one id, the newest.
+    calls: HashMap<Arc<str>, (usize, Timestamp)>,
+}
+
+/// A round whose question may get longer.
+#[derive(Default)]
+struct Draft {
+    asked_at: Timestamp,
+    text: String,
+    links: Vec<MessageLink>,
+    steps: Vec<TranscriptStep>,
+    answered: bool,
+}
+
+impl Draft {
+    fn new(asked_at: Timestamp) -> Self {
+        Self { asked_at, ..Self::default() }
+    }
+}
+
+impl Reader<'_> {
+    fn message(&mut self, node: &Node, message: &Message) {
+        // Providers that have no role for tools put results in front of what the user says.
+        if message.role != Role::Assistant {
+            self.results(node, message);
+        }
+        match message.role {
+            Role::User if message.is_request() && !message.is_checkpoint() => self.request(node, message),
+            Role::Assistant => {
+                self.answer(node, message);
+                self.results(node, message);
+            }
+            _ => {}
+        }
+    }
+
+    fn request(&mut self, node: &Node, message: &Message) {
+        if self.open.as_ref().is_some_and(|round| !round.steps.is_empty()) {
+            self.close();
+        }
+        let link = self.link(node);
+        let round = self.open.get_or_insert_with(|| Draft::new(node.created_at));
+        let text = message.plain_text();
+        if !round.text.is_empty() && !text.is_empty() {
+            round.text.push_str("\n\n");
+        }
+        round.text.push_str(&text);
+        if round.links.len() < limits::MAX_PREDECESSORS {
+            round.links.push(link);
+        }
+    }
+
+    fn answer(&mut self, node: &Node, message: &Message) {
+        let content = message.plain_text();
+        let thoughts = message.parts.iter().filter_map(|part| match part {
+            Part::Reasoning(thought) if !thought.text.is_empty() => Some(thought.text.as_str()),
+            _ => None,
+        });
+        let reasoning = thoughts.collect::<Vec<_>>().join("\n");
+        let link = self.link(node);
+        let mut turn = Turn::new(&*content).reasoning(reasoning).message(link.clone());
+        let number = self.done.rounds.len();
+        for part in &message.parts {
+            if let Part::ToolCall(call) = part {
+                let call = turn_call(call);
+                if !call.id.is_empty() {
+                    self.calls.insert(call.id.clone(), (number, node.created_at));
+                }
+                turn = turn.call(call.message(link.clone()));
+            }
+        }
+        if turn.content.is_empty() && turn.reasoning.is_empty() && turn.calls.is_empty() {
+            return;
+        }
+        let round = self.open.get_or_insert_with(|| Draft::new(node.created_at));
+        round.answered = turn.calls.is_empty();
+        round
+            .steps
+            .push(TranscriptStep { at: node.created_at, event: TranscriptEvent::Turn(Box::new(turn)) });
+    }
+
+    fn results(&mut self, node: &Node, message: &Message) {
+        for part in &message.parts {
+            let Part::ToolResult(result) = part else { continue };
+            let call = known_as(&result.call_id);
+            let Some((number, called_at)) = self.calls.get(&call).copied() else {
+                self.skip(node, SkipReason::UnknownCall);
+                continue;
+            };
+            let at = node.created_at;
+            let event = TranscriptEvent::Result { changes: changes(result, called_at, at), call };
+            let step = TranscriptStep { at, event };
+            match self.done.rounds.get_mut(number) {
+                Some(round) => round.steps.push(step),
+                None => self.open.get_or_insert_with(|| Draft::new(at)).steps.push(step),
+            }
+        }
+    }
+
+    fn link(&self, node: &Node) -> MessageLink {
+        MessageLink::new(self.chat.clone(), node.id.clone())
+    }
+
+    fn skip(&mut self, node: &Node, reason: SkipReason) {
+        self.done.skipped.push(SkippedMessage { message: node.id.clone(), reason });
+    }
+
+    fn close(&mut self) {
+        let Some(Draft { asked_at, text, links, steps, answered }) = self.open.take() else { return };
+        let query = links.into_iter().fold(NewQuery::new(text), NewQuery::message);
+        self.done.rounds.push(TranscriptRound { query, asked_at, steps, answered });
+    }
+}
+
+fn turn_call(call: &ToolCall) -> TurnCall {
+    let (id, name) = (known_as(&call.id), &*call.name);
+    match &call.input {
+        ToolInput::Json(params) => TurnCall::new(id, name, params.clone()),
+        ToolInput::Invalid(text) => TurnCall::invalid(id, name, Json::from(&**text), NO_JSON),
+    }
+}
+
+/// What a call is known by: its id, or if that is too long for a label, its hash.
+fn known_as(id: &str) -> Arc<str> {
+    // Behind it there may be a number.
+    const LONGEST: usize = limits::MAX_ID_BYTES - 16;
+    if id.len() <= LONGEST { id.into() } else { blake3::hash(id.as_bytes()).to_hex().as_str().into() }
+}
+
+fn changes(result: &ToolResult, called_at: Timestamp, at: Timestamp) -> Changes {
+    let output = match &result.output[..] {
+        [] => Json::from(""),
+        [Part::Text(text)] => Json::from(&*text.text),
+        parts => Json::from_serialize(parts).expect("parts have text keys and valid raw values"),
+    };
+    let changes = Changes::new().set("output", output).set("success", !result.is_error);
+    if at <= called_at {
+        // Many forms have no times: all messages are of the moment they were read.
+        return changes;
+    }
+    let mut measures = Measures::default();
+    (measures.started_at, measures.ended_at) = (Some(called_at), Some(at));
+    changes.measure(&measures)
+}

@@ -1,0 +1,273 @@
+//! What one answer of a model becomes: a conclusion and the actions it triggers, or the answer of the round.
+
+use std::sync::Arc;
+
+use context_core::trajectory::{
+    Change, Changes, Measures, MessageLink, NewNode, Node, NodeBody, NodeId, NodeKind, NodeTitle, Removal,
+    Round, TrajectoryError, edge,
+};
+use context_core::{Json, Timestamp, limits};
+
+use crate::{Context, RecordError};
+
+/// The label of the second call of an id, and so on.
+pub(crate) const REPEATED: char = '#';
+
+/// One answer of a model.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+#[must_use]
+pub struct Turn {
+    /// What it said.
+    pub content: Arc<str>,
+    /// What it thought.
+    pub reasoning: Arc<str>,
+    /// What it called, valid or not, in order.
+    pub calls: Vec<TurnCall>,
+    /// Which nodes it follows; all endpoints, if none is named.
+    pub after: Vec<NodeId>,
+    /// The messages it stands for.
+    pub messages: Vec<MessageLink>,
+    /// What it took.
+    pub measures: Measures,
+    /// Who says so.
+    pub author: Option<Arc<str>>,
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+#[must_use]
+pub struct TurnCall {
+    /// Its id, by which its result is known; may be empty.
+    pub id: Arc<str>,
+    /// The name of the tool.
+    pub name: Arc<str>,
+    /// What it is called with.
+    pub params: Json,
+    /// Why it cannot be made, if it cannot: its result.
+    pub invalid: Option<Arc<str>>,
+    /// The messages it stands for.
+    pub messages: Vec<MessageLink>,
+}
+
+impl TurnCall {
+    /// A call.
+    pub fn new(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, params: impl Into<Json>) -> Self {
+        Self { id: id.into(), name: name.into(), params: params.into(), invalid: None, messages: Vec::new() }
+    }
+
+    /// A call that cannot be made: what was written in place of params, and why not.
+    pub fn invalid(
+        id: impl Into<Arc<str>>,
+        name: impl Into<Arc<str>>,
+        params: impl Into<Json>,
+        error: impl Into<Arc<str>>,
+    ) -> Self {
+        Self { invalid: Some(error.into()), ..Self::new(id, name, params) }
+    }
+
+    /// For a message of a chat.
+    pub fn message(mut self, link: MessageLink) -> Self {
+        self.messages.push(link);
+        self
+    }
+}
+
+impl Turn {
+    /// A turn that says this.
+    pub fn new(content: impl Into<Arc<str>>) -> Self {
+        Self { content: content.into(), ..Self::default() }
+    }
+
+    /// With what it thought.
+    pub fn reasoning(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.reasoning = text.into();
+        self
+    }
+
+    /// With one more call.
+    pub fn call(mut self, call: TurnCall) -> Self {
+        self.calls.push(call);
+        self
+    }
+
+    /// Behind these nodes, and no others.
+    pub fn after(mut self, nodes: impl IntoIterator<Item = NodeId>) -> Self {
+        self.after.extend(nodes);
+        self
+    }
+
+    /// For a message of a chat.
+    pub fn message(mut self, link: MessageLink) -> Self {
+        self.messages.push(link);
+        self
+    }
+
+    /// With what it took.
+    pub fn measure(mut self, measures: Measures) -> Self {
+        self.measures = measures;
+        self
+    }
+
+    /// Said by somebody.
+    pub fn author(mut self, author: impl Into<Arc<str>>) -> Self {
+        self.author = Some(author.into());
+        self
+    }
+}
+
+/// The nodes of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TurnNodes {
+    /// It called something.
+    Calls {
+        /// The conclusion.
+        state: NodeId,
+        /// The actions, in the order of the calls.
+        actions: Vec<NodeId>,
+    },
+    /// It called nothing: the answer.
+    Response(NodeId),
+}
+
+impl Context {
+    /// Records one answer of a model, all of it or nothing.
+    ///
+    /// With calls it is a State behind all endpoints, and an Action for each call, labelled with the call's id (and `#2` for the second call of an
+    /// id). Where several endpoints are open, they must have begun at one node, or the turn must say which it follows. Without calls it is a Response behind all
+    /// endpoints, which stay.
+    pub async fn turn(&self, turn: Turn) -> Result<TurnNodes, RecordError> {
+        check_branches(&self.round(), &turn)?;
+        self.done(|round, at| {
+            let mut changes = Vec::new();
+            let nodes = record(round, turn, at, &mut changes)?;
+            Ok((nodes, Some(changes)))
+        })
+        .await
+    }
+
+    /// Records the result of the newest call of an id.
+    pub async fn tool_result(
+        &self,
+        call: &str,
+        output: impl Into<Json>,
+        success: bool,
+    ) -> Result<NodeId, RecordError> {
+        let changes = Changes::new().set("output", output.into()).set("success", success);
+        self.tool_result_with(call, changes).await
+    }
+
+    /// [`tool_result`](Self::tool_result) with whatever else is known of the action, such as what it took.
+    pub async fn tool_result_with(&self, call: &str, changes: Changes) -> Result<NodeId, RecordError> {
+        let round = self.round();
+        let action =
+            find_call(&round, call).ok_or_else(|| RecordError::UnknownCall { call: call.into() })?.id;
+        // Held, it would be copied by the change.
+        drop(round);
+        self.change(action, &changes).await?;
+        Ok(action)
+    }
+}
+
+fn check_branches(round: &Round, turn: &Turn) -> Result<(), RecordError> {
+    let endpoints = round.endpoints().len();
+    let one = !turn.after.is_empty() || endpoints < 2 || turn.calls.is_empty();
+    if one || round.common_predecessor(round.endpoints()).is_some() {
+        return Ok(());
+    }
+    Err(RecordError::ParallelBranches { endpoints })
+}
+
+pub(crate) fn record(
+    round: &mut Round,
+    turn: Turn,
+    at: Timestamp,
+    changes: &mut Vec<Change>,
+) -> Result<TurnNodes, TrajectoryError> {
+    let after = if turn.after.is_empty() { round.endpoints().collect() } else { turn.after };
+    let described = |mut node: NewNode| {
+        if let Some(author) = &turn.author {
+            node = node.author(author.clone());
+        }
+        turn.messages.iter().cloned().fold(node, NewNode::message)
+    };
+    let limit = limits::MAX_PREDECESSORS;
+    if turn.calls.len() > limit {
+        return Err(TrajectoryError::TooMuch { what: "calls of a turn", size: turn.calls.len(), limit });
+    }
+    if turn.calls.is_empty() {
+        let body = NodeBody::response(turn.content.clone());
+        let body = body.with("reasoning_content", &*turn.reasoning)?;
+        let node = described(NewNode::new(body, after)).measure(turn.measures.clone());
+        let (id, done) = round.add(node, at)?;
+        changes.extend(done);
+        return Ok(TurnNodes::Response(id));
+    }
+    let body = NodeBody::state(turn.content.clone()).with("reasoning_content", &*turn.reasoning)?;
+    // What leads here may be a question and actions together, of which nothing is inferred.
+    let node = described(NewNode::new(body, after)).measure(turn.measures.clone());
+    let (state, done) = round.add(node.edge(edge::HAS_CONCLUSION), at)?;
+    let mut added = vec![state];
+    let mut all = done;
+    for call in &turn.calls {
+        match add_call(round, call, state, added.len() == 1, turn.author.as_ref(), at) {
+            Ok((action, done)) => {
+                added.push(action);
+                all.extend(done);
+            }
+            Err(error) => {
+                // Newest first, each is a leaf, and what they took from the endpoints comes back.
+                for node in added.into_iter().rev() {
+                    round.remove(node, Removal::Leaf, at)?;
+                }
+                return Err(error);
+            }
+        }
+    }
+    changes.extend(all);
+    Ok(TurnNodes::Calls { state, actions: added.split_off(1) })
+}
+
+fn add_call(
+    round: &mut Round,
+    call: &TurnCall,
+    state: NodeId,
+    first: bool,
+    author: Option<&Arc<str>>,
+    at: Timestamp,
+) -> Result<(NodeId, Vec<Change>), TrajectoryError> {
+    let mut body = NodeBody::action(call.name.clone(), call.params.clone());
+    if let Some(error) = &call.invalid {
+        body = body.with("output", Json::from(&**error))?;
+    }
+    let mut node = call.messages.iter().cloned().fold(NewNode::new(body, [state]), NewNode::message);
+    if !call.id.is_empty() {
+        node = node.label(free_label(round, &call.id));
+    }
+    if let Some(author) = author {
+        node = node.author(author.clone());
+    }
+    round.add(if first { node } else { node.append() }, at)
+}
+
+fn titled(round: &Round, label: Arc<str>) -> Option<&Arc<Node>> {
+    round.find(&NodeTitle { kind: NodeKind::Action, label })
+}
+
+/// The labels that calls of one id have, in order.
+fn labels(call: &str) -> impl Iterator<Item = Arc<str>> + '_ {
+    let repeated = (2_u32..).map(move |number| format!("{call}{REPEATED}{number}").into());
+    std::iter::once(call.into()).chain(repeated)
+}
+
+fn free_label(round: &Round, call: &str) -> Arc<str> {
+    labels(call)
+        .find(|label| titled(round, label.clone()).is_none())
+        .expect("a round has fewer nodes than numbers")
+}
+
+pub(crate) fn find_call<'a>(round: &'a Round, call: &str) -> Option<&'a Arc<Node>> {
+    labels(call).map_while(|label| titled(round, label)).last()
+}

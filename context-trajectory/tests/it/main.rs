@@ -1,0 +1,18 @@
+//! What the crate promises, through its public API.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod desk;
+mod export;
+mod factory;
+mod files;
+mod files_of_questions;
+mod lives;
+mod messages;
+mod peer;
+mod portraits;
+mod queues;
+mod recorder;
+mod replay;
+mod restore;
+mod transcript;
