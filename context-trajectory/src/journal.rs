@@ -17,16 +17,19 @@
 //!
 //! Calls block. What the records say is the caller's business; whether one is missing altogether, nobody can see here.
 
-use std::ffi::OsString;
+mod lines;
+mod place;
+
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use context_core::{Error, ErrorKind, Result};
 
-const BEFORE_CHECK: &str = r#"{"check":""#;
-const BEFORE_RECORD: &str = r#"","record":"#;
-const CHECK_DIGITS: usize = 16;
+use lines::{Last, Scan, header, write_line};
+
+pub(crate) use lines::whole;
+pub(crate) use place::{replace, sync_folder};
 
 /// What the records of a file are, as its header says.
 #[derive(Clone, Copy, Debug)]
@@ -273,179 +276,6 @@ pub(crate) fn read_behind(
         Last::Torn(torn) => Some(torn),
         Last::Whole | Last::Unended => None,
     })
-}
-
-/// Puts a whole file in the place of another, or of none: whoever looks, and whatever breaks, sees the one or the other. With `sync` it is on
-/// the disk before it takes the place; without, a loss of power may leave an empty one.
-pub(crate) fn replace(operation: &'static str, path: &Path, bytes: &[u8], sync: bool) -> Result<()> {
-    let failed = |error| failed(operation, path, error);
-    let partial = Partial::create(path).map_err(failed)?;
-    let mut file = &partial.file;
-    file.write_all(bytes).map_err(failed)?;
-    if !sync {
-        return std::fs::rename(&partial.path, path).map_err(failed);
-    }
-    file.sync_all().map_err(failed)?;
-    std::fs::rename(&partial.path, path).and_then(|()| sync_folder(path)).map_err(failed)
-}
-
-/// The text of a whole file of these records.
-pub(crate) fn whole<'a>(form: Form, records: impl IntoIterator<Item = &'a str>) -> String {
-    let mut text = String::new();
-    write_line(&mut text, &header(form));
-    records.into_iter().for_each(|record| write_line(&mut text, record));
-    text
-}
-
-/// A file beside the one it is to become, removed unless it did.
-struct Partial {
-    path: PathBuf,
-    file: File,
-}
-
-impl Partial {
-    fn create(to: &Path) -> io::Result<Self> {
-        let name = to.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        for k in 0_u64.. {
-            let mut partial = OsString::from(".");
-            partial.push(name);
-            partial.push(format!(".partial{k}"));
-            let path = to.with_file_name(partial);
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(Self { path, file }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // Gone already if it was renamed; otherwise there is nobody to tell.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-/// How a file ends.
-enum Last {
-    Whole,
-    /// A whole line but for its line feed.
-    Unended,
-    Torn(TornTail),
-}
-
-/// A pass over lines.
-struct Scan<'a> {
-    operation: &'static str,
-    path: &'a Path,
-    form: Form,
-    end: u64,
-    lines: u64,
-}
-
-impl Scan<'_> {
-    fn run(&mut self, mut file: impl BufRead, each: Each<'_>) -> Result<Last> {
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            let read = file.read_until(b'\n', &mut line);
-            let bytes = read.map_err(|error| failed(self.operation, self.path, error))? as u64;
-            if bytes == 0 {
-                return Ok(Last::Whole);
-            }
-            let ended = line.last() == Some(&b'\n');
-            if ended {
-                line.pop();
-            }
-            match record_of(&line) {
-                Ok(record) if self.lines == 0 => self.expect_header(record)?,
-                Ok(record) => each(self.lines + 1, record)?,
-                Err(_) if !ended && self.is_torn(&line) => {
-                    return Ok(Last::Torn(TornTail { line: self.lines + 1, bytes }));
-                }
-                Err(_) if self.lines == 0 && !line.starts_with(BEFORE_CHECK.as_bytes()) => {
-                    return Err(self.fault(ErrorKind::Invalid, "the file is of another form"));
-                }
-                Err(reason) => return Err(self.fault(ErrorKind::Corrupt, reason)),
-            }
-            self.end += bytes;
-            self.lines += 1;
-            if !ended {
-                return Ok(Last::Unended);
-            }
-        }
-    }
-
-    /// Whether a last line without end is the beginning of one of ours.
-    fn is_torn(&self, line: &[u8]) -> bool {
-        let kept = line.len() - line.iter().rev().take_while(|byte| **byte == 0).count();
-        let written = &line[..kept];
-        if self.lines > 0 {
-            let known = BEFORE_CHECK.len().min(kept);
-            return written[..known] == BEFORE_CHECK.as_bytes()[..known];
-        }
-        let mut first = String::new();
-        write_line(&mut first, &header(self.form));
-        first.as_bytes().starts_with(written)
-    }
-
-    fn expect_header(&self, record: &str) -> Result<()> {
-        #[derive(serde::Deserialize)]
-        struct Header<'a> {
-            form: &'a str,
-            version: u32,
-        }
-        match serde_json::from_str::<Header<'_>>(record) {
-            Ok(header) if header.form == self.form.name && header.version <= self.form.version => Ok(()),
-            Ok(header) if header.form == self.form.name => Err(self
-                .fault(ErrorKind::Unsupported, "the file is of a newer version")
-                .with("version", header.version)),
-            _ => Err(self.fault(ErrorKind::Invalid, "the file is of another form")),
-        }
-    }
-
-    fn fault(&self, kind: ErrorKind, message: &'static str) -> Error {
-        Error::new(kind, self.operation, message)
-            .with("path", self.path.display())
-            .with("line", self.lines + 1)
-    }
-}
-
-/// The record of a line, or what is wrong with the line.
-fn record_of(line: &[u8]) -> std::result::Result<&str, &'static str> {
-    const SHAPE: &str = "a line is not in the form of a record";
-    let line = std::str::from_utf8(line).map_err(|_| "a line is not text")?;
-    let rest = line.strip_prefix(BEFORE_CHECK).ok_or(SHAPE)?;
-    let (check, rest) = rest.split_at_checked(CHECK_DIGITS).ok_or(SHAPE)?;
-    let record = rest.strip_prefix(BEFORE_RECORD).and_then(|rest| rest.strip_suffix('}')).ok_or(SHAPE)?;
-    if *check == *checksum(record) { Ok(record) } else { Err("a line does not fit its checksum") }
-}
-
-fn write_line(out: &mut String, record: &str) {
-    for piece in [BEFORE_CHECK, &checksum(record), BEFORE_RECORD, record, "}\n"] {
-        out.push_str(piece);
-    }
-}
-
-fn header(form: Form) -> String {
-    format!(r#"{{"form":"{}","version":{}}}"#, form.name, form.version)
-}
-
-fn checksum(record: &str) -> String {
-    let mut hex = blake3::hash(record.as_bytes()).to_hex().to_string();
-    hex.truncate(CHECK_DIGITS);
-    hex
-}
-
-/// Waits until a file's entry in its folder is on the disk, where the system can.
-pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        return File::open(folder.unwrap_or(Path::new(".")))?.sync_all();
-    }
-    Ok(())
 }
 
 /// The one place where an error of the system becomes ours.

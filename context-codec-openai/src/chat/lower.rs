@@ -167,6 +167,9 @@ impl<'a> Writer<'a> {
         }
         let mut parts = Vec::new();
         let place = Place::of("assistant", self.for_source());
+        // There is one key. It is read behind the content, so the last one stands there, and others in their places.
+        let refuses = |part: &Part| matches!(part, Part::Text(text) if is_marked(&text.metadata, REFUSAL));
+        let last_refusal = message.parts.iter().rposition(refuses).filter(|_| !self.as_parts());
         for (i, part) in message.parts.iter().enumerate() {
             match part {
                 Part::ToolResult(_) => {}
@@ -175,13 +178,7 @@ impl<'a> Writer<'a> {
                         Some(FunctionForm { name: &call.name, arguments: call.input.as_written() });
                 }
                 Part::ToolCall(call) => out.tool_calls.push(self.tool_call(call)),
-                Part::Text(text) if is_marked(&text.metadata, REFUSAL) && !self.as_parts() => {
-                    // There is one key. It is read behind the content, so the last one stands there.
-                    if let Some(refusal) = out.refusal.replace(&text.text) {
-                        let (kind, refusal) = ("refusal", Some(refusal));
-                        parts.push(PartForm::Known(KnownPart { kind, refusal, ..KnownPart::default() }));
-                    }
-                }
+                Part::Text(text) if last_refusal == Some(i) => out.refusal = Some(&text.text),
                 Part::Audio(audio) if out.audio.is_none() => {
                     out.audio = media::spoken_form(audio, self.for_source());
                     if out.audio.is_none() {

@@ -329,6 +329,19 @@ fn a_schema_is_output_and_other_formats_ride_along() {
     assert_eq!(lifted(&body).1, body);
 }
 
+/// The earlier refusal once went behind what stood between the two, and so changed its place with each turn.
+#[test]
+fn refusals_keep_their_places_but_for_the_last() {
+    let refusal = |text: &str| json!({"type": "refusal", "refusal": text});
+    let odd = json!({"type": "odd"});
+    let asked = json!({"role": "user", "content": "go on"});
+    let said = json!({"role": "assistant", "content": [refusal("no"), refusal("never"), odd]});
+    let (_, sent) = lifted(&json!({"messages": [asked, said]}));
+    let expected = json!({"role": "assistant", "content": [refusal("no"), odd], "refusal": "never"});
+    assert_eq!(sent["messages"][1], expected);
+    assert_eq!(lifted(&sent).1, sent);
+}
+
 fn body_like() -> impl Strategy<Value = Value> {
     let schema = any_json().prop_map(|schema| json!({"name": "f", "parameters": schema, "strict": null}));
     let tool = prop_oneof![

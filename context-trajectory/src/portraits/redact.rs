@@ -26,9 +26,12 @@ const NAMES: [&str; 13] = [
     "cookie",
 ];
 
-/// The same JSON without them. What cannot be read, since it is too deep, comes back as it is.
+/// What stands for JSON that is nested too deep to be looked through: it is not shown at all.
+const TOO_DEEP: &str = "(nested too deep to be shown)";
+
+/// The same JSON without them.
 pub(super) fn without_named_secrets(json: &Json) -> Json {
-    let Ok(mut value) = json.parse::<Value>() else { return json.clone() };
+    let Ok(mut value) = json.parse::<Value>() else { return Json::from(TOO_DEEP) };
     let mut masked = false;
     let mut open = vec![&mut value];
     while let Some(next) = open.pop() {
@@ -70,6 +73,13 @@ mod tests {
             assert!(!masked.as_str().contains(gone), "{gone} in {masked}");
         }
         assert!(masked.as_str().contains("ann") && masked.as_str().contains("\"max_tokens\":9"));
+    }
+
+    #[test]
+    fn what_cannot_be_looked_through_is_not_shown() {
+        let deep = format!("{}{{\"password\":\"hunter2\"}}{}", "[".repeat(200), "]".repeat(200));
+        let masked = without_named_secrets(&Json::from_text(&deep).unwrap());
+        assert_eq!(masked, Json::from(TOO_DEEP));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `trajectory prune`: old rounds go, or branches that led nowhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ struct TrajectoryPruneRecord<'a> {
     updated_at: String,
     /// `idle`, `count` or `dead_branch`.
     reason: &'static str,
-    /// `would_go`, `removed`, or `kept`: it was last written to no earlier than a round that stays.
+    /// `would_go`, `removed`, or `kept`: it was last written to no earlier than a round that stays, or while this ran.
     status: &'static str,
 }
 
@@ -82,14 +82,22 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     for (agent, heads) in agents {
         interrupt.check("prune")?;
         let (going, until) = plan(&args, app.now(), &heads);
+        let goes = |head: &RoundHead| until.is_some_and(|until| head.updated_at <= until);
+        let mut stayed = BTreeSet::new();
         if let Some(until) = until.filter(|_| !args.dry_run) {
             let user = app.user.clone();
             let prune = RoundPrune::of_user(user).session(agent.session.clone()).agent(agent.agent);
-            let _counted = rounds_of(&*store)?.prune_rounds(&prune.updated_until(until)).await?;
+            let pruned = rounds_of(&*store)?.prune_rounds(&prune.updated_until(until)).await?;
+            if pruned.rounds < going.iter().filter(|going| goes(going.head)).count() as u64 {
+                // Somebody wrote to one after it was listed, or removed it first.
+                let left = all_rounds(app, &*store, Some(agent.session.as_str())).await?;
+                let left = left.into_iter().filter(|head| head.round.agent == *agent);
+                stayed.extend(left.map(|head| head.round.round));
+            }
         }
         let mut gone = Vec::new();
         for Going { head, reason } in going {
-            let goes = until.is_some_and(|until| head.updated_at <= until);
+            let goes = goes(head) && !stayed.contains(&head.round.round);
             let status = match (goes, args.dry_run) {
                 (false, _) => "kept",
                 (true, true) => "would_go",
@@ -202,7 +210,7 @@ fn write(
         _ => String::new(),
     };
     let why = match (status, reason) {
-        ("kept", _) => "last written to no earlier than a round that stays",
+        ("kept", _) => "last written to no earlier than a round that stays, or just now",
         (_, "idle") => "nobody wrote to it for longer",
         (_, "count") => "beyond those that stay",
         _ => "they lead to no end of the round",

@@ -1,0 +1,131 @@
+//! The lines of a journal: written, checked, and read from where somebody stands. What a torn tail is, is decided here.
+
+use std::io::BufRead;
+use std::path::Path;
+
+use context_core::{Error, ErrorKind, Result};
+
+use super::{Each, Form, TornTail, failed};
+
+const BEFORE_CHECK: &str = r#"{"check":""#;
+const BEFORE_RECORD: &str = r#"","record":"#;
+const CHECK_DIGITS: usize = 16;
+
+/// How a file ends.
+pub(super) enum Last {
+    Whole,
+    /// A whole line but for its line feed.
+    Unended,
+    Torn(TornTail),
+}
+
+/// A pass over lines.
+pub(super) struct Scan<'a> {
+    pub(super) operation: &'static str,
+    pub(super) path: &'a Path,
+    pub(super) form: Form,
+    pub(super) end: u64,
+    pub(super) lines: u64,
+}
+
+impl Scan<'_> {
+    pub(super) fn run(&mut self, mut file: impl BufRead, each: Each<'_>) -> Result<Last> {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = file.read_until(b'\n', &mut line);
+            let bytes = read.map_err(|error| failed(self.operation, self.path, error))? as u64;
+            if bytes == 0 {
+                return Ok(Last::Whole);
+            }
+            let ended = line.last() == Some(&b'\n');
+            if ended {
+                line.pop();
+            }
+            match record_of(&line) {
+                Ok(record) if self.lines == 0 => self.expect_header(record)?,
+                Ok(record) => each(self.lines + 1, record)?,
+                Err(_) if !ended && self.is_torn(&line) => {
+                    return Ok(Last::Torn(TornTail { line: self.lines + 1, bytes }));
+                }
+                Err(_) if self.lines == 0 && !line.starts_with(BEFORE_CHECK.as_bytes()) => {
+                    return Err(self.fault(ErrorKind::Invalid, "the file is of another form"));
+                }
+                Err(reason) => return Err(self.fault(ErrorKind::Corrupt, reason)),
+            }
+            self.end += bytes;
+            self.lines += 1;
+            if !ended {
+                return Ok(Last::Unended);
+            }
+        }
+    }
+
+    /// Whether a last line without end is the beginning of one of ours.
+    fn is_torn(&self, line: &[u8]) -> bool {
+        let kept = line.len() - line.iter().rev().take_while(|byte| **byte == 0).count();
+        let written = &line[..kept];
+        if self.lines > 0 {
+            let known = BEFORE_CHECK.len().min(kept);
+            return written[..known] == BEFORE_CHECK.as_bytes()[..known];
+        }
+        let mut first = String::new();
+        write_line(&mut first, &header(self.form));
+        first.as_bytes().starts_with(written)
+    }
+
+    fn expect_header(&self, record: &str) -> Result<()> {
+        #[derive(serde::Deserialize)]
+        struct Header<'a> {
+            form: &'a str,
+            version: u32,
+        }
+        match serde_json::from_str::<Header<'_>>(record) {
+            Ok(header) if header.form == self.form.name && header.version <= self.form.version => Ok(()),
+            Ok(header) if header.form == self.form.name => Err(self
+                .fault(ErrorKind::Unsupported, "the file is of a newer version")
+                .with("version", header.version)),
+            _ => Err(self.fault(ErrorKind::Invalid, "the file is of another form")),
+        }
+    }
+
+    fn fault(&self, kind: ErrorKind, message: &'static str) -> Error {
+        Error::new(kind, self.operation, message)
+            .with("path", self.path.display())
+            .with("line", self.lines + 1)
+    }
+}
+
+/// The record of a line, or what is wrong with the line.
+fn record_of(line: &[u8]) -> std::result::Result<&str, &'static str> {
+    const SHAPE: &str = "a line is not in the form of a record";
+    let line = std::str::from_utf8(line).map_err(|_| "a line is not text")?;
+    let rest = line.strip_prefix(BEFORE_CHECK).ok_or(SHAPE)?;
+    let (check, rest) = rest.split_at_checked(CHECK_DIGITS).ok_or(SHAPE)?;
+    let record = rest.strip_prefix(BEFORE_RECORD).and_then(|rest| rest.strip_suffix('}')).ok_or(SHAPE)?;
+    if *check == *checksum(record) { Ok(record) } else { Err("a line does not fit its checksum") }
+}
+
+pub(super) fn write_line(out: &mut String, record: &str) {
+    for piece in [BEFORE_CHECK, &checksum(record), BEFORE_RECORD, record, "}\n"] {
+        out.push_str(piece);
+    }
+}
+
+pub(super) fn header(form: Form) -> String {
+    format!(r#"{{"form":"{}","version":{}}}"#, form.name, form.version)
+}
+
+fn checksum(record: &str) -> String {
+    let mut hex = blake3::hash(record.as_bytes()).to_hex().to_string();
+    hex.truncate(CHECK_DIGITS);
+    hex
+}
+
+/// The text of a whole file of these records.
+pub(crate) fn whole<'a>(form: Form, records: impl IntoIterator<Item = &'a str>) -> String {
+    let mut text = String::new();
+    write_line(&mut text, &header(form));
+    records.into_iter().for_each(|record| write_line(&mut text, record));
+    text
+}
