@@ -119,13 +119,17 @@ impl<'a, 'v> Selection<'a, 'v> {
                 Part::ToolCall(call) => Some(call.name.as_str()),
                 _ => None,
             });
-            if self.keeps[group] || !names.any(|name| tools.contains(name)) {
+            if !names.any(|name| tools.contains(name)) {
                 continue;
             }
             let before = self.structure.requests.partition_point(|request| *request < range.start);
             let request = before.checked_sub(1).map(|at| self.structure.requests[at]);
             let request = request.and_then(|request| self.structure.group_of(request));
             let both: Vec<usize> = request.into_iter().chain([group]).collect();
+            // A group that stays for another reason still needs its request.
+            if both.iter().all(|group| self.keeps[*group]) {
+                continue;
+            }
             // A group apart from others may need a gap on each side, and so may its request.
             let needed = gaps.saturating_add(2);
             if self.keep_within(&both, target.saturating_sub(needed.saturating_mul(self.gap))) {

@@ -1,6 +1,6 @@
 //! By turns.
 
-use context_core::{Message, Part, Role};
+use context_core::{Message, Part, Role, ToolNames};
 use context_policy_snip::Snip;
 
 use crate::helpers::{history, left, plan, proposal, shown, step, turn, turns};
@@ -69,6 +69,25 @@ fn other_numbers_of_turns_can_be_asked_for() {
     let left = left(&Snip::by_turns().turns(0, 1), &history(turns(5)), 0);
     // The first request stays whatever is asked for.
     assert_eq!(shown(&left), ["q0", "[3 turns (7 messages) in the middle were left out]", "q4", "a4"]);
+}
+
+/// A protected step that stayed for another reason, as its late result stood in one that stays, once lost its request; so did the later
+/// one when the same was asked again.
+#[test]
+fn protected_steps_have_their_requests_whatever_else_keeps_them() {
+    let ([early, result], [call, other]) = (step("early", "look"), step("now", "look"));
+    let mut messages = turns(3);
+    messages.push(early);
+    messages.extend((0..4).flat_map(|n| step(&format!("c{n}"), "bash")));
+    messages.extend([Message::from("later"), call, other, result]);
+    messages.extend((3..6).flat_map(turn));
+    let policy = Snip::by_turns().turns(1, 1).protect(ToolNames::new(["look"]));
+    let left = left(&policy, &history(messages), 0);
+    let shown = shown(&left);
+    for kept in ["q2", "call early", "later", "call now", "result now", "result early"] {
+        assert!(shown.contains(&kept.to_owned()), "{kept} is not in {shown:?}");
+    }
+    assert!(proposal(&policy, &left, 0).into_plan().is_none());
 }
 
 /// A provider's own calls and their results are blocks of one message, and no gap comes between them.

@@ -57,7 +57,8 @@ struct TrajectoryPruneRecord<'a> {
     updated_at: String,
     /// `idle`, `count` or `dead_branch`.
     reason: &'static str,
-    /// `would_go`, `removed`, or `kept`: it was last written to no earlier than a round that stays, or while this ran.
+    /// `would_go`, `removed`, `kept`: it was last written to no earlier than a round that stays, or `in_use`: somebody wrote to it after it was
+    /// listed.
     status: &'static str,
 }
 
@@ -97,13 +98,13 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         }
         let mut gone = Vec::new();
         for Going { head, reason } in going {
-            let goes = goes(head) && !stayed.contains(&head.round.round);
-            let status = match (goes, args.dry_run) {
+            let status = match (goes(head), args.dry_run) {
                 (false, _) => "kept",
                 (true, true) => "would_go",
+                (true, false) if stayed.contains(&head.round.round) => "in_use",
                 (true, false) => "removed",
             };
-            if goes {
+            if matches!(status, "would_go" | "removed") {
                 gone.push(head.round.round);
                 rounds += 1;
             }
@@ -210,7 +211,8 @@ fn write(
         _ => String::new(),
     };
     let why = match (status, reason) {
-        ("kept", _) => "last written to no earlier than a round that stays, or just now",
+        ("kept", _) => "last written to no earlier than a round that stays",
+        ("in_use", _) => "somebody wrote to it after it was listed",
         (_, "idle") => "nobody wrote to it for longer",
         (_, "count") => "beyond those that stay",
         _ => "they lead to no end of the round",
