@@ -98,9 +98,9 @@ pub use message::{
     ToolInput, ToolResult,
 };
 pub use model::{
-    Answer, AnswerDelta, AnswerStream, CacheMarks, FunctionTool, ImageLimits, LanguageModel, LiftedRequest,
-    LoweredRequest, MessageCodec, ModelCodec, ModelError, ModelErrorCode, ModelRequest, NormalizedTools,
-    OutputSchema, StopReason, Tool, ToolChoice, Usage,
+    Answer, AnswerDelta, AnswerStream, CacheMarks, EmbedAs, Embedder, FunctionTool, ImageLimits,
+    LanguageModel, LiftedRequest, LoweredRequest, MessageCodec, ModelCodec, ModelError, ModelErrorCode,
+    ModelRequest, NormalizedTools, OutputSchema, StopReason, Tool, ToolChoice, Usage,
 };
 pub use node::{Node, NodeKind, Placed};
 pub use normalize::{HistoryRules, Normalized, Unanswered, normalize};

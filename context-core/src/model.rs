@@ -6,12 +6,14 @@
 
 mod answer;
 mod codec;
+mod embedder;
 mod error;
 mod language;
 mod request;
 
 pub use answer::{Answer, AnswerDelta, AnswerStream, StopReason, Usage};
 pub use codec::{LiftedRequest, LoweredRequest, MessageCodec, ModelCodec};
+pub use embedder::{EmbedAs, Embedder};
 pub use error::{ImageLimits, ModelError, ModelErrorCode};
 pub use language::LanguageModel;
 pub use request::{CacheMarks, FunctionTool, ModelRequest, NormalizedTools, OutputSchema, Tool, ToolChoice};
