@@ -23,6 +23,26 @@ impl Timestamp {
     pub const fn as_micros(self) -> i64 {
         self.0
     }
+
+    /// The day in UTC, `YYYY-MM-DD`.
+    pub fn to_day(self) -> String {
+        // Howard Hinnant's civil_from_days: years begin in March, so that the leap day is the last.
+        let days = self.0.div_euclid(86_400_000_000) + 719_468;
+        let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+        let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year + year / 4 - year / 100);
+        let month = (5 * of_year + 2) / 153;
+        let day = of_year - (153 * month + 2) / 5 + 1;
+        let month = if month < 10 { month + 3 } else { month - 9 };
+        let year = year + era * 400 + i64::from(month <= 2);
+        format!("{year:04}-{month:02}-{day:02}")
+    }
+
+    /// The minute in UTC, `YYYY-MM-DD HH:MM`.
+    pub fn to_minute(self) -> String {
+        let minutes = self.0.div_euclid(60_000_000).rem_euclid(24 * 60);
+        format!("{} {:02}:{:02}", self.to_day(), minutes / 60, minutes % 60)
+    }
 }
 
 /// Tells the time. Implementors: never go backwards by more than the host's clock does; do not block.
@@ -36,4 +56,18 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 pub trait IdGenerator: fmt::Debug + Send + Sync + 'static {
     /// A fresh id.
     fn next_id(&self) -> String;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        let at = |seconds: i64| Timestamp::from_micros(seconds * 1_000_000);
+        assert_eq!(at(0).to_minute(), "1970-01-01 00:00");
+        assert_eq!(at(-1).to_minute(), "1969-12-31 23:59");
+        assert_eq!(at(951_782_400).to_day(), "2000-02-29");
+        assert_eq!(at(1_795_269_599).to_day(), "2026-11-21");
+    }
 }

@@ -114,6 +114,10 @@ id! {
     SessionId
 }
 id! {
+    /// One memory, unique in its scope.
+    MemoryId
+}
+id! {
     /// An answer in flight, unique in its chat.
     StreamId
 }

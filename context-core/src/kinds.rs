@@ -26,6 +26,7 @@
 mod body;
 mod glossary;
 mod known;
+mod recalled;
 
 pub use glossary::{Glossary, glossary};
 pub use known::{
@@ -34,6 +35,7 @@ pub use known::{
     correction, example, explain, guardrail, identity, persona, policy, preference, principle, quirk,
     style_guide, term, workflow,
 };
+pub use recalled::{RecalledMemories, recalled_memories};
 
 use crate::{BodyCodec, CodecRegistry};
 
@@ -58,6 +60,7 @@ pub(crate) fn register_all(registry: &mut CodecRegistry) {
         Persona,
         Policy,
         Preference,
+        RecalledMemories,
         Principle,
         Quirk,
         Role,

@@ -88,11 +88,13 @@ pub use fragment::{
     lazy_stream, role, user,
 };
 pub use id::{
-    BranchName, ChatId, ChatRef, CheckpointName, CommitKey, FragmentId, MessageId, SessionId, StreamId,
-    StreamWriter, UserId,
+    BranchName, ChatId, ChatRef, CheckpointName, CommitKey, FragmentId, MemoryId, MessageId, SessionId,
+    StreamId, StreamWriter, UserId,
 };
 pub use json::{Json, JsonMap, JsonPatch, Metadata};
-pub use memory::{CapturedTurn, MemoryProvider, MemoryScope, RecallQuery, Recalled};
+pub use memory::{
+    CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, RecallQuery, Recalled, RecalledMemory,
+};
 pub use message::{
     Data, Media, MediaSource, Message, MessageHash, OpaqueBlock, Part, Reasoning, Role, Text, ToolCall,
     ToolInput, ToolResult,
@@ -114,10 +116,12 @@ pub use store::{
     AgentRef, AppendPlace, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd,
     Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome,
     Committed, Created, Cursor, Durability, Erasure, Finding, ForkName, FragmentStore, HistoryStore,
-    Maintenance, MessageNode, NewBlob, NewChat, Page, RecordOutcome, Revision, RoundCommit, RoundPrune,
-    RoundQuery, RoundRef, RoundsPruned, SearchHit, SearchQuery, SearchScope, SearchStore, StateStore, Store,
-    StoreInfo, StoredFragment, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
-    StreamPrune, StreamState, StreamStore, StreamsPruned, Target, TrajectoryStore, Vacuumed, Window,
-    check_chat_graph,
+    Maintenance, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryHit,
+    MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemorySource, MemoryStats, MemoryVector,
+    MemoryWords, MemoryWrite, MemoryWritten, MessageNode, NewBlob, NewChat, Page, RecordOutcome, Revision,
+    RoundCommit, RoundPrune, RoundQuery, RoundRef, RoundsPruned, SearchHit, SearchQuery, SearchScope,
+    SearchStore, StateStore, Store, StoreInfo, StoredFragment, StoredMemory, StoredStream, StreamAppend,
+    StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune, StreamState, StreamStore, StreamsPruned,
+    Target, TrajectoryStore, Vacuumed, Window, check_chat_graph, check_memory_writes,
 };
 pub use tokens::{Framing, MediaKind, RequestTokens, Share, TokenCount, TokenCounter};

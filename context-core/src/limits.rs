@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use crate::{
-    AgentRef, ChatRef, Commit, Error, Metadata, NewChat, Node, Result, StoredFragment, StreamId, Target,
-    sealed,
+    AgentRef, ChatRef, Commit, Error, MemoryId, MemoryScope, Metadata, NewChat, Node, Result, StoredFragment,
+    StreamId, Target, sealed,
 };
 
 /// The longest id or name, in bytes.
@@ -38,6 +38,22 @@ pub const MAX_ROUND_NODES: usize = 1 << 20;
 pub const MAX_NODE_VERSIONS: usize = 10_000;
 /// The longest text of a search, in bytes.
 pub const MAX_SEARCH_BYTES: usize = 4096;
+/// The longest text of a memory, in bytes.
+pub const MAX_MEMORY_BYTES: usize = 256 << 10;
+/// The most words under which a memory is found.
+pub const MAX_MEMORY_WORDS: usize = 1 << 16;
+/// The most words, and the most kinds, that memories are looked for by.
+pub const MAX_MEMORY_TERMS: usize = 64;
+/// The most scopes that memories are looked for in.
+pub const MAX_MEMORY_SCOPES: usize = 16;
+/// The most memories on each side of one that are read with it.
+pub const MAX_MEMORY_NEIGHBOURS: usize = 16;
+/// The longest vector.
+pub const MAX_VECTOR_LENGTH: usize = 16_384;
+/// How many places of words in memories a store looks at, at least: the sum over the words of in how many memories each is.
+pub const EXACT_MEMORY_POSTINGS: u64 = 2_000;
+/// How many vectors a store looks at, at least.
+pub const EXACT_MEMORY_VECTORS: u64 = 10_000;
 /// The largest page of a listing.
 pub const MAX_PAGE: usize = 1000;
 
@@ -65,6 +81,24 @@ pub fn check_stream(operation: &'static str, chat: &ChatRef, stream: &StreamId) 
 pub fn check_agent(operation: &'static str, agent: &AgentRef) -> Result<()> {
     check_id(operation, "user", agent.user.as_str())?;
     check_id(operation, "session", agent.session.as_str())
+}
+
+/// Refuses a bad scope of memories, bad names of memories and too many of them.
+pub fn check_memory_ids(operation: &'static str, scope: &MemoryScope, ids: &[MemoryId]) -> Result<()> {
+    scope.check(operation)?;
+    check_length(operation, "memories", ids.len(), MAX_PAGE)?;
+    ids.iter().try_for_each(|id| check_id(operation, "memory", id.as_str()))
+}
+
+/// Refuses what [`check_memory_ids`] does, and too many neighbours.
+pub fn check_memory_neighbours(
+    operation: &'static str,
+    scope: &MemoryScope,
+    ids: &[MemoryId],
+    each_side: usize,
+) -> Result<()> {
+    check_memory_ids(operation, scope, ids)?;
+    check_length(operation, "neighbours", each_side, MAX_MEMORY_NEIGHBOURS)
 }
 
 /// Refuses a chat that cannot be created.

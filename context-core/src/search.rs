@@ -17,6 +17,7 @@
 //! A store with an index keeps [`index_text`] and asks it for the words of [`Terms`]; one without scans with
 //! [`Terms::count`] and [`Ranking`]. Both cut snippets with [`Terms::snippet`].
 
+mod bm25;
 mod fold;
 mod rank;
 mod snippet;
@@ -24,6 +25,7 @@ mod tag;
 mod terms;
 mod words;
 
+pub use bm25::Bm25;
 pub use rank::Ranking;
 pub use snippet::Snippet;
 pub use tag::UserTag;

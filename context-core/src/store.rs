@@ -5,6 +5,7 @@ mod chat;
 mod commit;
 mod history;
 mod maintenance;
+mod memory;
 mod search;
 mod state;
 mod stream;
@@ -20,6 +21,11 @@ pub use commit::{
 };
 pub use history::{ChainEnd, FragmentStore, HistoryStore, Window};
 pub use maintenance::{CheckReport, Erasure, Finding, Maintenance, Vacuumed, check_chat_graph};
+pub use memory::{
+    MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryHit, MemoryList,
+    MemoryOutcome, MemoryRecord, MemoryRecordStore, MemorySource, MemoryStats, MemoryVector, MemoryWords,
+    MemoryWrite, MemoryWritten, StoredMemory, check_memory_writes,
+};
 pub use search::{SearchHit, SearchQuery, SearchScope, SearchStore};
 pub use state::StateStore;
 pub use stream::{
@@ -133,6 +139,11 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// What happened in runs of agents.
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
+        None
+    }
+
+    /// Records of memories.
+    fn memories(&self) -> Option<&dyn MemoryRecordStore> {
         None
     }
 

@@ -124,12 +124,18 @@ pub use context_core::{
 };
 pub use context_core::{
     Attempt, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Boundary, BoundaryDraft, BoundaryKind,
-    BoundaryStep, Breakdown, Budget, CHECKPOINT, CacheState, CaptureTurnInput, CapturedTurn, Compacted,
-    CompactionPolicy, ContextRuntime, DraftError, Edit, Failure, FrontEntry, GAP, Goal, HistoryView,
-    LanguageModel, MemoryProvider, MemoryScope, ModelContext, NewBlob, Plan, PlanError, PlanReport, Prefix,
-    PrepareInput, Pressure, Price, Proposal, RecallQuery, Recalled, RecoveryDecision, RecoveryInput,
-    RecoveryPolicy, Replacement, Shown, StoredBoundary, Structure, SummaryError, SummaryTask, ToolNames,
-    ToolResultInput, ToolResultOutput, shorten, shown,
+    BoundaryStep, Breakdown, Budget, CHECKPOINT, CacheState, CaptureTurnInput, Compacted, CompactionPolicy,
+    ContextRuntime, DraftError, Edit, Failure, FrontEntry, GAP, Goal, HistoryView, LanguageModel,
+    ModelContext, NewBlob, Plan, PlanError, PlanReport, Prefix, PrepareInput, Pressure, Price, Proposal,
+    RecoveryDecision, RecoveryInput, RecoveryPolicy, Replacement, Shown, StoredBoundary, Structure,
+    SummaryError, SummaryTask, ToolNames, ToolResultInput, ToolResultOutput, shorten, shown,
+};
+/// Memories: the seam of providers, and that of the stores that keep their records.
+pub use context_core::{
+    CapturedMessage, CapturedTurn, EmbedAs, Embedder, MemoriesForgotten, MemoriesFound, MemoryExpected,
+    MemoryFind, MemoryForget, MemoryHit, MemoryId, MemoryList, MemoryOutcome, MemoryProvider, MemoryRecord,
+    MemoryRecordStore, MemoryScope, MemorySource, MemoryStats, MemoryVector, MemoryWrite, MemoryWritten,
+    RecallQuery, Recalled, RecalledMemory, StoredMemory,
 };
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]

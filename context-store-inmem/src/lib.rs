@@ -14,6 +14,7 @@
 //! ```
 
 mod blobs;
+mod memories;
 mod rounds;
 mod store;
 mod streams;

@@ -9,13 +9,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use context_core::{
     Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, CancelSignal, ChatRef, ChatState, CheckReport, Cursor,
-    Durability, Erasure, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, NewBlob, Page, Result,
-    SearchStore, StateStore, Store, StoreInfo, StoredStream, StreamAppend, StreamClaim, StreamId,
-    StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, TrajectoryStore, UserId,
-    limits,
+    Durability, Erasure, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore,
+    NewBlob, Page, Result, SearchStore, StateStore, Store, StoreInfo, StoredStream, StreamAppend,
+    StreamClaim, StreamId, StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp,
+    TrajectoryStore, UserId, limits,
 };
 
 use crate::blobs::Blobs;
+use crate::memories::Memories;
 use crate::rounds::Rounds;
 use crate::streams::Streams;
 
@@ -37,6 +38,7 @@ pub(crate) struct Chats {
     blobs: Blobs,
     streams: Streams,
     pub(crate) rounds: Rounds,
+    pub(crate) memories: Memories,
 }
 
 impl Chats {
@@ -73,6 +75,10 @@ impl Store for InMemoryStore {
     }
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
+        Some(&self.0)
+    }
+
+    fn memories(&self) -> Option<&dyn MemoryRecordStore> {
         Some(&self.0)
     }
 
@@ -119,7 +125,7 @@ impl StateStore for Shared {
         F: FnOnce(&mut Option<ChatState>, &mut u64) -> Result<T> + Send + 'static,
     {
         let mut chats = self.chats_mut("write")?;
-        let Chats { by_ref, created, blobs, streams, rounds: _ } = &mut *chats;
+        let Chats { by_ref, created, blobs, streams, rounds: _, memories: _ } = &mut *chats;
         // Taken out, not copied, unless somebody reads it just now. What a `ChatState` refuses it has not changed,
         // so it goes back in either case.
         let mut state = by_ref.remove(chat).map(Arc::unwrap_or_clone);
@@ -301,6 +307,7 @@ impl Maintenance for Shared {
         let (rounds, findings) = chats.rounds.check();
         report.rounds = rounds;
         report.findings.extend(findings);
+        report.memories = chats.memories.all();
         Ok(report)
     }
 
@@ -308,7 +315,8 @@ impl Maintenance for Shared {
         limits::check_page("users", limit)?;
         let chats = self.chats("users")?;
         let of_chats = chats.by_ref.keys().map(|chat| &chat.user);
-        let all: BTreeSet<&UserId> = of_chats.chain(chats.rounds.users()).collect();
+        let all: BTreeSet<&UserId> =
+            of_chats.chain(chats.rounds.users()).chain(chats.memories.users()).collect();
         let behind = |user: &&&UserId| after.is_none_or(|after| user.as_str() > after.as_str());
         let mut items: Vec<UserId> = all.iter().filter(behind).take(limit + 1).copied().cloned().collect();
         let more = items.len() > limit;
@@ -318,18 +326,21 @@ impl Maintenance for Shared {
     }
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
-        let count =
-            |chats: &Chats| (chats.blobs.count(user), chats.streams.count(user), chats.rounds.count(user));
+        let count = |chats: &Chats| {
+            let Chats { blobs, streams, rounds, memories, .. } = chats;
+            [blobs.count(user), streams.count(user), rounds.count(user), memories.count(user)]
+        };
         let before = count(&*self.chats("erase_user")?);
         let mut erased = self.erase_states(user, cancel).await?;
         if !cancel.is_cancelled() {
-            self.chats_mut("erase_user")?.rounds.forget_user(user);
+            let mut chats = self.chats_mut("erase_user")?;
+            chats.rounds.forget_user(user);
+            chats.memories.forget_user(user);
         }
         let after = count(&*self.chats("erase_user")?);
-        erased.blobs = before.0.saturating_sub(after.0);
-        erased.streams = before.1.saturating_sub(after.1);
-        erased.rounds = before.2.saturating_sub(after.2);
-        erased.remaining += after.0 + after.1 + after.2;
+        let gone: [u64; 4] = std::array::from_fn(|kind| before[kind].saturating_sub(after[kind]));
+        [erased.blobs, erased.streams, erased.rounds, erased.memories] = gone;
+        erased.remaining += after.iter().sum::<u64>();
         Ok(erased)
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{Attempt, CancelSignal, Message, ModelError, OutputSchema, Text, Tool, ToolChoice};
+use crate::{Attempt, CancelSignal, Message, MessageId, ModelError, OutputSchema, Text, Tool, ToolChoice};
 
 /// What a model call is to be prepared from.
 #[derive(Clone, Debug, Default)]
@@ -196,6 +196,11 @@ pub struct CaptureTurnInput {
     pub turn_id: String,
     /// The conversation.
     pub messages: Vec<Arc<Message>>,
+    /// The ids of these messages, one for each, such as those of their nodes; empty if they have none, and then memories file them under
+    /// names made of what they say. They are what is forgotten by.
+    pub ids: Vec<MessageId>,
+    /// The folder that was worked in, if there is one.
+    pub cwd: Option<PathBuf>,
     /// Whether the turn failed or was aborted.
     pub errored: bool,
     /// Ends the work.
@@ -213,6 +218,8 @@ impl CaptureTurnInput {
             session_id: session_id.into(),
             turn_id: turn_id.into(),
             messages,
+            ids: Vec::new(),
+            cwd: None,
             errored: false,
             cancel: CancelSignal::never(),
         }

@@ -54,6 +54,8 @@ pub struct CheckReport {
     pub streams: u64,
     /// Rounds of trajectories looked at.
     pub rounds: u64,
+    /// Records of memories looked at.
+    pub memories: u64,
     /// What is wrong; empty if all is well.
     pub findings: Vec<Finding>,
 }
@@ -73,6 +75,8 @@ pub struct Erasure {
     pub streams: u64,
     /// Rounds of trajectories that were erased.
     pub rounds: u64,
+    /// Records of memories that were erased.
+    pub memories: u64,
     /// Records of this user, of every kind and in every index, that a search of the whole store found
     /// afterwards. Anything but 0 was written while the user was being erased: erase again.
     pub remaining: u64,
@@ -81,7 +85,7 @@ pub struct Erasure {
 impl Erasure {
     /// What was erased, and what was found afterwards.
     pub fn new(chats: u64, messages: u64, remaining: u64) -> Self {
-        Self { chats, messages, blobs: 0, streams: 0, rounds: 0, remaining }
+        Self { chats, messages, blobs: 0, streams: 0, rounds: 0, memories: 0, remaining }
     }
 }
 
@@ -107,15 +111,15 @@ impl Vacuumed {
 pub trait Maintenance: Send + Sync {
     /// Checks every invariant: of the backend's own files, of the layout, of indexes, of every chat's graph
     /// ([`check_chat_graph`]), that blobs are what their names say and are referred to
-    /// as often as they say, that streams have the chunks they say, and that rounds of trajectories are graphs. Changes nothing. Asks `cancel` between chats.
+    /// as often as they say, that streams have the chunks they say, that rounds of trajectories are graphs, and that memories are found by their words. Changes nothing. Asks `cancel` between chats.
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport>;
 
-    /// Erases a user: every chat with all that belongs to it, every round of a trajectory, and every trace in the store's files that it can
+    /// Erases a user: every chat with all that belongs to it, every round of a trajectory, every memory, and every trace in the store's files that it can
     /// clear (freed pages, logs, indexes). Then reads back. Asks `cancel` between chats; what was erased until
     /// then stays erased.
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure>;
 
-    /// Whoever has a chat or a round of a trajectory, ordered by id, page by page (`limit` from 1 to [`limits::MAX_PAGE`](crate::limits::MAX_PAGE)).
+    /// Whoever has a chat, a round of a trajectory or a memory, ordered by id, page by page (`limit` from 1 to [`limits::MAX_PAGE`](crate::limits::MAX_PAGE)).
     /// [`Unsupported`](ErrorKind::Unsupported) where the backend cannot tell.
     async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
         let _ = (limit, after);

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::{ChatId, Clock, MemoryProvider, Store, TokenCounter, UserId};
+use context_core::{ChatId, Clock, MemoryProvider, Renderer, Store, TokenCounter, UserId};
 use context_tokens::{Calibrations, ModelTable};
 
 use super::parts::Parts;
+use super::recall;
 use super::spill::SessionChats;
 use super::{
     DefaultContextRuntime, LiveMedia, Pipeline, RuntimeFault, RuntimeFaults, Stage, ToolResultLimits,
@@ -34,6 +35,9 @@ impl Default for DefaultContextRuntimeBuilder {
             pipeline: Pipeline::default(),
             recovery: RecoveryChain::new(Contract::Seed),
             memory: None,
+            user: None,
+            agent: None,
+            recall_renderer: recall::default_renderer(),
             recall_timeout: Duration::from_secs(5),
             recall_tokens: 2_000,
             spill: None,
@@ -108,6 +112,24 @@ impl DefaultContextRuntimeBuilder {
     /// Remembers. Default: nothing does.
     pub fn memory(mut self, memory: Arc<dyn MemoryProvider>) -> Self {
         self.parts.memory = Some(memory);
+        self
+    }
+
+    /// Whose memories they are. Default: the user of [`spill`](Self::spill); a memory without either is refused.
+    pub fn user(mut self, user: impl Into<UserId>) -> Self {
+        self.parts.user = Some(user.into());
+        self
+    }
+
+    /// Which agent remembers. Default: none in particular.
+    pub fn agent(mut self, agent: impl Into<String>) -> Self {
+        self.parts.agent = Some(agent.into());
+        self
+    }
+
+    /// How what was recalled is shown to the model. Default: as XML.
+    pub fn recall_renderer(mut self, renderer: Arc<dyn Renderer>) -> Self {
+        self.parts.recall_renderer = Some(renderer);
         self
     }
 
@@ -217,6 +239,10 @@ impl DefaultContextRuntimeBuilder {
             && store.blobs().is_none()
         {
             faults.push(RuntimeFault::NoBlobs { store: store.info().name });
+        }
+        if parts.memory.is_some() {
+            faults.extend(parts.memory_scope("any", None).is_none().then_some(RuntimeFault::NoUser));
+            faults.extend(parts.recall_renderer.is_none().then_some(RuntimeFault::NoRenderer));
         }
         match Pipeline::new(self.stages) {
             Ok(pipeline) => parts.pipeline = pipeline,

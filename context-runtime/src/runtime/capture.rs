@@ -1,12 +1,13 @@
 //! Telling the memory what was said.
 
+use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use context_core::{
-    CaptureTurnInput, CapturedTurn, Diagnostic, DiagnosticCode, MemoryProvider, MemoryScope, Message,
-    Severity,
+    CaptureTurnInput, CapturedMessage, CapturedTurn, Diagnostic, DiagnosticCode, MemoryProvider, MemoryScope,
+    Message, MessageHash, MessageId, Severity, Timestamp,
 };
 use futures_util::future::{Either, select};
 
@@ -24,6 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) async fn capture(
     memory: &dyn MemoryProvider,
     scope: MemoryScope,
+    now: Timestamp,
     session: &Mutex<Session>,
     input: CaptureTurnInput,
 ) -> Vec<Diagnostic> {
@@ -38,11 +40,14 @@ pub(super) async fn capture(
             false => known.reaches(&input.messages),
         })
     };
+    let names = names(&input);
     let is_news =
-        |message: &&Arc<Message>| !message.is_synthetic() && message.metadata.get(CARRIED_OVER).is_none();
-    let news: Vec<_> = input.messages[told..].iter().filter(is_news).map(Arc::clone).collect();
+        |message: &Arc<Message>| !message.is_synthetic() && message.metadata.get(CARRIED_OVER).is_none();
+    let news = input.messages[told..].iter().zip(&names[told..]).filter(|(message, _)| is_news(message));
+    let news: Vec<_> =
+        news.map(|(message, name)| CapturedMessage::new(name, Arc::clone(message)).at(now)).collect();
     if !news.is_empty() {
-        let mut turn = CapturedTurn::new(scope, input.turn_id, news);
+        let mut turn = CapturedTurn::new(scope, input.turn_id, now, news);
         turn.errored = input.errored;
         let kept = pin!(tokio::time::timeout(TIMEOUT, memory.capture(&turn, &input.cancel)));
         let failure = match select(kept, pin!(input.cancel.cancelled())).await {
@@ -59,4 +64,21 @@ pub(super) async fn capture(
     }
     lock(session).captured = Some(Beginning::of(&input.messages));
     Vec::new()
+}
+
+/// The ids of the messages. One that has none is named after what it says, and after how many before it say the same: so it has the same
+/// name each time, whatever is told with it.
+fn names(input: &CaptureTurnInput) -> Vec<MessageId> {
+    if input.ids.len() == input.messages.len() {
+        return input.ids.clone();
+    }
+    let mut seen: HashMap<MessageHash, u32> = HashMap::new();
+    let name = |message: &Arc<Message>| {
+        let hash = message.hash();
+        let before = seen.entry(hash).or_default();
+        *before += 1;
+        let name = hash.to_string();
+        MessageId::from(if *before == 1 { name } else { format!("{name}-{before}") })
+    };
+    input.messages.iter().map(name).collect()
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_core::{
-    Answer, CaptureTurnInput, Compacted, ContextRuntime, Diagnostic, MemoryScope, Message, ModelContext,
-    PrepareInput, RecoveryDecision, RecoveryInput, Result, SummaryError, SummaryTask, Timestamp,
-    ToolResultInput, ToolResultOutput, Usage,
+    Answer, CaptureTurnInput, Compacted, ContextRuntime, Diagnostic, Message, ModelContext, PrepareInput,
+    RecoveryDecision, RecoveryInput, Result, SummaryError, SummaryTask, Timestamp, ToolResultInput,
+    ToolResultOutput, Usage,
 };
 use context_tokens::Calibrations;
 
@@ -171,8 +171,8 @@ impl ContextRuntime for DefaultContextRuntime {
     async fn capture_turn(&self, input: CaptureTurnInput) -> Result<Vec<Diagnostic>> {
         let Some(memory) = &self.parts.memory else { return Ok(Vec::new()) };
         let session = self.sessions.get(&input.session_id);
-        let mut scope = MemoryScope::session(&input.session_id);
-        scope.user = self.parts.spill.as_ref().map(|(_, user)| user.to_string());
-        Ok(capture::capture(&**memory, scope, &session, input).await)
+        let scope = self.parts.memory_scope(&input.session_id, input.cwd.as_deref());
+        let Some(scope) = scope else { return Ok(Vec::new()) };
+        Ok(capture::capture(&**memory, scope, self.parts.clock.now(), &session, input).await)
     }
 }

@@ -1,10 +1,11 @@
 //! What a runtime is made of.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::{Clock, Error, MemoryProvider, Store, TokenCounter, UserId};
+use context_core::{Clock, Error, MemoryProvider, MemoryScope, Renderer, Store, TokenCounter, UserId};
 use context_tokens::ModelTable;
 
 use super::spill::SessionChats;
@@ -22,6 +23,11 @@ pub(super) struct Parts {
     pub(super) pipeline: Pipeline,
     pub(super) recovery: RecoveryChain,
     pub(super) memory: Option<Arc<dyn MemoryProvider>>,
+    /// Whose memories they are, and of which agent.
+    pub(super) user: Option<UserId>,
+    pub(super) agent: Option<String>,
+    /// How what was recalled is shown to the model.
+    pub(super) recall_renderer: Option<Arc<dyn Renderer>>,
     pub(super) recall_timeout: Duration,
     pub(super) recall_tokens: u64,
     /// Where results too large are kept, and whose chats the sessions are.
@@ -39,6 +45,15 @@ pub(super) struct Parts {
 }
 
 impl Parts {
+    /// From where a session remembers: the user that was named, else the one whose chats the sessions are.
+    pub(super) fn memory_scope(&self, session: &str, cwd: Option<&Path>) -> Option<MemoryScope> {
+        let user = self.user.as_ref().or(self.spill.as_ref().map(|(_, user)| user))?;
+        let mut scope = MemoryScope::new(user);
+        scope.project = cwd.map(|cwd| cwd.display().to_string());
+        scope.agent.clone_from(&self.agent);
+        Some(scope.session(session))
+    }
+
     /// Where results too large are kept.
     pub(super) fn spill(&self) -> Option<Spill> {
         let (store, user) = self.spill.as_ref()?;
@@ -71,6 +86,12 @@ pub enum RuntimeFault {
         /// The store.
         store: &'static str,
     },
+    /// Nobody said whose memories they are; they are never those of everybody.
+    #[error("a memory needs to know whose it is: say `user`")]
+    NoUser,
+    /// No renderer is compiled in.
+    #[error("what is recalled needs a renderer: say `recall_renderer`, or turn on the feature `xml`")]
+    NoRenderer,
     /// A stage of the compaction cannot work.
     #[error(transparent)]
     Stage(#[from] StageFault),

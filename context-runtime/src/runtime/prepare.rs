@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use context_core::{
-    Boundary, BoundaryKind, Diagnostic, DiagnosticCode, Goal, HistoryView, MemoryScope, Message, MessageHash,
+    Boundary, BoundaryKind, Diagnostic, DiagnosticCode, Goal, HistoryView, Message, MessageHash,
     ModelContext, PrepareInput, RecallQuery, Result, Severity,
 };
 
@@ -81,10 +81,9 @@ fn wanted(
     if session.recall.as_ref().is_some_and(|known| known.is_of(&input.turn_id, &request)) {
         return None;
     }
-    let mut scope = MemoryScope::session(&input.session_id);
-    scope.user = parts.spill.as_ref().map(|(_, user)| user.to_string());
-    scope.project = input.cwd.as_ref().map(|cwd| cwd.display().to_string());
-    let query = recall::query(scope, messages, session.track.requests(), parts.recall_tokens)?;
+    let scope = parts.memory_scope(&input.session_id, input.cwd.as_deref())?;
+    let mut query = recall::query(scope, messages, session.track.requests(), parts.recall_tokens)?;
+    query.at = Some(parts.clock.now());
     Some((query, request))
 }
 
@@ -97,10 +96,7 @@ async fn recall(
     request: MessageHash,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<()> {
-    let Some(memory) = &parts.memory else { return Ok(()) };
-    let asked =
-        recall::recall(&**memory, &query, parts.recall_timeout, &input.cancel, &*counting.counter).await;
-    let (message, said) = asked?;
+    let (message, said) = recall::recall(parts, &query, &input.cancel, &*counting.counter).await?;
     diagnostics.extend(said);
     lock(session).recall = Some(TurnRecall { turn: input.turn_id.clone(), request, message });
     Ok(())

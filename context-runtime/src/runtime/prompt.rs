@@ -55,7 +55,7 @@ fn environment(input: &PrepareInput, now: Timestamp) -> String {
     let mut line = |name: &str, value: &str| {
         let _ = write!(text, "\n{name}: {}", one_line(value));
     };
-    line("date", &day(now));
+    line("date", &now.to_day());
     line("platform", std::env::consts::OS);
     if let Some(cwd) = &input.cwd {
         line("working folder", &cwd.display().to_string());
@@ -73,32 +73,4 @@ fn environment(input: &PrepareInput, now: Timestamp) -> String {
 /// A value that cannot end the block it stands in, nor its line.
 fn one_line(value: &str) -> String {
     value.replace(['\n', '\r'], " ").replace('&', "&amp;").replace('<', "&lt;")
-}
-
-/// The day in UTC, `YYYY-MM-DD`.
-fn day(now: Timestamp) -> String {
-    // Howard Hinnant's civil_from_days: years begin in March, so that the leap day is the last.
-    let days = now.as_micros().div_euclid(86_400_000_000) + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_are_those_of_the_calendar() {
-        let at = |seconds: i64| day(Timestamp::from_micros(seconds * 1_000_000));
-        assert_eq!(at(0), "1970-01-01");
-        assert_eq!(at(-1), "1969-12-31");
-        assert_eq!(at(951_782_400), "2000-02-29");
-        assert_eq!(at(1_795_269_599), "2026-11-21");
-    }
 }

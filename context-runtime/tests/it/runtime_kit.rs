@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use context_runtime::{
     Answer, BoundaryKind, CancelSignal, CapturedTurn, Clock, CompactionPolicy, ContextRuntime,
     DefaultContextRuntime, DefaultContextRuntimeBuilder, Edit, Error, ErrorKind, Goal, HistoryView,
-    MemoryProvider, MemoryScope, Message, ModelContext, ModelRequest, Part, Plan, PrepareInput, Proposal,
-    RecallQuery, Recalled, Result, Role, SummaryError, SummaryTask, Timestamp, TokenCount, TokenCounter,
+    MemoriesForgotten, MemoryForget, MemoryProvider, Message, ModelContext, ModelRequest, Part, Plan,
+    PrepareInput, Proposal, RecallQuery, Recalled, Result, Role, SummaryError, SummaryTask, Timestamp,
+    TokenCount, TokenCounter,
 };
 
 /// A token for each byte.
@@ -43,7 +44,7 @@ impl Clock for HandClock {
 
 /// A thousand tokens, no reserve to speak of.
 pub(crate) fn builder() -> DefaultContextRuntimeBuilder {
-    DefaultContextRuntime::builder().window(1_010).reserve(10).counter(Arc::new(Bytes))
+    DefaultContextRuntime::builder().user("ada").window(1_010).reserve(10).counter(Arc::new(Bytes))
 }
 
 pub(crate) fn input(messages: &[Arc<Message>]) -> PrepareInput {
@@ -210,11 +211,12 @@ impl MemoryProvider for Notes {
         if self.fails {
             return Err(Error::new(ErrorKind::Unavailable, "capture", "the notes are gone"));
         }
-        self.captured.lock().unwrap().push(shown(&turn.messages));
+        let messages: Vec<_> = turn.messages.iter().map(|said| Arc::clone(&said.message)).collect();
+        self.captured.lock().unwrap().push(shown(&messages));
         Ok(())
     }
 
-    async fn forget(&self, _scope: &MemoryScope) -> Result<u64> {
-        Ok(0)
+    async fn forget(&self, _forget: &MemoryForget) -> Result<MemoriesForgotten> {
+        Ok(MemoriesForgotten::default())
     }
 }

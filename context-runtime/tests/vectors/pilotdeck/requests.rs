@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use context_runtime::{
-    Budget, CancelSignal, CapturedTurn, ContextRuntime, DefaultContextRuntime, FragmentData, MemoryProvider,
-    MemoryScope, PrepareInput, Pressure, RecallQuery, Recalled,
+    Budget, CancelSignal, CapturedTurn, ContextRuntime, DefaultContextRuntime, FragmentData,
+    MemoriesForgotten, MemoryForget, MemoryProvider, PrepareInput, Pressure, RecallQuery, Recalled,
 };
 
 use super::counting::Bytes;
@@ -67,8 +67,8 @@ impl MemoryProvider for Asked {
         Ok(())
     }
 
-    async fn forget(&self, _: &MemoryScope) -> context_runtime::Result<u64> {
-        Ok(0)
+    async fn forget(&self, _: &MemoryForget) -> context_runtime::Result<MemoriesForgotten> {
+        Ok(MemoriesForgotten::default())
     }
 }
 
@@ -78,7 +78,8 @@ pub(super) fn judge_query(case: &Case) -> Outcome {
         Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
     };
     let asked = Arc::new(Asked::default());
-    let builder = DefaultContextRuntime::builder().window(1 << 20).reserve(1).counter(Arc::new(Bytes));
+    let builder =
+        DefaultContextRuntime::builder().user("u").window(1 << 20).reserve(1).counter(Arc::new(Bytes));
     let runtime = match builder.memory(Arc::clone(&asked) as Arc<dyn MemoryProvider>).build() {
         Ok(runtime) => runtime,
         Err(faults) => return Outcome::Failed(Difference::new("a runtime", "one", faults)),

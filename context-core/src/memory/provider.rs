@@ -1,0 +1,38 @@
+//! The trait.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use super::{CapturedTurn, RecallQuery, Recalled};
+use crate::{CancelSignal, MemoriesForgotten, MemoryForget, Result};
+
+/// Remembers.
+///
+/// # Contract with implementors
+///
+/// * **Scope.** Nothing is recalled that is not visible from the query's scope. A provider that cannot keep a scope apart which it is
+///   given refuses, with [`Unsupported`](crate::ErrorKind::Unsupported); it never takes a wider one instead.
+/// * **Whoever calls gives up** waiting after a while and drops the future: leave nothing half done then.
+/// * **A turn may come again**, in part or whole; each message counts once, by its id. What the model was shown because it was
+///   recalled is not among the messages.
+/// * **What is recalled is data**: it is shown to the model as something that was said, never as an instruction.
+#[async_trait]
+pub trait MemoryProvider: fmt::Debug + Send + Sync + 'static {
+    /// What is worth telling the model about a query.
+    async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled>;
+
+    /// Takes a turn, to keep what is worth it. It may still be on its way to where it is kept when this returns: only what was taken
+    /// before a [`flush`](Self::flush) returned is certain to be there. An error says that nothing of it was taken.
+    async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()>;
+
+    /// Waits until all that was taken is kept. An error says that some is not; it stays taken, and the next flush tries again.
+    async fn flush(&self, cancel: &CancelSignal) -> Result<()> {
+        let _ = cancel;
+        Ok(())
+    }
+
+    /// Forgets, also what was taken and is not yet kept. What was forgotten by its id or by its source stays so, if the same message is
+    /// captured again.
+    async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten>;
+}

@@ -1,0 +1,293 @@
+//! Records of memories in memory: every search reads all records of its scopes.
+
+use std::collections::{BTreeMap, HashSet};
+
+use async_trait::async_trait;
+use context_core::search::Bm25;
+use context_core::{
+    Cursor, Error, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryHit,
+    MemoryId, MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemoryScope, MemoryStats,
+    MemoryVector, MemoryWords, MemoryWrite, MemoryWritten, Page, Result, StoredMemory, UserId,
+    check_memory_writes, limits,
+};
+
+use crate::store::Shared;
+
+#[derive(Debug, Default)]
+pub(crate) struct Memories {
+    by_scope: BTreeMap<MemoryScope, OfScope>,
+    /// How many records were ever written first.
+    written: u64,
+}
+
+#[derive(Debug, Default)]
+struct OfScope {
+    records: BTreeMap<MemoryId, Kept>,
+    forgotten: HashSet<[u8; 16]>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    stored: StoredMemory,
+    words: String,
+    vector: Option<MemoryVector>,
+}
+
+impl Memories {
+    fn get(&self, scope: &MemoryScope, id: &MemoryId) -> Option<&Kept> {
+        self.by_scope.get(scope)?.records.get(id)
+    }
+
+    /// What would become of each write; which of them is in conflict, if one is.
+    fn judge(&self, writes: &[MemoryWrite]) -> Result<Vec<MemoryWritten>, usize> {
+        let judged = writes.iter().enumerate().map(|(at, write)| {
+            let MemoryRecord { scope, id, .. } = &write.record;
+            let stored = self.get(scope, id).map(|kept| &kept.stored);
+            let version = stored.map_or(0, |stored| stored.version);
+            let forgotten = || {
+                let of_scope = self.by_scope.get(scope);
+                of_scope.is_some_and(|of| of.forgotten.contains(&MemoryRecord::mark(scope, id)))
+            };
+            match write.expected {
+                _ if stored.is_some_and(|stored| write.is_replay_of(stored)) => {
+                    Ok(MemoryWritten::Written(version))
+                }
+                MemoryExpected::Absent if stored.is_some() => Ok(MemoryWritten::Kept(version)),
+                MemoryExpected::Absent if forgotten() => Ok(MemoryWritten::Forgotten),
+                MemoryExpected::Version(expected) if expected != version => Err(at),
+                _ => Ok(MemoryWritten::Written(version + 1)),
+            }
+        });
+        judged.collect()
+    }
+
+    fn write(&mut self, writes: &[MemoryWrite]) -> MemoryOutcome {
+        let judged = match self.judge(writes) {
+            Ok(judged) => judged,
+            Err(at) => {
+                let MemoryRecord { scope, id, .. } = &writes[at].record;
+                let stored = self.get(scope, id).map(|kept| Box::new(kept.stored.clone()));
+                return MemoryOutcome::Conflict { write: at, stored };
+            }
+        };
+        for (write, judged) in writes.iter().zip(&judged) {
+            let MemoryWritten::Written(version) = *judged else { continue };
+            if self
+                .get(&write.record.scope, &write.record.id)
+                .is_some_and(|kept| kept.stored.version == version)
+            {
+                continue;
+            }
+            let record = write.record.clone();
+            let of_scope = self.by_scope.entry(record.scope.clone()).or_default();
+            of_scope.forgotten.remove(&MemoryRecord::mark(&record.scope, &record.id));
+            let place = of_scope.records.get(&record.id).map(|kept| kept.stored.place);
+            let place = place.unwrap_or_else(|| {
+                self.written += 1;
+                self.written
+            });
+            let (words, vector) = (write.words.clone(), write.vector.clone());
+            let id = record.id.clone();
+            let stored = StoredMemory::new(record, version, place);
+            of_scope.records.insert(id, Kept { stored, words, vector });
+        }
+        MemoryOutcome::Applied(judged)
+    }
+
+    /// The records of some scopes, whatever their kind.
+    fn of<'a>(&'a self, scopes: &'a [MemoryScope]) -> impl Iterator<Item = &'a Kept> {
+        // A scope that was named twice counts once.
+        let once = scopes.iter().enumerate().filter(|(at, scope)| !scopes[..*at].contains(scope));
+        once.filter_map(|(_, scope)| self.by_scope.get(scope)).flat_map(|of_scope| of_scope.records.values())
+    }
+
+    fn list(&self, list: &MemoryList, after: Option<u64>) -> Page<StoredMemory> {
+        let taken = |kept: &&Kept| {
+            list.takes(&kept.stored.record) && after.is_none_or(|after| kept.stored.place < after)
+        };
+        let mut items: Vec<_> = self.of(&list.scopes).filter(taken).map(|kept| kept.stored.clone()).collect();
+        items.sort_unstable_by_key(|stored| std::cmp::Reverse(stored.place));
+        let more = items.len() > list.limit;
+        items.truncate(list.limit);
+        let next = items.last().filter(|_| more).map(|last| Cursor::new(last.place.to_string()));
+        Page { items, next }
+    }
+
+    fn find(&self, find: &MemoryFind) -> MemoriesFound {
+        let mut bm25 = Bm25::new(0, 0, vec![0; find.words.len()]);
+        let mut counted = Vec::new();
+        for kept in self.of(&find.scopes) {
+            let words = MemoryWords::count(&find.words, &kept.words);
+            bm25.texts += 1;
+            bm25.words += words.length;
+            for (found, count) in bm25.found.iter_mut().zip(&words.counts) {
+                *found += u64::from(*count > 0);
+            }
+            counted.push((kept, words));
+        }
+        counted.retain(|(kept, _)| find.takes(&kept.stored.record.kind));
+        let hits = counted.iter().map(|(kept, words)| {
+            let vectors = find.vector.as_ref().zip(kept.vector.as_ref());
+            let vectors = vectors
+                .filter(|(wanted, own)| wanted.model == own.model && wanted.values.len() == own.values.len());
+            let similarity = vectors.map(|(wanted, own)| wanted.similarity(own));
+            let score = bm25.score(words.length, words.counts.iter().copied());
+            (words.is_hit(), MemoryHit::new(kept.stored.clone(), score, similarity))
+        });
+        let (mut fitting, mut others): (Vec<_>, Vec<_>) = hits.partition(|(is_hit, _)| *is_hit);
+        let newest = |hit: &MemoryHit| std::cmp::Reverse(hit.stored.place);
+        fitting.sort_by(|(_, a), (_, b)| b.score.total_cmp(&a.score).then(newest(a).cmp(&newest(b))));
+        others.extend(fitting.split_off(find.limit.min(fitting.len())));
+        others.retain(|(_, hit)| hit.similarity.is_some());
+        others.sort_by(|(_, a), (_, b)| {
+            let by_angle = b.similarity.unwrap_or_default().total_cmp(&a.similarity.unwrap_or_default());
+            by_angle.then(newest(a).cmp(&newest(b)))
+        });
+        others.truncate(find.limit);
+        MemoriesFound::new(fitting.into_iter().chain(others).map(|(_, hit)| hit).collect(), bm25)
+    }
+
+    fn beside(&self, scope: &MemoryScope, id: &MemoryId, each_side: usize) -> Vec<StoredMemory> {
+        let Some(of_scope) = self.by_scope.get(scope) else { return Vec::new() };
+        let Some(kept) = of_scope.records.get(id) else { return Vec::new() };
+        let Some(source) = &kept.stored.record.source else { return Vec::new() };
+        let (place, kind) = (kept.stored.place, &kept.stored.record.kind);
+        let alike = |stored: &&StoredMemory| {
+            let from = stored.record.source.as_ref();
+            stored.record.kind == *kind && from.is_some_and(|from| from.session == source.session)
+        };
+        let mut session: Vec<_> =
+            of_scope.records.values().map(|kept| &kept.stored).filter(alike).cloned().collect();
+        session.sort_unstable_by_key(|stored| stored.place);
+        let at = session.partition_point(|stored| stored.place < place);
+        let end = session.len().min(at + 1 + each_side);
+        session.truncate(end);
+        session.remove(at);
+        session.drain(..at.saturating_sub(each_side));
+        session
+    }
+
+    fn forget(&mut self, forget: &MemoryForget) -> MemoriesForgotten {
+        let mut removed = 0;
+        let of_user = self.by_scope.iter_mut().filter(|(scope, _)| scope.user == forget.scope().user);
+        for (scope, of_scope) in of_user {
+            let records = &mut of_scope.records;
+            let gone: Vec<MemoryId> = records
+                .values()
+                .filter(|kept| forget.takes(&kept.stored.record))
+                .map(|kept| kept.stored.record.id.clone())
+                .collect();
+            for id in gone {
+                records.remove(&id);
+                removed += 1;
+                if forget.leaves_marks() {
+                    of_scope.forgotten.insert(MemoryRecord::mark(scope, &id));
+                }
+            }
+        }
+        if let MemoryForget::Scope(covering) = forget {
+            self.by_scope.retain(|scope, _| !covering.covers(scope));
+        }
+        self.by_scope.retain(|_, of_scope| !of_scope.records.is_empty() || !of_scope.forgotten.is_empty());
+        let left = self.by_scope.values().flat_map(|of_scope| of_scope.records.values());
+        let remaining = left.filter(|kept| forget.takes(&kept.stored.record)).count();
+        MemoriesForgotten::new(removed, remaining as u64)
+    }
+
+    fn stats(&self, user: &UserId, limit: usize, after: Option<&Cursor>) -> Page<MemoryStats> {
+        let mut items: Vec<_> = self.by_scope.iter().filter(|(scope, _)| scope.user == *user).collect();
+        items.retain(|(scope, of_scope)| {
+            !of_scope.records.is_empty() && after.is_none_or(|after| scope.key().as_str() > after.as_str())
+        });
+        items.sort_by_cached_key(|(scope, _)| scope.key());
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let count = |(scope, of_scope): (&MemoryScope, &OfScope)| {
+            let mut stats = MemoryStats::new(scope.clone());
+            for kept in of_scope.records.values() {
+                *stats.kinds.entry(kept.stored.record.kind.clone()).or_default() += 1;
+                stats.vectors += u64::from(kept.vector.is_some());
+                stats.bytes += kept.stored.record.text.len() as u64;
+            }
+            stats
+        };
+        let items: Vec<_> = items.into_iter().map(count).collect();
+        let next = items.last().filter(|_| more).map(|last| Cursor::new(last.scope.key()));
+        Page { items, next }
+    }
+
+    /// How many records there are of all users.
+    pub(crate) fn all(&self) -> u64 {
+        self.by_scope.values().map(|of_scope| of_scope.records.len() as u64).sum()
+    }
+
+    /// How many records there are of a user.
+    pub(crate) fn count(&self, user: &UserId) -> u64 {
+        let theirs = self.by_scope.iter().filter(|(scope, _)| scope.user == *user);
+        theirs.map(|(_, of_scope)| of_scope.records.len() as u64).sum()
+    }
+
+    pub(crate) fn forget_user(&mut self, user: &UserId) {
+        self.by_scope.retain(|scope, _| scope.user != *user);
+    }
+
+    /// Whoever has a record.
+    pub(crate) fn users(&self) -> impl Iterator<Item = &UserId> {
+        let with_records = self.by_scope.iter().filter(|(_, of_scope)| !of_scope.records.is_empty());
+        with_records.map(|(scope, _)| &scope.user)
+    }
+}
+
+#[async_trait]
+impl MemoryRecordStore for Shared {
+    async fn write_memories(&self, writes: &[MemoryWrite]) -> Result<MemoryOutcome> {
+        check_memory_writes(writes)?;
+        Ok(self.chats_mut("write_memories")?.memories.write(writes))
+    }
+
+    async fn memories(&self, scope: &MemoryScope, ids: &[MemoryId]) -> Result<Vec<StoredMemory>> {
+        limits::check_memory_ids("memories", scope, ids)?;
+        let chats = self.chats("memories")?;
+        let kept = ids.iter().filter_map(|id| chats.memories.get(scope, id));
+        Ok(kept.map(|kept| kept.stored.clone()).collect())
+    }
+
+    async fn list_memories(&self, list: &MemoryList) -> Result<Page<StoredMemory>> {
+        list.check()?;
+        let bad = || Error::invalid("list_memories", "no cursor of this store");
+        let after = list.after.as_ref().map(|after| after.as_str().parse().map_err(|_| bad()));
+        Ok(self.chats("list_memories")?.memories.list(list, after.transpose()?))
+    }
+
+    async fn find_memories(&self, find: &MemoryFind) -> Result<MemoriesFound> {
+        find.check()?;
+        Ok(self.chats("find_memories")?.memories.find(find))
+    }
+
+    async fn memories_beside(
+        &self,
+        scope: &MemoryScope,
+        ids: &[MemoryId],
+        each_side: usize,
+    ) -> Result<Vec<Vec<StoredMemory>>> {
+        limits::check_memory_neighbours("memories_beside", scope, ids, each_side)?;
+        let chats = self.chats("memories_beside")?;
+        Ok(ids.iter().map(|id| chats.memories.beside(scope, id, each_side)).collect())
+    }
+
+    async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
+        forget.check()?;
+        Ok(self.chats_mut("forget_memories")?.memories.forget(forget))
+    }
+
+    async fn memory_stats(
+        &self,
+        user: &UserId,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<MemoryStats>> {
+        limits::check_id("memory_stats", "user", user.as_str())?;
+        limits::check_page("memory_stats", limit)?;
+        Ok(self.chats("memory_stats")?.memories.stats(user, limit, after))
+    }
+}
