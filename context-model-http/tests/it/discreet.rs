@@ -81,6 +81,7 @@ async fn a_service_that_repeats_the_key_is_not_quoted() {
                     assert_silent(&text, key);
                 }
                 let endpoint = Endpoint::at(format!("{}/v1", server.url())).key(key);
+                let endpoint = endpoint.with(|options| options.retries(context_http::Retries::none()));
                 let embedder = HttpEmbedder::new("e", endpoint).unwrap();
                 let texts = ["a".to_owned()];
                 if let Err(error) = embedder.embed(&texts, EmbedAs::Query, &CancelSignal::never()).await {

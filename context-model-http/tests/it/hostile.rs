@@ -9,22 +9,24 @@ use context_model_http::HttpModel;
 
 use crate::{FORMS, bad, complete, model, stream};
 
-/// A model with small limits that asks once.
-fn careful(form: &str, url: &str) -> HttpModel {
-    let short = Duration::from_millis(100);
+/// A model with small limits that asks once, and waits no longer than this.
+fn careful(form: &str, url: &str, patience: Duration) -> HttpModel {
     model(form, url, |endpoint| {
         endpoint.with(|options| {
-            let options = options.retries(Retries::none()).head_timeout(short).idle_timeout(short);
-            let options = options.total_timeout(Duration::from_secs(20)).connect_timeout(short);
+            let options = options.retries(Retries::none()).head_timeout(patience).idle_timeout(patience);
             options.max_reply_bytes(200_000).max_event_bytes(50_000)
         })
     })
 }
 
-/// The codes of a whole answer and of a stream.
-async fn codes(form: &str, behaves: Bad) -> (Code, Code) {
+/// Longer than any test takes.
+const PATIENT: Duration = Duration::from_secs(600);
+
+/// The codes of a whole answer and of a stream, if this one is expected.
+async fn codes(form: &str, behaves: Bad, expected: Code) -> (Code, Code) {
     let server = bad(behaves.clone()).await;
-    let model = careful(form, &server.url());
+    let patience = if expected == Code::Timeout { Duration::from_millis(20) } else { PATIENT };
+    let model = careful(form, &server.url(), patience);
     let whole = complete(&model).await.unwrap_err();
     let (in_events, deltas) = stream(&model).await;
     assert_eq!(deltas, [], "{behaves:?}");
@@ -63,7 +65,7 @@ async fn every_bad_server_has_its_code() {
             (Bad::says(200, "[]"), Code::Unknown, Code::Unknown),
             (Bad::says(500, "<html>oh</html>"), Code::Server, Code::Server),
         ] {
-            let found = codes(form, behaves.clone()).await;
+            let found = codes(form, behaves.clone(), whole).await;
             assert_eq!(found, (whole, in_events), "{form} {behaves:?}");
         }
         // A byte at a time is alive, but not for ever.
@@ -81,7 +83,7 @@ async fn an_answer_of_brackets_is_refused_and_not_followed_down() {
         let deep = format!("{}{}", "[".repeat(90_000), "]".repeat(90_000));
         for body in [deep.clone(), format!("{{\"content\":{deep},\"choices\":{deep}}}")] {
             let server = bad(Bad::says(200, body)).await;
-            complete(&careful(form, &server.url())).await.unwrap_err();
+            complete(&careful(form, &server.url(), PATIENT)).await.unwrap_err();
         }
     }
 }
@@ -105,6 +107,6 @@ async fn a_server_that_is_not_there_is_the_network() {
     drop(gone);
     // The port is given back when its task is gone.
     tokio::task::yield_now().await;
-    let error = complete(&careful("openai", &url)).await.unwrap_err();
+    let error = complete(&careful("openai", &url, PATIENT)).await.unwrap_err();
     assert_eq!((error.code, error.retryable, error.status), (Code::Network, true, None), "{error:?}");
 }

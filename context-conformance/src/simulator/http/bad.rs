@@ -164,7 +164,7 @@ async fn behave(stream: &mut TcpStream, bad: &Bad, request: &str) -> io::Result<
         }
         Bad::EndlessComments => {
             say(stream, EVENTS, CHUNKED).await?;
-            endless(stream, "8\r\n: ping\n\n\r\n").await
+            endless(stream, &"8\r\n: ping\n\n\r\n".repeat(500)).await
         }
         Bad::EndlessLine => {
             say(stream, EVENTS, &format!("{CHUNKED}5\r\ndata:\r\n")).await?;
