@@ -14,7 +14,7 @@ fn careful(form: &str, url: &str, patience: Duration) -> HttpModel {
     model(form, url, |endpoint| {
         endpoint.with(|options| {
             let options = options.retries(Retries::none()).head_timeout(patience).idle_timeout(patience);
-            options.max_reply_bytes(200_000).max_event_bytes(50_000)
+            options.max_reply_bytes(50_000).max_event_bytes(20_000)
         })
     })
 }
