@@ -1,7 +1,8 @@
 //! Server-sent events.
 
-use std::collections::VecDeque;
 use std::fmt;
+
+use crate::TooLong;
 
 /// A server-sent event.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -27,8 +28,10 @@ impl fmt::Debug for Event {
 /// use context_http::EventParser;
 ///
 /// let mut parser = EventParser::new(1 << 20);
-/// assert!(parser.push(b"event: ping\ndata: {\"a\":")?.is_empty());
-/// let events = parser.push(b"1}\n\n: hello\n\n")?;
+/// let mut events = Vec::new();
+/// parser.push(b"event: ping\ndata: {\"a\":", &mut events)?;
+/// assert!(events.is_empty());
+/// parser.push(b"1}\n\n: hello\n\n", &mut events)?;
 /// assert_eq!((events[0].name.as_deref(), events[0].data.as_str()), (Some("ping"), "{\"a\":1}"));
 /// assert_eq!(events.len(), 1);
 /// # Ok::<_, context_http::TooLong>(())
@@ -58,9 +61,9 @@ impl EventParser {
         Self { longest, line: Vec::new(), name, data, after_cr: false, at_start: true }
     }
 
-    /// Takes more bytes and gives the events that are whole now. An error if an event is too long; the parser cannot go on then.
-    pub fn push(&mut self, mut bytes: &[u8]) -> Result<VecDeque<Event>, crate::TooLong> {
-        let mut events = VecDeque::new();
+    /// Takes more bytes and adds the events that are whole now. An error if an event is too long; those before it are added, and the parser
+    /// cannot go on.
+    pub fn push(&mut self, mut bytes: &[u8], events: &mut impl Extend<Event>) -> Result<(), TooLong> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_cr) && first == b'\n' {
                 bytes = &bytes[1..];
@@ -69,7 +72,7 @@ impl EventParser {
             let end = bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
             let piece = &bytes[..end.unwrap_or(bytes.len())];
             if self.held().saturating_add(piece.len()) > self.longest {
-                return Err(crate::TooLong::Event);
+                return Err(TooLong::Event);
             }
             self.line.extend_from_slice(piece);
             let Some(end) = end else { break };
@@ -77,7 +80,7 @@ impl EventParser {
             bytes = &bytes[end + 1..];
             events.extend(self.end_line());
         }
-        Ok(events)
+        Ok(())
     }
 
     /// The event that was not ended by an empty line, where the stream was: some servers leave it out. A line that is not over is not part of

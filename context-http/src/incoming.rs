@@ -95,7 +95,7 @@ impl Incoming {
     /// Reads it as server-sent events, whatever the service says that it is.
     pub fn events(self) -> Events {
         let parser = EventParser::new(self.limits.event_bytes);
-        Events { incoming: self, parser, ready: VecDeque::new(), is_over: false }
+        Events { incoming: self, parser, ready: VecDeque::new(), failed: None, is_over: false }
     }
 
     /// As much of it as `most` bytes, and whether that is not all. What breaks off or takes too long ends it.
@@ -166,6 +166,8 @@ pub struct Events {
     incoming: Incoming,
     parser: EventParser,
     ready: VecDeque<Event>,
+    /// What is to be told once all is handed out that came before it.
+    failed: Option<HttpError>,
     is_over: bool,
 }
 
@@ -180,17 +182,19 @@ impl Events {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
             }
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
             if self.is_over {
                 return Ok(None);
             }
             match self.incoming.chunk(cancel).await {
-                Ok(Some(bytes)) => match self.parser.push(&bytes) {
-                    Ok(events) => self.ready = events,
-                    Err(what) => {
-                        self.end();
-                        return Err(self.incoming.too_long(what, self.incoming.limits.event_bytes));
+                Ok(Some(bytes)) => {
+                    if let Err(what) = self.parser.push(&bytes, &mut self.ready) {
+                        self.is_over = true;
+                        self.failed = Some(self.incoming.too_long(what, self.incoming.limits.event_bytes));
                     }
-                },
+                }
                 Ok(None) => {
                     self.is_over = true;
                     self.ready.extend(self.parser.finish());
@@ -205,6 +209,7 @@ impl Events {
 
     fn end(&mut self) {
         self.is_over = true;
+        self.failed = None;
         self.ready.clear();
     }
 }

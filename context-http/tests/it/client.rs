@@ -336,7 +336,8 @@ async fn events_come_one_by_one_and_a_break_is_an_error() {
     let (data, error) = ends.remove(0).unwrap_err();
     assert_eq!(data, ["1"]);
     assert!(matches!(error, HttpError::Broken { .. }), "{error:?}");
-    let (_, error) = ends.remove(0).unwrap_err();
+    let (data, error) = ends.remove(0).unwrap_err();
+    assert_eq!(data, ["1"]);
     assert!(matches!(error, HttpError::TooLong { what: TooLong::Event, limit: 50, .. }), "{error:?}");
     assert!(server.heard()[0].contains("accept: text/event-stream"));
 }

@@ -8,7 +8,7 @@ fn read<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Vec<(Option<String>, 
     let mut parser = EventParser::new(1 << 20);
     let mut events = Vec::new();
     for piece in pieces {
-        events.extend(parser.push(piece).unwrap());
+        parser.push(piece, &mut events).unwrap();
     }
     events.extend(parser.finish());
     events.into_iter().map(|event| (event.name, event.data)).collect()
@@ -95,15 +95,17 @@ fn an_event_too_long_is_refused_before_it_is_whole() {
         [format!("data: {long}"), format!("data: 0123456789\ndata: {long}"), format!(": comment {long}")]
     {
         let mut parser = EventParser::new(24);
-        let read: Result<Vec<_>, _> = text.as_bytes().chunks(5).map(|piece| parser.push(piece)).collect();
-        assert_eq!(read, Err(TooLong::Event), "{text}");
+        let mut events = Vec::new();
+        let read: Result<(), _> =
+            text.as_bytes().chunks(5).try_for_each(|piece| parser.push(piece, &mut events));
+        assert_eq!((read, events), (Err(TooLong::Event), vec![]), "{text}");
     }
-    // Small ones may be many.
+    // Small ones may be many, and those before one that is too long stand.
+    let mut events = Vec::new();
     let mut parser = EventParser::new(24);
-    assert_eq!(
-        parser.push("data: 0123456789\n\n".repeat(100).as_bytes()).map(|events| events.len()),
-        Ok(100)
-    );
+    let many = format!("{}data: {long}", "data: 0123456789\n\n".repeat(100));
+    assert_eq!(parser.push(many.as_bytes(), &mut events), Err(TooLong::Event));
+    assert_eq!(events.len(), 100);
 }
 
 fn pieces() -> impl Strategy<Value = String> {
