@@ -29,6 +29,9 @@ pub struct HttpModel {
     name: String,
     in_events: bool,
     usage_in_events: bool,
+    older_max_tokens: bool,
+    /// Keys of every body that does not name them.
+    keys: JsonMap,
 }
 
 impl HttpModel {
@@ -55,7 +58,16 @@ impl HttpModel {
         path: &'static str,
     ) -> Result<Self, SetupError> {
         let client = endpoint.client(manners)?;
-        Ok(Self { client, codec, path, name: name.into(), in_events: false, usage_in_events: true })
+        Ok(Self {
+            client,
+            codec,
+            path,
+            name: name.into(),
+            in_events: false,
+            usage_in_events: true,
+            older_max_tokens: false,
+            keys: JsonMap::new(),
+        })
     }
 
     /// Whether [`complete`](LanguageModel::complete) has the answer come in events as well. Some services end connections on which nothing comes for
@@ -71,6 +83,20 @@ impl HttpModel {
         self
     }
 
+    /// Whether Chat Completions are told the most tokens under the older key `max_tokens`, which is the only one that some local servers know.
+    /// Default: no.
+    pub fn older_max_tokens(mut self, older: bool) -> Self {
+        self.older_max_tokens = older;
+        self
+    }
+
+    /// Sends this key with every body that does not name it, such as `thinking` or `reasoning_effort`. A request names keys of its own in its
+    /// [metadata](ModelRequest::metadata).
+    pub fn body_key(mut self, key: impl Into<String>, value: impl Into<Json>) -> Self {
+        self.keys.insert(key.into(), value.into());
+        self
+    }
+
     /// The codec whose forms it speaks.
     pub fn codec(&self) -> Arc<dyn ModelCodec> {
         Arc::clone(&self.codec)
@@ -82,9 +108,16 @@ impl HttpModel {
         let mut request = request.clone();
         request.model.get_or_insert_with(|| self.name.clone());
         request.stream = in_events.then_some(true);
-        if in_events && self.usage_in_events && self.codec.name() == ChatCodec.name() {
-            ask_for_usage(&mut request);
+        let is_chat = self.codec.name() == ChatCodec.name();
+        if is_chat && self.older_max_tokens {
+            request.metadata.insert(chat::MAX_TOKENS_KEY, serde_json::Value::from(true));
         }
+        let mut keys = self.keys.clone();
+        if is_chat && in_events && self.usage_in_events {
+            let usage = serde_json::json!({"include_usage": true});
+            keys.entry(STREAM_OPTIONS.to_owned()).or_insert_with(|| usage.into());
+        }
+        add_keys(&mut request, &format!("{}.body", self.codec.name()), keys);
         let lowered = self.codec.lower(&request);
         let lowered =
             lowered.map_err(|error| self.error(ModelErrorCode::InvalidRequest, &error.to_string()))?;
@@ -166,14 +199,17 @@ impl fmt::Debug for HttpModel {
     }
 }
 
-/// Asks for usage, unless the request says itself what it wants of a stream.
-fn ask_for_usage(request: &mut ModelRequest) {
-    let body = request.metadata.get(chat::BODY_KEY).and_then(|body| body.parse::<JsonMap>().ok());
-    let mut body = body.unwrap_or_default();
-    if !body.contains_key(STREAM_OPTIONS) {
-        body.insert(STREAM_OPTIONS.to_owned(), serde_json::json!({"include_usage": true}).into());
-        if let Ok(body) = Json::from_serialize(&body) {
-            request.metadata.insert(chat::BODY_KEY, body);
-        }
+/// Adds keys to the body, but for those that the request names itself.
+fn add_keys(request: &mut ModelRequest, place: &str, keys: JsonMap) {
+    if keys.is_empty() {
+        return;
+    }
+    let own = request.metadata.get(place).and_then(|body| body.parse::<JsonMap>().ok());
+    let mut body = own.unwrap_or_default();
+    for (key, value) in keys {
+        body.entry(key).or_insert(value);
+    }
+    if let Ok(body) = Json::from_serialize(&body) {
+        request.metadata.insert(place, body);
     }
 }

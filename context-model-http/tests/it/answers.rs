@@ -196,3 +196,38 @@ async fn what_the_request_says_of_events_counts() {
     let accepts: Vec<_> = server.requests().iter().map(|r| r.header("accept").unwrap().to_owned()).collect();
     assert_eq!(accepts, ["text/event-stream", "application/json"]);
 }
+
+#[tokio::test]
+async fn keys_of_a_model_go_with_every_body_that_does_not_name_them() {
+    for form in FORMS {
+        let server = served(talkative(form)).await;
+        let (key, value) = match form {
+            "anthropic" => ("top_k", json!(7)),
+            _ => ("service_tier", json!("flex")),
+        };
+        let model =
+            model(form, &server.url(), |e| e).body_key(key, value.clone()).body_key("metadata", json!({}));
+        let mut named = request();
+        named.metadata.insert(format!("{form}.body"), json!({"metadata": {"user_id": "u"}}));
+        for asked in [request(), named] {
+            let _ = model.complete(&asked, &CancelSignal::never()).await.unwrap();
+        }
+        let bodies: Vec<Value> =
+            server.requests().iter().map(|seen| serde_json::from_str(&seen.body).unwrap()).collect();
+        assert_eq!([&bodies[0][key], &bodies[1][key]], [&value; 2], "{form}");
+        assert_eq!([&bodies[0]["metadata"], &bodies[1]["metadata"]], [&json!({}), &json!({"user_id": "u"})]);
+    }
+}
+
+#[tokio::test]
+async fn local_servers_are_told_the_most_tokens_as_they_know_it() {
+    let server = served(talkative("openai")).await;
+    for older in [false, true] {
+        let model = model("openai", &server.url(), |e| e).older_max_tokens(older);
+        let _ = complete(&model).await.unwrap();
+        let body: Value = serde_json::from_str(&server.requests().pop().unwrap().body).unwrap();
+        let (key, other) = ("max_completion_tokens", "max_tokens");
+        let (key, other) = if older { (other, key) } else { (key, other) };
+        assert_eq!((&body[key], &body[other]), (&json!(500), &Value::Null));
+    }
+}
