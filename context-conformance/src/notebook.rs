@@ -14,7 +14,7 @@ use crate::desk::Desk;
 use crate::expect::{ensure, fail, same};
 use crate::lab::Lab;
 pub(crate) use model::{Entry, Remembered};
-pub(crate) use random::{MemoryStep, looked_for, scope, vector};
+pub(crate) use random::{MemoryLife, MemoryStep, looked_for, scope, vector};
 
 /// More pages than this do not end.
 const MOST_PAGES: usize = 10_000;
@@ -38,6 +38,25 @@ impl Desk {
     pub(crate) async fn forget_memories(&self, forget: &MemoryForget) -> Checked<MemoriesForgotten> {
         let store = self.memories()?;
         Ok(patiently(|| store.forget_memories(forget)).await?)
+    }
+
+    /// Adds one to the number in a record of the user, behind a fresh look at it, so often.
+    pub(crate) async fn count_up(&self, name: &str, times: usize) -> Checked {
+        let scope = MemoryScope::new(self.chat.user.clone());
+        for _ in 0..times {
+            loop {
+                let there = self.memories()?.memories(&scope, &[name.into()]).await?;
+                let (version, count) = there.first().map_or((0, 0), |stored| {
+                    (stored.version, stored.record.text.parse::<usize>().unwrap_or_default())
+                });
+                let write = self.note(&scope, name, &(count + 1).to_string());
+                let write = write.expected(MemoryExpected::Version(version));
+                if let MemoryOutcome::Applied(_) = self.write_memories(&[write]).await? {
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// All of a listing, page by page.

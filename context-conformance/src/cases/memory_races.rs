@@ -10,11 +10,13 @@ use super::cancel::polled;
 use super::concurrency::race;
 use crate::case::cases;
 use crate::checked::Checked;
+use crate::child::{Task, Work};
 use crate::desk::Desk;
 use crate::expect::{ensure, fail, same};
 use crate::faults::{Fault, FaultPlan, FaultStore, Operation};
 use crate::lab::Lab;
 use crate::notebook::Notebook;
+use crate::worker::Worker;
 
 cases!("memory_races":
     one_of_sixteen_writes_each_record if Memories,
@@ -22,6 +24,7 @@ cases!("memory_races":
     one_of_sixteen_writes_a_version if Memories,
     counting_by_versions_loses_nothing if Memories,
     counting_through_two_handles_loses_nothing if SecondHandle,
+    counting_in_several_processes_loses_nothing if SecondProcess,
     readers_see_whole_writes if Memories,
     forgotten_while_it_is_written if Memories,
     a_lost_reply_is_found_out_by_the_same_write if Memories,
@@ -129,29 +132,11 @@ async fn one_of_sixteen_writes_a_version(lab: &Lab) -> Checked {
     same("what check() found", &book.desk.findings().await?, &Vec::new())
 }
 
-/// Adds one to the number in a record, behind a fresh look at it, so often.
-pub(crate) async fn count_up(desk: &Desk, name: &str, times: usize) -> Checked {
-    for _ in 0..times {
-        loop {
-            let there = desk.memories()?.memories(&ada(), &[name.into()]).await?;
-            let (version, count) = there.first().map_or((0, 0), |stored| {
-                (stored.version, stored.record.text.parse::<usize>().unwrap_or_default())
-            });
-            let next = (count + 1).to_string();
-            let write = desk.note(&ada(), name, &next).expected(MemoryExpected::Version(version));
-            if let MemoryOutcome::Applied(_) = desk.write_memories(&[write]).await? {
-                break;
-            }
-        }
-    }
-    Ok(())
-}
-
 async fn count_at_once(desks: &[Desk]) -> Checked {
     const EACH: usize = 8;
     race(8, |i| {
         let desk = desks[i % desks.len()].clone();
-        async move { count_up(&desk, "m", EACH).await }
+        async move { desk.count_up("m", EACH).await }
     })
     .await?;
     let there = desks[0].memories()?.memories(&ada(), &["m".into()]).await?;
@@ -168,6 +153,24 @@ async fn counting_through_two_handles_loses_nothing(lab: &Lab) -> Checked {
     desk.memories()?;
     let second = desk.through(lab.second_handle("count").await?);
     count_at_once(&[desk, second]).await
+}
+
+async fn counting_in_several_processes_loses_nothing(lab: &Lab) -> Checked {
+    const CHILDREN: usize = 3;
+    const EACH: usize = 10;
+    let desk = lab.desk_in("processes").await?;
+    desk.memories()?;
+    let location = lab.location("processes")?;
+    let start = |_| Worker::start(&Task { location: location.clone(), work: Work::Count { times: EACH } });
+    let mut workers = (0..CHILDREN).map(start).collect::<Checked<Vec<_>>>()?;
+    workers.iter_mut().try_for_each(Worker::go)?;
+    desk.count_up("m", EACH).await?;
+    for worker in workers {
+        worker.ended().await?;
+    }
+    let there = desk.memories()?.memories(&ada(), &["m".into()]).await?;
+    let count = there.first().map(|stored| stored.record.text.clone());
+    same("the count of all processes", &count, &Some(((CHILDREN + 1) * EACH).to_string()))
 }
 
 /// Every write gives four records of two scopes the same text; so whoever reads two of a scope sees one text, and whoever searches,

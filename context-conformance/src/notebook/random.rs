@@ -112,3 +112,25 @@ impl MemoryStep {
         }
     }
 }
+
+/// Random steps of a user `ada`, of which each makes sense after those before.
+pub(crate) struct MemoryLife {
+    random: Random,
+    pub(crate) model: Remembered,
+}
+
+impl MemoryLife {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { random: Random::new(seed), model: Remembered::default() }
+    }
+
+    /// The next step, which is done in the model.
+    pub(crate) fn next(&mut self) -> MemoryStep {
+        let step = MemoryStep::random(&mut self.random, "ada", &self.model);
+        match &step {
+            MemoryStep::Write(writes) => drop(self.model.write(writes)),
+            MemoryStep::Forget(forget) => drop(self.model.forget(forget)),
+        }
+        step
+    }
+}

@@ -158,6 +158,7 @@ async fn sound_store_passes_every_case() {
             "stream_removal::a_backup_has_them",
             "round_removal::a_backup_has_them",
             "memory_removal::a_backup_has_them",
+            "memory_races::counting_in_several_processes_loses_nothing",
             "round_races::recorders_of_several_processes_lose_nothing",
         ];
         let processes = ["kill", "processes"].contains(&skip.case.group);
