@@ -92,6 +92,25 @@ async fn a_record_with_all_words_is_found_however_common_they_are() {
 }
 
 #[tokio::test]
+async fn and_in_a_memory_so_large_that_not_all_is_read() {
+    let Some(lab) = Lab::new().await else { return };
+    write(&lab, &[MemoryWrite::new(record("all"), "common often seldom")]).await;
+    let places = lab.keys(":places").remove(0);
+    let mut server = lab.server();
+    // Each record in a block of its own, as if thousands of others were between them.
+    for n in 1..2500u32 {
+        let _: () = cmd("SET").arg(&places).arg(n * 1024).query(&mut server).unwrap();
+        let words = ["common", "often", "common", "seldom other"][n as usize % 4];
+        write(&lab, &[MemoryWrite::new(record(&format!("m{n}")), words)]).await;
+    }
+    let found = find(&lab, &["common", "often", "seldom"], 3).await;
+    assert_eq!(found.bm25.found, [1250, 626, 626]);
+    assert_eq!(ids(&found), ["all", "m2497", "m2493"]);
+    assert_eq!(found.hits[0].score, found.bm25.score(3, [1, 1, 1]));
+    assert_eq!(found.hits[1].score, found.bm25.score(1, [0, 1, 0]));
+}
+
+#[tokio::test]
 async fn the_newest_vectors_are_looked_at() {
     let Some(lab) = Lab::new().await else { return };
     let most = usize::try_from(limits::EXACT_MEMORY_VECTORS).unwrap();
