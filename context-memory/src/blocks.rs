@@ -2,7 +2,7 @@
 //!
 //! What a model should always have before it (who the user is, what the task is, how they like their answers) does not wait for a
 //! search. Each block has a name, a limit in characters and, if the program [declares](BlockRule) it, a description for the
-//! model and the part of the scope it is [filed](crate::Filing) under; a model never says where a block lives.
+//! model and the part of the scope it is [filed](crate::Reach) under; a model never says where a block lives.
 //!
 //! * **No edit is lost.** Every write names the version it changes. Where another writer was faster, an edit that means the same
 //!   on the newer text (a replacement of a text that still stands exactly once, an insertion at either end) is made there; any

@@ -1,16 +1,21 @@
 //! Providers of memories: what is worth remembering comes back, and only to whom it belongs.
 
 mod blocks;
+mod cost;
+mod episodic;
 mod facts;
-mod filing;
+mod id;
+mod passages;
+mod queue;
+mod rank;
 mod records;
-mod room;
 pub mod words;
 
 pub use blocks::{
     Block, BlockAnswer, BlockEdit, BlockError, BlockRule, BlockTools, BlockVersion, Blocks, Place,
 };
+pub use episodic::{EPISODE, Episodic, Reach, episodic};
 pub use facts::{
     Extracted, ExtractedFact, Fact, FactExtractor, Facts, Holds, ModelExtractor, Stated, Statement,
 };
-pub use filing::Filing;
+pub use queue::Queued;

@@ -8,8 +8,8 @@ use context_core::{Clock, MemoryList, MemoryOutcome, MemoryScope, Result, Store,
 
 use super::rule::check_name;
 use super::{Block, BlockEdit, BlockError, BlockRule, BlockVersion, kept};
-use crate::Filing;
-use crate::records::Records;
+use crate::Reach;
+use crate::records::{Records, filed};
 
 pub(super) const OPERATION: &str = "blocks";
 /// How often an edit is made anew because another writer was faster.
@@ -50,9 +50,9 @@ impl Blocks {
         Ok(self)
     }
 
-    /// Other blocks than the declared ones have this limit, in characters, and are filed there. An error if the limit is bad.
-    pub fn others(mut self, max_chars: usize, filing: Filing) -> Result<Self> {
-        let rule = BlockRule::new("other").max_chars(max_chars).filing(filing);
+    /// Other blocks than the declared ones have this limit, in characters, and are seen from there. An error if the limit is bad.
+    pub fn others(mut self, max_chars: usize, reach: Reach) -> Result<Self> {
+        let rule = BlockRule::new("other").max_chars(max_chars).reach(reach);
         rule.check()?;
         self.other = Some(rule);
         Ok(self)
@@ -84,7 +84,7 @@ impl Blocks {
         let mut blocks: Vec<Block> =
             self.stored(scope.visible()).await?.iter().map(|s| self.block(s)).collect();
         for rule in self.rules.values() {
-            let Ok(filed) = rule.filing.of(scope, OPERATION) else { continue };
+            let Ok(filed) = filed(rule.reach, scope, OPERATION) else { continue };
             if !blocks.iter().any(|block| block.name == rule.name && block.scope == filed) {
                 blocks.push(empty(rule, &rule.name, filed));
             }
@@ -194,7 +194,7 @@ impl Blocks {
             let declared = if declared.is_empty() { "none".to_owned() } else { declared.join(", ") };
             return Err(BlockError::NotDeclared { name: name.to_owned(), declared });
         };
-        Ok((rule, rule.filing.of(scope, OPERATION)?))
+        Ok((rule, filed(rule.reach, scope, OPERATION)?))
     }
 
     async fn read(&self, filed: &MemoryScope, name: &str) -> Result<Option<StoredMemory>> {

@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryProvider, RecallQuery, Recalled,
-    RecalledMemory, Result,
+    CancelSignal, CapturedTurn, Diagnostic, DiagnosticCode, MemoriesForgotten, MemoryForget, MemoryProvider,
+    RecallQuery, Recalled, RecalledMemory, Result, Severity,
 };
 
 use super::notes::OPERATION;
 use super::{Block, Blocks};
-use crate::room;
+use crate::cost;
 
 /// All blocks that are seen from the scope and say something, by name, whatever is asked: the same blocks are the same text in each turn.
 /// Blocks that do not fit the tokens of a query are left out whole. Nothing is captured.
@@ -19,7 +19,16 @@ impl MemoryProvider for Blocks {
         query.scope.check("recall")?;
         let mut blocks = self.list(&query.scope).await?;
         blocks.retain(|block| !block.text.is_empty());
-        Ok(room::fit(blocks.into_iter().map(recalled).collect(), query.max_tokens, OPERATION))
+        let all = blocks.len();
+        let mut recalled = Recalled::new(blocks.into_iter().map(recalled).collect());
+        cost::fit(&mut recalled.memories, query.max_tokens);
+        let left = all - recalled.memories.len();
+        if left > 0 {
+            let said = format!("{left} of {all} blocks do not fit");
+            let told = Diagnostic::new(DiagnosticCode::OverLimit, Severity::Warning, OPERATION, said);
+            recalled.diagnostics.push(told);
+        }
+        Ok(recalled)
     }
 
     async fn capture(&self, _turn: &CapturedTurn, _cancel: &CancelSignal) -> Result<()> {

@@ -3,7 +3,7 @@
 use context_core::{Error, Result};
 
 use super::BlockError;
-use crate::Filing;
+use crate::Reach;
 
 /// The longest limit of a block, in characters.
 const MOST_CHARS: usize = 32_000;
@@ -13,12 +13,12 @@ const LONGEST_NAME: usize = 64;
 /// A block as the program declares it: it is there, empty, before anything is written into it.
 ///
 /// ```
-/// use context_memory::{BlockRule, Filing};
+/// use context_memory::{BlockRule, Reach};
 ///
 /// let rule = BlockRule::new("user")
 ///     .description("Who the user is and how they like to be answered.")
 ///     .max_chars(2_000)
-///     .filing(Filing::User);
+///     .reach(Reach::User);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
@@ -26,17 +26,17 @@ pub struct BlockRule {
     pub(super) name: String,
     pub(super) description: Option<String>,
     pub(super) max_chars: usize,
-    pub(super) filing: Filing,
+    pub(super) reach: Reach,
 }
 
 impl BlockRule {
     /// The limit unless another is said, in characters.
     pub const DEFAULT_CHARS: usize = 4_000;
 
-    /// A block of this name, of 4,000 characters, filed [across sessions](Filing::AcrossSessions).
+    /// A block of this name, of 4,000 characters, filed [across sessions](Reach::Agent).
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
-        Self { name, description: None, max_chars: Self::DEFAULT_CHARS, filing: Filing::default() }
+        Self { name, description: None, max_chars: Self::DEFAULT_CHARS, reach: Reach::default() }
     }
 
     /// What it is for, for the model.
@@ -51,9 +51,9 @@ impl BlockRule {
         self
     }
 
-    /// Filed there.
-    pub fn filing(mut self, filing: Filing) -> Self {
-        self.filing = filing;
+    /// Seen from there, and filed accordingly.
+    pub fn reach(mut self, reach: Reach) -> Self {
+        self.reach = reach;
         self
     }
 

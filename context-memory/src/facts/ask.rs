@@ -32,7 +32,12 @@ struct Shown<'a> {
 }
 
 /// Asks about messages. `longest` is how many bytes of each are shown.
-pub(super) fn request(prompt: &str, messages: &[CapturedMessage], most: usize, longest: usize) -> ModelRequest {
+pub(super) fn request(
+    prompt: &str,
+    messages: &[CapturedMessage],
+    most: usize,
+    longest: usize,
+) -> ModelRequest {
     let texts: Vec<_> = messages.iter().map(|captured| captured.message.plain_text()).collect();
     let shown = messages.iter().zip(&texts).enumerate().map(|(at, (captured, text))| Shown {
         message: at + 1,
@@ -174,7 +179,8 @@ mod tests {
             json!({"from": "last week"}),
             json!({"until": "2026-02-30"}),
         ] {
-            let text = serde_json::to_string(&vec![fact(wrong.clone()), fact(json!({"from": "2026-03-01"}))]).unwrap();
+            let text = serde_json::to_string(&vec![fact(wrong.clone()), fact(json!({"from": "2026-03-01"}))])
+                .unwrap();
             let extracted = answer(&text, 1, 10).unwrap();
             assert_eq!((extracted.facts.len(), extracted.dropped), (1, 1), "{wrong}");
             assert_eq!(extracted.facts[0].from.map(Timestamp::to_day).as_deref(), Some("2026-03-01"));

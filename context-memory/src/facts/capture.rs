@@ -13,6 +13,7 @@ use context_core::{
 
 use super::notes::OPERATION;
 use super::{ExtractedFact, FactExtractor, Facts, Statement, kept, names};
+use crate::records::filed;
 
 /// The kind of the records of messages that were looked through.
 const KIND: &str = "fact-source";
@@ -32,7 +33,7 @@ struct Looked {
 impl Facts {
     pub(super) async fn look_through(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
         let Some(extractor) = &self.extractor else { return Ok(()) };
-        let filed = self.filing.of(&turn.scope, OPERATION)?;
+        let filed = filed(self.reach, &turn.scope, OPERATION)?;
         let Some(session) = &turn.scope.session else {
             return Err(Error::invalid(OPERATION, "a turn without a session has no messages to name"));
         };
@@ -139,7 +140,8 @@ impl Facts {
         let mut numbers: Vec<usize> = (0..looked.len()).collect();
         // Who was looked through or forgotten meanwhile falls out, one at a time.
         while !looked.is_empty() {
-            let mut writes: Vec<_> = looked.iter().map(|looked| marker(filed, looked, told_at, true)).collect();
+            let mut writes: Vec<_> =
+                looked.iter().map(|looked| marker(filed, looked, told_at, true)).collect();
             writes.extend(numbers.iter().filter_map(|number| said.get(number)).flatten().cloned());
             match records.write_memories(&writes).await? {
                 MemoryOutcome::Conflict { write, .. } if write < looked.len() => {

@@ -8,7 +8,8 @@ const DAY: i64 = 86_400_000_000;
 pub(super) fn parse(text: &str) -> Option<Timestamp> {
     let mut parts = text.split('-');
     let mut number = |digits: usize| {
-        let part = parts.next().filter(|part| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()))?;
+        let part =
+            parts.next().filter(|part| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()))?;
         part.parse::<i64>().ok()
     };
     let (year, month, day) = (number(4)?, number(2)?, number(2)?);
@@ -34,7 +35,16 @@ mod tests {
         for day in ["1970-01-01", "2000-02-29", "2026-03-01", "1969-12-31", "9999-12-31", "0001-01-01"] {
             assert_eq!(parse(day).map(Timestamp::to_day).as_deref(), Some(day));
         }
-        for none in ["2026-02-29", "2026-13-01", "2026-00-10", "2026-01-32", "2026-1-1", "2026-01-01-", "", "+026-01-01"] {
+        for none in [
+            "2026-02-29",
+            "2026-13-01",
+            "2026-00-10",
+            "2026-01-32",
+            "2026-1-1",
+            "2026-01-01-",
+            "",
+            "+026-01-01",
+        ] {
             assert_eq!(parse(none), None, "{none}");
         }
     }

@@ -3,6 +3,7 @@
 use context_core::{MemoryId, MemoryScope, MemorySource, search};
 
 use super::Statement;
+use crate::id;
 
 /// Signs between words that make no difference between names.
 const IDLE: &str = ".,;:!?'\"`()[]{}-_‐–—’‘“”…·";
@@ -31,12 +32,12 @@ pub(super) fn folded(name: &str) -> String {
 
 /// What all statements of a subject and a relation are looked up by.
 pub(super) fn key(subject: &str, relation: &str) -> String {
-    digest("context-memory key of a fact, form 1", &[&folded(subject), &folded(relation)])
+    id::of("facts", &[&folded(subject), &folded(relation)]).to_string()
 }
 
 /// A word that only statements about a subject have.
 pub(super) fn subject_word(subject: &str) -> String {
-    format!("s{}", digest("context-memory subject of a fact, form 1", &[&folded(subject)]))
+    format!("s{}", id::of("subject", &[&folded(subject)]))
 }
 
 /// The name of a statement: the same whenever the same is said at the same place.
@@ -55,28 +56,18 @@ pub(super) fn statement_id(scope: &MemoryScope, statement: &Statement) -> Memory
         &time(until),
         &place(source.as_ref()),
     ];
-    let digest = digest("context-memory statement, form 1", &parts.map(String::as_str));
-    MemoryId::from(format!("fact:{digest}"))
+    id::of("fact", &parts.map(String::as_str))
 }
 
 /// The name of what is kept of a message that was looked through.
 pub(super) fn message_id(scope: &MemoryScope, source: &MemorySource) -> MemoryId {
     let parts = [&*scope.key(), &*place(Some(source))];
-    MemoryId::from(format!("facts-of:{}", digest("context-memory message with facts, form 1", &parts)))
+    id::of("fact-source", &parts)
 }
 
 fn place(source: Option<&MemorySource>) -> String {
     let pair = source.map(|source| (&source.session, &source.message));
     serde_json::to_string(&pair).unwrap_or_default()
-}
-
-/// 128 bits of a hash of these parts, kept apart from all other hashes by the context.
-fn digest(context: &str, parts: &[&str]) -> String {
-    let mut hasher = blake3::Hasher::new_derive_key(context);
-    for part in parts {
-        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
-    }
-    hasher.finalize().to_hex()[..32].to_owned()
 }
 
 #[cfg(test)]
@@ -85,11 +76,14 @@ mod tests {
 
     #[test]
     fn names_are_the_same_whatever_their_case_accents_and_spaces() {
-        for (a, b) in [("Café Nero", "CAFE  nero"), ("O'Neil", "O’Neil"), ("Works  at", "works at."), ("Ａｄａ", "ada")]
+        for (a, b) in
+            [("Café Nero", "CAFE  nero"), ("O'Neil", "O’Neil"), ("Works  at", "works at."), ("Ａｄａ", "ada")]
         {
             assert_eq!(folded(a), folded(b));
         }
-        for (a, b) in [("C", "C++"), ("C", "C#"), ("C++", "C#"), ("5", "5%"), ("Bob", "Robert"), ("ab c", "a bc")] {
+        for (a, b) in
+            [("C", "C++"), ("C", "C#"), ("C++", "C#"), ("5", "5%"), ("Bob", "Robert"), ("ab c", "a bc")]
+        {
             assert_ne!(folded(a), folded(b));
         }
         for nothing in ["", " ", "…", "++", "()"] {
@@ -100,16 +94,23 @@ mod tests {
     #[test]
     fn names_of_records_never_change() {
         let said = Statement::new("Ada", "works at", "Initech", super::super::Holds::One, Default::default());
-        let scope = MemoryScope::new("ada");
-        let source = MemorySource::message("s", "m");
-        assert_eq!(statement_id(&scope, &said).as_str(), ID);
-        assert_ne!(statement_id(&scope, &said.clone().source(source.clone())).as_str(), ID);
-        assert_eq!(key("ADA", "Works at"), KEY);
-        assert_eq!(message_id(&scope, &source).as_str(), MESSAGE);
+        let (scope, source) = (MemoryScope::new("ada"), MemorySource::message("s", "m"));
+        let names = [
+            statement_id(&scope, &said).to_string(),
+            statement_id(&scope, &said.source(source.clone())).to_string(),
+            message_id(&scope, &source).to_string(),
+            key("ADA", "Works at"),
+            subject_word("ada"),
+        ];
+        assert_eq!(names, NAMES);
     }
 
     /// Stores keep them: others would let what was forgotten come back.
-    const ID: &str = "fact:";
-    const KEY: &str = "";
-    const MESSAGE: &str = "facts-of:";
+    const NAMES: [&str; 5] = [
+        "73f578a1098b6de754f0ef3b089d8e07",
+        "c107d1e2143832742a8a33b3253c2c99",
+        "038f8c088d5367d84efaa38bf47a51cd",
+        "709f8c1705388eb585d69f2910eced8e",
+        "sa5b9a96f907aa14a28fdffb3d14b9c8c",
+    ];
 }

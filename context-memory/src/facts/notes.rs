@@ -11,8 +11,8 @@ use context_core::{
 
 use super::statement::check_part;
 use super::{Fact, FactExtractor, Holds, Statement, kept, names};
-use crate::Filing;
-use crate::records::Records;
+use crate::Reach;
+use crate::records::{Records, filed};
 
 pub(super) const OPERATION: &str = "facts";
 
@@ -42,7 +42,7 @@ pub struct Facts {
     pub(super) records: Records,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) relations: BTreeMap<String, Holds>,
-    pub(super) filing: Filing,
+    pub(super) reach: Reach,
     pub(super) extractor: Option<Arc<dyn FactExtractor>>,
     pub(super) answers: bool,
 }
@@ -60,12 +60,12 @@ pub enum Stated {
 }
 
 impl Facts {
-    /// The facts of a store, dated by this clock, filed [across sessions](Filing::AcrossSessions).
+    /// The facts of a store, dated by this clock, filed [across sessions](Reach::Agent).
     /// [`Unsupported`](ErrorKind::Unsupported) if the store keeps no memories.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self> {
         let records = Records::new(store, OPERATION)?;
-        let (relations, filing) = (BTreeMap::new(), Filing::default());
-        Ok(Self { records, clock, relations, filing, extractor: None, answers: false })
+        let (relations, reach) = (BTreeMap::new(), Reach::default());
+        Ok(Self { records, clock, relations, reach, extractor: None, answers: false })
     }
 
     /// This relation has so many values at one time, whatever statements say of it.
@@ -75,10 +75,10 @@ impl Facts {
         self
     }
 
-    /// Filed there.
+    /// Seen from there, and filed accordingly.
     #[must_use]
-    pub fn filing(mut self, filing: Filing) -> Self {
-        self.filing = filing;
+    pub fn reach(mut self, reach: Reach) -> Self {
+        self.reach = reach;
         self
     }
 
@@ -100,7 +100,7 @@ impl Facts {
     /// Keeps statements, all or none: at most 1,000. `scope` is where they come from. An error if one is
     /// [bad](Statement::check).
     pub async fn state(&self, scope: &MemoryScope, statements: &[Statement]) -> Result<Vec<Stated>> {
-        let filed = self.filing.of(scope, OPERATION)?;
+        let filed = filed(self.reach, scope, OPERATION)?;
         limits::check_page(OPERATION, statements.len())?;
         statements.iter().try_for_each(|statement| statement.check(OPERATION))?;
         let recorded = self.clock.now();
@@ -114,7 +114,11 @@ impl Facts {
         }
         let outcome = self.records.get(OPERATION)?.write_memories(&writes).await?;
         let MemoryOutcome::Applied(written) = outcome else {
-            return Err(Error::new(ErrorKind::Bug, OPERATION, "a write that expects nothing has no conflict"));
+            return Err(Error::new(
+                ErrorKind::Bug,
+                OPERATION,
+                "a write that expects nothing has no conflict",
+            ));
         };
         let became: BTreeMap<_, _> = writes.iter().map(|write| &write.record.id).zip(written).collect();
         let stated = ids.iter().map(|id| match became.get(id) {
@@ -165,7 +169,7 @@ impl fmt::Debug for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Facts")
             .field("relations", &self.relations.len())
-            .field("filing", &self.filing)
+            .field("reach", &self.reach)
             .field("extractor", &self.extractor)
             .field("answers", &self.answers)
             .finish_non_exhaustive()

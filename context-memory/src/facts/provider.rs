@@ -8,10 +8,9 @@ use context_core::{
     MemoryScope, RecallQuery, Recalled, RecalledMemory, Result, limits,
 };
 
-use super::notes::OPERATION;
 use super::{Fact, Facts, kept, read};
-use crate::room;
-use crate::words::index_words;
+use crate::cost;
+use crate::words::content_words;
 
 /// How many statements are looked for, and of how many subjects and relations the facts are worked out.
 const MOST_HITS: usize = 64;
@@ -24,9 +23,9 @@ impl MemoryProvider for Facts {
         cancel.check("recall")?;
         query.scope.check("recall")?;
         let mut words: Vec<String> = Vec::new();
-        for word in index_words(&query.text).split_whitespace() {
-            if words.len() < limits::MAX_MEMORY_TERMS && !words.iter().any(|there| there == word) {
-                words.push(word.to_owned());
+        for word in content_words(&query.text) {
+            if words.len() < limits::MAX_MEMORY_TERMS && !words.contains(&word) {
+                words.push(word);
             }
         }
         if words.is_empty() {
@@ -50,7 +49,9 @@ impl MemoryProvider for Facts {
             b.total_cmp(a).then(two.from.cmp(&one.from)).then(one.statements.cmp(&two.statements))
         });
         let memories = found.into_iter().map(|(score, fact, record)| recalled(score, fact, record)).collect();
-        Ok(room::fit(memories, query.max_tokens, OPERATION))
+        let mut recalled = Recalled::new(memories);
+        cost::fit(&mut recalled.memories, query.max_tokens);
+        Ok(recalled)
     }
 
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {

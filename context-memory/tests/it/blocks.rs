@@ -7,7 +7,7 @@ use context_core::{
     CancelSignal, ErrorKind, FragmentStore, HistoryStore, MemoryForget, MemoryProvider, MemoryScope,
     RecallQuery, Store, StoreInfo, Tool, ToolInput,
 };
-use context_memory::{BlockEdit, BlockError, BlockRule, BlockTools, Blocks, Filing, Place};
+use context_memory::{BlockEdit, BlockError, BlockRule, BlockTools, Blocks, Place, Reach};
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
 
@@ -67,7 +67,7 @@ async fn blocks_are_recalled_by_name_whatever_is_asked() {
     blocks.edit(&ada(), "user", &append("Ada."), None).await.unwrap();
     let all = ["task:\nBook a trip.", "user (Who the user is.):\nAda."];
     assert_eq!(recalled(&blocks, &ada().session("s")).await, all);
-    let tight = RecallQuery::new(ada(), "").max_tokens(25);
+    let tight = RecallQuery::new(ada(), "").max_tokens(60);
     let recalled = blocks.recall(&tight, &CancelSignal::never()).await.unwrap();
     assert_eq!((recalled.memories.len(), recalled.diagnostics.len()), (1, 1));
 }
@@ -75,9 +75,9 @@ async fn blocks_are_recalled_by_name_whatever_is_asked() {
 #[tokio::test]
 async fn the_program_says_where_a_block_lives() {
     let blocks = blocks(Arc::new(InMemoryStore::default()))
-        .declare(BlockRule::new("user").filing(Filing::User))
+        .declare(BlockRule::new("user").reach(Reach::User))
         .unwrap()
-        .declare(BlockRule::new("scratch").filing(Filing::Session))
+        .declare(BlockRule::new("scratch").reach(Reach::Session))
         .unwrap();
     let here = ada().project("p").session("s");
     for name in ["user", "scratch", "other"] {
@@ -267,7 +267,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let store = Arc::new(InMemoryStore::default());
-            let whole = if filed.session.is_some() { Filing::Session } else { Filing::AcrossSessions };
+            let whole = if filed.session.is_some() { Reach::Session } else { Reach::Agent };
             let writer = blocks(Arc::clone(&store) as _).others(100, whole).unwrap();
             writer.create(&filed, &name, "here").await.unwrap();
             let is_seen = !recalled(&blocks(store), &asked).await.is_empty();

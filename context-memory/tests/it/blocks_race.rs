@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use context_conformance::{FixedClock, Random};
 use context_core::MemoryScope;
-use context_memory::{BlockEdit, BlockError, BlockRule, Blocks, Filing};
+use context_memory::{BlockEdit, BlockError, BlockRule, Blocks, Reach};
 use proptest::prelude::*;
 
 use crate::blocks::{append, replace};
@@ -53,7 +53,7 @@ proptest! {
         runtime.block_on(async {
             let clock = Arc::new(FixedClock::at(0));
             let blocks = Blocks::new(Arc::new(Slow::default()), clock).unwrap().keep_versions(100);
-            let blocks = blocks.declare(BlockRule::new("n").filing(Filing::User)).unwrap();
+            let blocks = blocks.declare(BlockRule::new("n").reach(Reach::User)).unwrap();
             let (one, two) = tokio::join!(
                 write(blocks.clone(), "one", seeds[0], 12),
                 write(blocks.clone(), "two", seeds[1], 12),

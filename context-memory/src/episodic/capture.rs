@@ -1,0 +1,98 @@
+//! Turns become records.
+
+use context_core::{
+    CancelSignal, CapturedMessage, CapturedTurn, EmbedAs, Embedder, Error, MemoryId, MemoryOutcome,
+    MemoryRecord, MemorySource, MemoryVector, MemoryWrite, Result, Role, SessionId, limits, wire,
+};
+
+use super::{EPISODE, Episodic};
+use crate::{passages, words};
+
+const OPERATION: &str = "capture";
+
+/// How many records are written at once.
+const BATCH: usize = 200;
+
+/// Writes what is worth it of a turn. What is there already stays as it is.
+pub(super) async fn capture(memory: &Episodic, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
+    turn.scope.check(OPERATION)?;
+    let Some(session) = &turn.scope.session else {
+        return Err(Error::invalid(OPERATION, "a turn is part of a session, and none was named"));
+    };
+    let mut writes = Vec::new();
+    for said in &turn.messages {
+        limits::check_id(OPERATION, "message", said.id.as_str())?;
+        writes.extend(records(memory, turn, session, said));
+    }
+    let store = memory.records(OPERATION)?;
+    for batch in writes.chunks_mut(BATCH) {
+        cancel.check(OPERATION)?;
+        if let Some(embedder) = &memory.embedder {
+            embed(&**embedder, batch, cancel).await;
+        }
+        match store.write_memories(batch).await? {
+            MemoryOutcome::Applied(_) => {}
+            // No write relies on a version.
+            _ => {
+                return Err(Error::new(
+                    context_core::ErrorKind::Bug,
+                    OPERATION,
+                    "an episode was in conflict",
+                ));
+            }
+        }
+    }
+    memory.hot.changed(&turn.scope.user).await;
+    Ok(())
+}
+
+/// The records of a message: none if nobody would want to know, several if it is long.
+fn records(
+    memory: &Episodic,
+    turn: &CapturedTurn,
+    session: &SessionId,
+    said: &CapturedMessage,
+) -> Vec<MemoryWrite> {
+    let message = &said.message;
+    // What was shown because it was remembered is not said again.
+    if message.is_synthetic() {
+        return Vec::new();
+    }
+    let text = match message.role {
+        Role::User | Role::Assistant => message.plain_text().into_owned(),
+        Role::Tool if memory.tools => message.readable_text(),
+        _ => return Vec::new(),
+    };
+    let scope = memory.reach.of(&turn.scope);
+    let record = |(part, text): (usize, &str)| {
+        let id = id(session, said, part);
+        let mut record = MemoryRecord::new(scope.clone(), id, EPISODE, said.at.unwrap_or(turn.at), text);
+        record.source = Some(MemorySource::message(session, &said.id));
+        record.speaker = Some(said.speaker.clone().unwrap_or_else(|| message.role.to_string()));
+        // Who is asked about by name is found by it.
+        let mut words = words::index_words(text);
+        if let Some(speaker) = &said.speaker {
+            words = format!("{words} {}", words::index_words(speaker));
+        }
+        MemoryWrite::new(record, words.trim())
+    };
+    passages::cut(&text).filter(|text| !wire::is_blank(text)).enumerate().map(record).collect()
+}
+
+/// The same for the same part of the same message, whatever else is told.
+fn id(session: &SessionId, said: &CapturedMessage, part: usize) -> MemoryId {
+    crate::id::of("episode", &[session.as_str(), said.id.as_str(), &part.to_string()])
+}
+
+/// Gives records their vectors. One that fails costs no record: what has no vector is found by its words.
+async fn embed(embedder: &dyn Embedder, batch: &mut [MemoryWrite], cancel: &CancelSignal) {
+    let texts: Vec<String> = batch.iter().map(|write| write.record.text.clone()).collect();
+    let Ok(vectors) = embedder.embed(&texts, EmbedAs::Passage, cancel).await else { return };
+    if vectors.len() != batch.len() {
+        return;
+    }
+    for (write, values) in batch.iter_mut().zip(vectors) {
+        let vector = MemoryVector::new(embedder.name(), values);
+        write.vector = vector.check(OPERATION).is_ok().then_some(vector);
+    }
+}

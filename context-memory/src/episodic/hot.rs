@@ -1,0 +1,128 @@
+//! Questions that are asked again: their vectors and their answers.
+//!
+//! An answer is never given from here without asking the store whether its records are still there and unchanged: what was forgotten
+//! anywhere is forgotten here.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use context_core::{MemoryId, MemoryRecordStore, MemoryScope, RecallQuery, RecalledMemory, Result, UserId};
+use moka::future::Cache;
+
+/// What was recalled for a question.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) memories: Vec<RecalledMemory>,
+    /// How often each record had been written.
+    pub(super) versions: Vec<u64>,
+}
+
+/// Who asked what, when that user's memories were in which state.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    scope: MemoryScope,
+    text: String,
+    /// What a question says of time depends on the day.
+    day: Option<i64>,
+    state: u64,
+}
+
+pub(super) struct Hot {
+    answers: Option<Cache<Key, Arc<Answer>>>,
+    vectors: Cache<String, Arc<[f32]>>,
+    states: Cache<UserId, u64>,
+    next: AtomicU64,
+}
+
+impl Hot {
+    pub(super) fn new(lifetime: Duration) -> Self {
+        let answers = Cache::builder()
+            .weigher(|key: &Key, answer: &Arc<Answer>| {
+                let texts: usize = answer.memories.iter().map(|memory| memory.text.len() + 300).sum();
+                u32::try_from(key.text.len() + texts + 300).unwrap_or(u32::MAX)
+            })
+            .max_capacity(4 << 20)
+            .time_to_live(lifetime);
+        let vectors = Cache::builder()
+            .weigher(|text: &String, vector: &Arc<[f32]>| {
+                u32::try_from(text.len() + vector.len() * 4).unwrap_or(u32::MAX)
+            })
+            .max_capacity(4 << 20);
+        Self {
+            answers: (!lifetime.is_zero()).then(|| answers.build()),
+            vectors: vectors.build(),
+            states: Cache::new(10_000),
+            next: AtomicU64::new(0),
+        }
+    }
+
+    /// Says that memories of a user are other ones now.
+    pub(super) async fn changed(&self, user: &UserId) {
+        self.states.insert(user.clone(), self.new_state()).await;
+    }
+
+    fn new_state(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// In which state a user's memories are. Of one who was not heard of lately that is a new one: no answer is of it.
+    pub(super) async fn state(&self, user: &UserId) -> u64 {
+        self.states.get_with_by_ref(user, async { self.new_state() }).await
+    }
+
+    fn key(query: &RecallQuery, state: u64) -> Key {
+        let day = query.at.map(|at| at.as_micros().div_euclid(86_400_000_000));
+        Key { scope: query.scope.clone(), text: query.text.clone(), day, state }
+    }
+
+    /// What was recalled for the same question, if all of it is still there and as it was.
+    pub(super) async fn get(
+        &self,
+        store: &dyn MemoryRecordStore,
+        query: &RecallQuery,
+        state: u64,
+    ) -> Result<Option<Arc<Answer>>> {
+        let Some(answers) = &self.answers else { return Ok(None) };
+        let Some(answer) = answers.get(&Self::key(query, state)).await else { return Ok(None) };
+        let mut ids: BTreeMap<&MemoryScope, Vec<(MemoryId, u64)>> = BTreeMap::new();
+        for (memory, version) in answer.memories.iter().zip(&answer.versions) {
+            if let (Some(scope), Some(id)) = (&memory.scope, &memory.id) {
+                ids.entry(scope).or_default().push((id.clone(), *version));
+            }
+        }
+        for (scope, known) in ids {
+            let wanted: Vec<_> = known.iter().map(|(id, _)| id.clone()).collect();
+            let stored = store.memories(scope, &wanted).await?;
+            let same = stored.len() == known.len()
+                && stored.iter().zip(&known).all(|(stored, (_, version))| stored.version == *version);
+            if !same {
+                return Ok(None);
+            }
+        }
+        Ok(Some(answer))
+    }
+
+    pub(super) async fn put(&self, query: &RecallQuery, state: u64, answer: Arc<Answer>) {
+        if let Some(answers) = &self.answers {
+            answers.insert(Self::key(query, state), answer).await;
+        }
+    }
+
+    pub(super) async fn vector(&self, text: &str) -> Option<Arc<[f32]>> {
+        self.vectors.get(text).await
+    }
+
+    pub(super) async fn put_vector(&self, text: &str, vector: Arc<[f32]>) {
+        self.vectors.insert(text.to_owned(), vector).await;
+    }
+}
+
+impl fmt::Debug for Hot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let answers = self.answers.as_ref().map(Cache::entry_count);
+        f.debug_struct("Hot").field("answers", &answers).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,161 @@
+//! A question is answered with what was said.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use context_core::{
+    CancelSignal, Diagnostic, DiagnosticCode, EmbedAs, MemoryFind, MemoryId, MemoryRecordStore, MemoryScope,
+    MemoryVector, RecallQuery, Recalled, RecalledMemory, Result, Severity, StoredMemory, limits, wire,
+};
+
+use super::hot::Answer;
+use super::{EPISODE, Episodic};
+use crate::cost;
+use crate::rank::{Candidate, Question, distinct, fuse, score};
+
+const OPERATION: &str = "recall";
+
+/// How many records are looked at closely: by words, and by meaning.
+const CANDIDATES: usize = 100;
+
+/// Of how many of them what stands beside them is read.
+const WITH_NEIGHBOURS: usize = 24;
+
+/// The longest text that is asked about, in bytes, from its end: what is wanted stands last.
+const LONGEST_QUESTION: usize = 4_000;
+
+pub(super) async fn recall(
+    memory: &Episodic,
+    query: &RecallQuery,
+    cancel: &CancelSignal,
+) -> Result<Recalled> {
+    query.scope.check(OPERATION)?;
+    cancel.check(OPERATION)?;
+    let store = memory.records(OPERATION)?;
+    let state = memory.hot.state(&query.scope.user).await;
+    let mut recalled = Recalled::default();
+    let answer = match memory.hot.get(store, query, state).await? {
+        Some(answer) => answer,
+        None => {
+            let answer = Arc::new(answer(memory, store, query, cancel, &mut recalled.diagnostics).await?);
+            // What was answered without vectors, because they could not be had, may be better next time.
+            if recalled.diagnostics.is_empty() {
+                memory.hot.put(query, state, Arc::clone(&answer)).await;
+            }
+            answer
+        }
+    };
+    recalled.memories.clone_from(&answer.memories);
+    drop_said(&mut recalled.memories, query);
+    recalled.memories.truncate(memory.most);
+    cost::fit(&mut recalled.memories, query.max_tokens);
+    Ok(recalled)
+}
+
+/// The best memories of all that are visible, more than are given.
+async fn answer(
+    memory: &Episodic,
+    store: &dyn MemoryRecordStore,
+    query: &RecallQuery,
+    cancel: &CancelSignal,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<Answer> {
+    let start = query.text.len().saturating_sub(LONGEST_QUESTION);
+    let text = &query.text[query.text.ceil_char_boundary(start)..];
+    let question = Question::new(text, query.at);
+    let vector = vector(memory, text, cancel, diagnostics).await;
+    if question.words.is_empty() && vector.is_none() {
+        return Ok(Answer { memories: Vec::new(), versions: Vec::new() });
+    }
+    let mut find = MemoryFind::new(query.scope.visible(), question.words.clone(), CANDIDATES);
+    find.kinds.push(EPISODE.to_owned());
+    find.vector = vector;
+    let found = store.find_memories(&find).await?;
+    cancel.check(OPERATION)?;
+    let mut candidates: Vec<Candidate> = found.hits.into_iter().map(Candidate::new).collect();
+    read_beside(store, &mut candidates).await?;
+    score(&question, &found.bm25, &mut candidates);
+    fuse(&mut candidates);
+    // Some of them may stand in the conversation.
+    let most = memory.most.saturating_add(query.recent.len().min(limits::MAX_PAGE));
+    let kept = distinct(candidates, most);
+    let versions = kept.iter().map(|candidate| candidate.hit.stored.version).collect();
+    Ok(Answer { memories: kept.into_iter().map(remembered).collect(), versions })
+}
+
+/// What is meant, if there is an embedder.
+async fn vector(
+    memory: &Episodic,
+    text: &str,
+    cancel: &CancelSignal,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<MemoryVector> {
+    let embedder = memory.embedder.as_ref().filter(|_| !wire::is_blank(text))?;
+    if let Some(known) = memory.hot.vector(text).await {
+        return Some(MemoryVector::new(embedder.name(), known));
+    }
+    let embedded = embedder.embed(&[text.to_owned()], EmbedAs::Query, cancel).await;
+    let vector = match embedded {
+        Ok(mut vectors) if vectors.len() == 1 => {
+            vectors.pop().map(|values| MemoryVector::new(embedder.name(), values))
+        }
+        _ => None,
+    };
+    let vector = vector.filter(|vector| vector.check(OPERATION).is_ok());
+    match &vector {
+        Some(vector) => memory.hot.put_vector(text, Arc::clone(&vector.values)).await,
+        None => diagnostics.push(Diagnostic::new(
+            DiagnosticCode::MemoryProviderError,
+            Severity::Warning,
+            "memory",
+            "the question could not be embedded: memories were found by their words alone",
+        )),
+    }
+    vector
+}
+
+/// Reads what stands beside the best of the candidates, scope by scope.
+async fn read_beside(store: &dyn MemoryRecordStore, candidates: &mut [Candidate]) -> Result<()> {
+    let mut by_scope: HashMap<MemoryScope, Vec<usize>> = HashMap::new();
+    for (at, candidate) in candidates.iter().enumerate().take(WITH_NEIGHBOURS) {
+        by_scope.entry(candidate.hit.stored.record.scope.clone()).or_default().push(at);
+    }
+    for (scope, places) in by_scope {
+        let ids: Vec<MemoryId> =
+            places.iter().map(|at| candidates[*at].hit.stored.record.id.clone()).collect();
+        let beside: Vec<Vec<StoredMemory>> = store.memories_beside(&scope, &ids, 1).await?;
+        for (at, beside) in places.into_iter().zip(beside) {
+            candidates[at].beside = beside;
+        }
+    }
+    Ok(())
+}
+
+fn remembered(candidate: Candidate) -> RecalledMemory {
+    let record = candidate.hit.stored.record;
+    let mut memory = RecalledMemory::new(record.kind, record.text);
+    memory.id = Some(record.id);
+    memory.scope = Some(record.scope);
+    memory.source = record.source;
+    memory.speaker = record.speaker;
+    memory.at = Some(record.at);
+    memory.score = candidate.score;
+    memory
+}
+
+/// Takes out what stands in the conversation that asks.
+fn drop_said(memories: &mut Vec<RecalledMemory>, query: &RecallQuery) {
+    let Some(session) = &query.scope.session else { return };
+    let is_here =
+        |memory: &RecalledMemory| memory.source.as_ref().is_some_and(|from| from.session == *session);
+    if !memories.iter().any(is_here) {
+        return;
+    }
+    let said: Vec<_> = query
+        .recent
+        .iter()
+        .filter(|message| !message.is_synthetic())
+        .map(|message| message.plain_text())
+        .collect();
+    memories.retain(|memory| !(is_here(memory) && said.iter().any(|said| said.contains(&memory.text))));
+}

@@ -1,0 +1,31 @@
+//! Saying a thing once.
+
+use std::collections::HashSet;
+
+use super::score::Candidate;
+use crate::words;
+
+/// From which share of common words on two memories say the same.
+const SAME: f64 = 0.85;
+
+/// The first so many candidates of which no two say the same; of those that do, the first stays.
+pub(crate) fn distinct(candidates: Vec<Candidate>, most: usize) -> Vec<Candidate> {
+    let mut kept: Vec<(Candidate, HashSet<String>)> = Vec::new();
+    for candidate in candidates {
+        if kept.len() == most {
+            break;
+        }
+        let said: HashSet<String> = words::content_words(candidate.text()).collect();
+        if !kept.iter().any(|(_, other)| overlap(&said, other) >= SAME) {
+            kept.push((candidate, said));
+        }
+    }
+    kept.into_iter().map(|(candidate, _)| candidate).collect()
+}
+
+/// How many words two texts share, of all that either has.
+fn overlap(a: &HashSet<String>, b: &HashSet<String>) -> f64 {
+    let common = a.intersection(b).count();
+    let all = a.len() + b.len() - common;
+    if all == 0 { 1.0 } else { common as f64 / all as f64 }
+}

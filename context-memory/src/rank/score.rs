@@ -1,0 +1,161 @@
+//! The score of a record.
+
+use std::collections::HashSet;
+
+use context_core::search::{self, Bm25};
+use context_core::{MemoryHit, StoredMemory};
+
+use super::cues;
+use super::question::{Question, capitals, initials};
+use super::sentences::sentences;
+use crate::words;
+
+/// How much the length of a sentence counts: less than that of a record, since a long sentence says more of one thing.
+const SENTENCE_B: f64 = 0.35;
+/// What the best sentence counts beside the record as a whole.
+const SENTENCE: f64 = 0.5;
+/// By how much more a sentence counts that has all that is asked for.
+const CUES: f64 = 1.0;
+/// What counts beside the words, in shares of the best score there is by words.
+const SHORT_NAME: f64 = 0.3;
+const PAIR: f64 = 0.1;
+const SPEAKER: f64 = 0.2;
+const TIME: f64 = 0.2;
+const NEIGHBOUR: f64 = 0.1;
+const NEWEST: f64 = 0.02;
+const NEWEST_IF_ASKED: f64 = 0.15;
+
+/// A record that may answer, and what stands next to it.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) hit: MemoryHit,
+    /// Before it and behind it, in its session.
+    pub(crate) beside: Vec<StoredMemory>,
+    /// How well it answers, once that is known.
+    pub(crate) score: f64,
+}
+
+impl Candidate {
+    pub(crate) fn new(hit: MemoryHit) -> Self {
+        Self { hit, beside: Vec::new(), score: 0.0 }
+    }
+
+    /// What it says.
+    pub(crate) fn text(&self) -> &str {
+        &self.hit.stored.record.text
+    }
+}
+
+/// What looking at a text has shown.
+#[derive(Debug, Default)]
+struct Looked {
+    /// The best sentence, by BM25 and cues.
+    sentence: f64,
+    /// How many pairs of words of the question follow each other in it as they do there, from 0 to 1.
+    pairs: f64,
+    has_short_name: bool,
+}
+
+/// Scores all candidates, in place.
+pub(crate) fn score(question: &Question, bm25: &Bm25, candidates: &mut [Candidate]) {
+    let looked: Vec<Looked> = {
+        let length = average_sentence(candidates);
+        candidates.iter().map(|candidate| look(question, bm25, length, candidate.text())).collect()
+    };
+    let best = candidates.iter().map(|candidate| candidate.hit.score).fold(f64::MIN_POSITIVE, f64::max);
+    let best_sentence = looked.iter().map(|looked| looked.sentence).fold(f64::MIN_POSITIVE, f64::max);
+    let named = candidates.iter().any(|candidate| is_named(question, candidate));
+    let weight = if question.asks_for_newest { NEWEST_IF_ASKED } else { NEWEST };
+    let (oldest, span) = lifetime(candidates);
+    for (candidate, looked) in candidates.iter_mut().zip(&looked) {
+        let record = &candidate.hit.stored.record;
+        let mut score =
+            (1.0 - SENTENCE) * candidate.hit.score / best + SENTENCE * looked.sentence / best_sentence;
+        score += PAIR * looked.pairs;
+        score += if looked.has_short_name { SHORT_NAME } else { 0.0 };
+        score += if named && is_named(question, candidate) { SPEAKER } else { 0.0 };
+        score += if question.spans.iter().any(|span| span.has(record.at)) { TIME } else { 0.0 };
+        score += weight * (record.at.as_micros().saturating_sub(oldest)) as f64 / span;
+        score += NEIGHBOUR * neighbours(question, bm25, &candidate.beside) / best;
+        candidate.score = score;
+    }
+}
+
+fn is_named(question: &Question, candidate: &Candidate) -> bool {
+    candidate.hit.stored.record.speaker.as_deref().is_some_and(|speaker| question.names(speaker))
+}
+
+/// When the oldest was said, and how much later the newest; never nothing.
+fn lifetime(candidates: &[Candidate]) -> (i64, f64) {
+    let times = || candidates.iter().map(|candidate| candidate.hit.stored.record.at.as_micros());
+    let (oldest, newest) = (times().min().unwrap_or_default(), times().max().unwrap_or_default());
+    (oldest, (newest.saturating_sub(oldest) as f64).max(1.0))
+}
+
+/// How many words a sentence has on average.
+fn average_sentence(candidates: &[Candidate]) -> f64 {
+    let (mut count, mut length) = (0_u64, 0_u64);
+    for candidate in candidates {
+        for sentence in sentences(candidate.text()) {
+            count += 1;
+            length += sentence.split_whitespace().count() as u64;
+        }
+    }
+    (length as f64 / count.max(1) as f64).max(1.0)
+}
+
+fn look(question: &Question, bm25: &Bm25, average: f64, text: &str) -> Looked {
+    let mut looked = Looked::default();
+    for sentence in sentences(text) {
+        let (counts, follow) = counted(question, sentence);
+        let length = sentence.split_whitespace().count() as f64 / average;
+        let by_words = bm25.score_with(SENTENCE_B, length, counts);
+        if by_words > 0.0 {
+            let score = by_words * (1.0 + CUES * cues::share(&question.cues, sentence));
+            looked.sentence = looked.sentence.max(score);
+        }
+        if !question.pairs.is_empty() {
+            looked.pairs = looked.pairs.max(follow as f64 / question.pairs.len() as f64);
+        }
+    }
+    let short: HashSet<String> = capitals(text).map(str::to_lowercase).collect();
+    looked.has_short_name = question.initials.iter().any(|initials| short.contains(initials))
+        || (!question.capitals.is_empty() && {
+            let initials = initials(text);
+            question.capitals.iter().any(|capitals| initials.contains(capitals))
+        });
+    looked
+}
+
+/// How often each word of the question is in a sentence, and how many of its pairs.
+fn counted(question: &Question, sentence: &str) -> (Vec<u32>, usize) {
+    let mut counts = vec![0; question.words.len()];
+    let mut follow = HashSet::new();
+    let mut before = None;
+    for word in search::words(sentence) {
+        if words::is_stop(&word.folded) {
+            continue;
+        }
+        let place = question.places.get(words::stem(&word.folded).as_ref()).copied();
+        if let Some(place) = place {
+            counts[place] += 1;
+        }
+        if let (Some(before), Some(place)) = (before, place)
+            && question.pairs.contains(&(before, place))
+        {
+            follow.insert((before, place));
+        }
+        before = place;
+    }
+    (counts, follow.len())
+}
+
+/// How well the best of what stands beside a record fits: a question and its answer stand next to each other.
+fn neighbours(question: &Question, bm25: &Bm25, beside: &[StoredMemory]) -> f64 {
+    let score = |stored: &StoredMemory| {
+        let (counts, _) = counted(question, &stored.record.text);
+        let length = stored.record.text.split_whitespace().count() as u64;
+        bm25.score(length, counts)
+    };
+    beside.iter().map(score).fold(0.0, f64::max)
+}
