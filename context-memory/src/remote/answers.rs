@@ -120,7 +120,9 @@ async fn forget(service: &MemoryService, opens: &KeyFor, body: wire::Forget) -> 
         }
         (None, None, Some(true)) => MemoryForget::Scope(scope.clone()),
         _ => {
-            return Err(Error::invalid(OPERATION, "what is to be forgotten is said in exactly one way").into());
+            return Err(
+                Error::invalid(OPERATION, "what is to be forgotten is said in exactly one way").into()
+            );
         }
     };
     forget.check()?;
