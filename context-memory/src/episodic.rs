@@ -162,8 +162,8 @@ pub(crate) fn records<'a>(
 
 /// Remembers what was said, and lets no turn wait for that. [`Unsupported`](ErrorKind::Unsupported) if the store keeps no
 /// memories.
-pub fn episodic<S: Store>(store: &Arc<S>) -> Result<Queued<Episodic>> {
-    Ok(Queued::new(Episodic::new(Arc::clone(store) as Arc<dyn Store>)?))
+pub fn episodic(store: &Arc<dyn Store>) -> Result<Queued<Episodic>> {
+    Ok(Queued::new(Episodic::new(Arc::clone(store))?))
 }
 
 #[async_trait]

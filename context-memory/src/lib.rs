@@ -7,7 +7,7 @@
 //! | [`Episodic`] | what was said, as it was said | captured turns |
 //! | [`Blocks`] | small named notes | the model, through tools |
 //! | [`Facts`] | statements with their times and sources | programs, or a model that reads captured turns |
-//! | `RemoteMemory` (feature `remote`) | whatever a server does | HTTP |
+//! | `remote::RemoteMemory` (feature `remote`) | whatever a server does | HTTP |
 //!
 //! Each stands alone behind [`MemoryProvider`](context_core::MemoryProvider); [`Chain`] makes several one, and [`Queued`] lets no turn
 //! wait for a capture. The first three keep their records in any [store](context_core::Store) that keeps
@@ -16,16 +16,15 @@
 //! ```
 //! use std::sync::Arc;
 //!
+//! use context_core::{Clock, Error, MemoryProvider, Store};
 //! use context_memory::{Blocks, Chain, Episodic, Facts, Queued};
-//! use context_store_inmem::InMemoryStore;
 //!
-//! let store: Arc<InMemoryStore> = Arc::default();
-//! let memory = Chain::new()
-//!     .with("notes", Blocks::new(store.clone())?, 1)
-//!     .with("facts", Facts::new(store.clone())?, 1)
-//!     .with("episodes", Queued::new(Episodic::new(store)?), 2);
-//! # drop(memory);
-//! # Ok::<_, context_core::Error>(())
+//! fn memory(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<impl MemoryProvider, Error> {
+//!     Ok(Chain::new()
+//!         .with("notes", Blocks::new(store.clone(), clock.clone())?, 1)
+//!         .with("facts", Facts::new(store.clone(), clock)?, 1)
+//!         .with("episodes", Queued::new(Episodic::new(store)?), 2))
+//! }
 //! ```
 //!
 //! # To whom it belongs

@@ -58,6 +58,9 @@
 //! | `strip-images` | `StripImages`: media are taken out, oldest first | yes |
 //! | `truncate-head` | `TruncateHead`: the newest part is kept | yes |
 //! | `trajectory` | [`trajectory`]: what happened in runs of agents | yes |
+//! | `memory` | [`memory`]: what was said, notes and facts come back | no |
+//! | `memory-remote` | `memory::remote`: memories that another process keeps | no |
+//! | `model-http` | [`model_http`]: language models and embedders over HTTP | no |
 //! | `otlp` | traces of trajectories, sent to a collector | no |
 //! | `cache` | `ChainCache`: chains that engines share | no |
 //! | `rescale` | `ImageRescaler`: images too large for a provider are scaled down | no |
@@ -142,6 +145,8 @@ pub use context_core::{kinds, wire};
 pub use context_instructions as instructions;
 #[cfg(feature = "memory")]
 pub use context_memory as memory;
+#[cfg(feature = "model-http")]
+pub use context_model_http as model_http;
 #[cfg(feature = "microcompact")]
 pub use context_policy_microcompact as microcompact;
 #[cfg(feature = "snip")]

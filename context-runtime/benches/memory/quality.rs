@@ -11,6 +11,7 @@ use context_runtime::{
     CancelSignal, CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, RecallQuery, Renderer,
     Role, Timestamp, XmlRenderer,
 };
+use context_store_sqlite::{SqliteConfig, SqliteStore};
 use serde::Serialize;
 
 use crate::Options;
@@ -68,7 +69,9 @@ pub(crate) async fn measure(
     let mut baseline: BTreeMap<String, Places> = BTreeMap::new();
     let (mut costs, mut tokens) = (Vec::new(), Vec::new());
     for dialogue in dialogues {
-        let store = Arc::new(context_store_inmem::InMemoryStore::default());
+        let folder = tempfile::tempdir().unwrap();
+        let config = SqliteConfig::new(folder.path().join("memory.db"));
+        let store = Arc::new(SqliteStore::open(config).await.unwrap());
         let whole = Episodic::new(Arc::clone(&store) as _).unwrap().hot(Duration::ZERO).limit(20);
         let usual = Episodic::new(Arc::clone(&store) as _).unwrap().hot(Duration::ZERO);
         capture(&whole, dialogue).await;

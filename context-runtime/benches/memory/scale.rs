@@ -11,7 +11,7 @@ use context_runtime::{
     CancelSignal, MemoryOutcome, MemoryProvider, MemoryRecord, MemoryRecordStore, MemoryScope, MemorySource,
     MemoryWrite, RecallQuery, Store, Timestamp,
 };
-use context_store_sqlite::SqliteStore;
+use context_store_sqlite::{SqliteConfig, SqliteStore};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ struct Line {
 pub(crate) async fn measure(options: &Options) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("memory.db");
-    let store = Arc::new(SqliteStore::open(&path).await.unwrap());
+    let store = Arc::new(SqliteStore::open(SqliteConfig::new(&path)).await.unwrap());
     let memory = Episodic::new(Arc::clone(&store) as Arc<dyn Store>).unwrap().hot(Duration::ZERO);
     let records = store.memories().unwrap();
     let mut sizes = vec![1_000, 10_000, 100_000, 1_000_000];
