@@ -98,7 +98,8 @@
 //!
 //! [`simulator::Simulator`] takes a provider's bodies, refuses what the provider refuses, in its words, and answers the
 //! rest as a small scripted model would: with usage, with a prompt cache, with faults where a script says so. Recorded
-//! conversations to drive it with are in [`conversations`].
+//! conversations to drive it with are in [`conversations`]. With the feature `http` it is served at an address too, beside servers that behave
+//! badly there: `simulator::http`.
 //!
 //! # Prove your policy
 //!

@@ -17,6 +17,8 @@ use crate::redact::Redactor;
 use crate::until::{Deadline, until};
 use crate::{ClientOptions, HttpError, Incoming, Phase, Refused, Reply, Request, retry_after};
 
+/// How long what comes with a refusal is waited for. It is only words: the status has said all that counts.
+const REFUSAL: Duration = Duration::from_secs(5);
 /// How long a name of a request may be, in characters.
 const LONGEST_REQUEST_ID: usize = 100;
 
@@ -156,7 +158,7 @@ impl Client {
         }
         if !status.is_success() {
             let unlimited = Limits { reply_bytes: usize::MAX, ..*limits };
-            let incoming = Incoming::new(response, address, *deadline, unlimited)?;
+            let incoming = Incoming::new(response, address, deadline.or_within(REFUSAL), unlimited)?;
             return Err(self.refused(incoming, shown(&url), cancel).await?);
         }
         if is_encoded(response.headers()) {

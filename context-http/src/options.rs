@@ -97,7 +97,7 @@ impl ClientOptions {
         self
     }
 
-    /// Reads at most so many bytes of what comes with a status that says no; the rest is left. Default: 64 KiB.
+    /// Reads at most so many bytes of what comes with a status that says no, for at most five seconds; the rest is left. Default: 64 KiB.
     pub fn max_error_bytes(mut self, bytes: usize) -> Self {
         self.error_bytes = bytes;
         self

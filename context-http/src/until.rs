@@ -22,6 +22,16 @@ impl Deadline {
         Self { at: Instant::now().checked_add(total), total }
     }
 
+    /// The same, or sooner: so long from now.
+    pub(crate) fn or_within(&self, total: Duration) -> Self {
+        let sooner = Self::within(total);
+        match (self.at, sooner.at) {
+            (Some(at), Some(end)) if at <= end => *self,
+            (_, None) => *self,
+            _ => sooner,
+        }
+    }
+
     /// Whether there is so much time left.
     pub(crate) fn leaves(&self, wait: Duration) -> bool {
         self.at.is_none_or(|at| at.saturating_duration_since(Instant::now()) > wait)

@@ -41,6 +41,7 @@ async fn every_wait_of_a_call_ends_at_once() {
         ("anthropic", Bad::Silent),
         ("openai", Bad::SlowBody(slow)),
         ("openai", Bad::EndlessBody),
+        ("openai", Bad::SilentRefusal(401)),
         ("anthropic", Bad::SilentStream),
         ("openai", Bad::EndlessComments),
         ("openai-responses", Bad::EndlessLine),

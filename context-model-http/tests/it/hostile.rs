@@ -68,9 +68,16 @@ async fn every_bad_server_has_its_code() {
             let found = codes(form, behaves.clone(), whole).await;
             assert_eq!(found, (whole, in_events), "{form} {behaves:?}");
         }
+        // The status counts, whether the words come or not.
+        let server = bad(Bad::SilentRefusal(401)).await;
+        let model = model(form, &server.url(), |endpoint| {
+            endpoint.with(|options| options.idle_timeout(Duration::from_millis(20)))
+        });
+        let error = complete(&model).await.unwrap_err();
+        assert_eq!((error.code, error.status), (Code::Authentication, Some(401)), "{form}");
         // A byte at a time is alive, but not for ever.
         let server = bad(Bad::SlowBody(pause)).await;
-        let model = model(form, &server.url(), |endpoint| {
+        let model = crate::model(form, &server.url(), |endpoint| {
             endpoint.with(|options| options.total_timeout(Duration::from_millis(60)))
         });
         assert_eq!(complete(&model).await.unwrap_err().code, Code::Timeout, "{form}");

@@ -25,6 +25,8 @@ pub enum Bad {
     EndlessHead,
     /// Sends a body of JSON, a byte at a time, with such a pause before each.
     SlowBody(Duration),
+    /// Refuses with this status, and stops in the middle of saying why.
+    SilentRefusal(u16),
     /// Begins a stream of events and sends none.
     SilentStream,
     /// Sends a body without end.
@@ -153,6 +155,11 @@ async fn behave(stream: &mut TcpStream, bad: &Bad, request: &str) -> io::Result<
                 tokio::time::sleep(*pause).await;
                 stream.write_all(b" ").await?;
             }
+        }
+        Bad::SilentRefusal(status) => {
+            let head = format!("HTTP/1.1 {status} No\r\ncontent-type: application/json\r\n");
+            say(stream, &head, "content-length: 1000\r\n\r\n{\"error\": {\"message\": \"bec").await?;
+            std::future::pending().await
         }
         Bad::SilentStream => {
             say(stream, EVENTS, CHUNKED).await?;
