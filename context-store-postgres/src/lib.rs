@@ -35,13 +35,18 @@
 //!   A search costs what the user has written with these words, not what others have.
 //! * **Trajectories** ([`Store::trajectories`](context_core::Store::trajectories)): a commit to a round is a single statement, which
 //!   compares the revision and writes, and so is reading any number of rounds. See below for the tables.
+//! * **Memories** ([`Store::memories`](context_core::Store::memories)): writers of one user come one after another, and what is written is found
+//!   at once. How rare a word is comes from counters, so it is exact in a scope of any size. Above
+//!   [`EXACT_MEMORY_POSTINGS`](context_core::limits::EXACT_MEMORY_POSTINGS) a search reads up to 1,000 records that have all words, or half of them,
+//!   and so on until there are two, then 2,000 places of single words, the rarest first, always the newest first. The index holds hashes of 64 bits, not words.
 //! * **Any text** may be an id, a name or a title, with any character in it: they are kept as bytes. (By hand, read them
 //!   with `convert_from(id, 'UTF8')`.)
 //! * [`Chat::updated_at`](context_core::Chat::updated_at) never goes backwards, whatever clocks say.
 //!
 //! # Deployment
 //!
-//! * PostgreSQL 13 or later, a database in UTF-8, no extensions. If there is no database of the name, it is made, where the role may
+//! * PostgreSQL 13 or later, a database in UTF-8. No extension is needed; [pgvector](PostgresConfig::pgvector) is used where there is one:
+//!   then vectors of memories do not travel to be compared. If there is no database of the name, it is made, where the role may
 //!   make one (`CREATEDB`); [`create_database(false)`](PostgresConfig::create_database) leaves that to the operator. Every store is a schema; several stores may share a
 //!   database. Statements name the schema, so no connection's settings are touched.
 //! * Any number of processes may use a store. A handle keeps up to [`connections`](PostgresConfig::connections) connections,
@@ -67,7 +72,7 @@
 //! Policies hold for every role but the owner of the tables and superusers. So one role opens the store once and thereby owns it, and does
 //! upkeep; programs use another, which needs `USAGE` of the schema and `SELECT, INSERT, UPDATE, DELETE` on its tables,
 //! and opens with [`create(false)`](PostgresConfig::create). It costs two or three more round trips per call, and a search reads the words of all
-//! users, because PostgreSQL asks the policy before the index.
+//! users, because PostgreSQL asks the policy before the index. Finding memories reads all of the scopes that are asked for, and no others.
 //!
 //! Views read with the rights of their owner, so those of trajectories ask themselves which rows whoever reads them may see.
 //!

@@ -68,15 +68,15 @@ macro_rules! words {
 macro_rules! any_of {
     ($words:literal, $limit:literal, $where:expr) => {
         concat!(
-            "(SELECT m.place FROM unnest($5::bigint[]) l (part)
+            "(SELECT m.tid FROM unnest($5::bigint[]) l (part)
               CROSS JOIN LATERAL (
                 SELECT array_agg(int8xor(w.word, (w.shelf << 19) + l.part)) AS keys
                 FROM unnest(",
             $words,
             ") w (shelf, word, first, last) WHERE l.part BETWEEN w.first AND w.last) k
               CROSS JOIN LATERAL (
-                SELECT m.place FROM (
-                  SELECT m.place, m.shelf FROM #memory m WHERE ",
+                SELECT m.tid FROM (
+                  SELECT m.ctid AS tid, m.place, m.shelf FROM #memory m WHERE ",
             $where,
             " m.words && k.keys OFFSET 0) m
                 WHERE m.shelf = ANY($1::bigint[]) ORDER BY m.place DESC) m
@@ -99,14 +99,14 @@ macro_rules! candidates {
             "SELECT m.place, ",
             words!("$2"),
             " FROM (
-               SELECT place FROM (
-                 SELECT m.place FROM unnest($4::bigint[], $10::bigint[]) l (most, part)
+               SELECT tid FROM (
+                 SELECT m.tid FROM unnest($4::bigint[], $10::bigint[]) l (most, part)
                  CROSS JOIN LATERAL (
-                   SELECT m.place FROM unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[]) s (shelf, first, last, most)
+                   SELECT m.tid FROM unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[]) s (shelf, first, last, most)
                    CROSS JOIN LATERAL (
                      SELECT array_agg(int8xor(w, (s.shelf << 19) + l.part)) AS keys FROM unnest(($3::bigint[])[1:l.most]) w) k
                    CROSS JOIN LATERAL (
-                     SELECT m.place, m.shelf FROM #memory m WHERE ",
+                     SELECT m.ctid AS tid, m.place, m.shelf FROM #memory m WHERE ",
             $where,
             " m.words @> k.keys OFFSET 0) m
                    WHERE l.part BETWEEN s.first AND s.last AND s.most >= l.most AND m.shelf = s.shelf
@@ -116,7 +116,7 @@ macro_rules! candidates {
             any_of!("$12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[]", "NULL", $where),
             " UNION ",
             any_of!("$16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[]", "$20", $where),
-            ") c CROSS JOIN LATERAL (SELECT place, shelf, words FROM #memory m WHERE m.place = c.place OFFSET 0) m"
+            ") c CROSS JOIN LATERAL (SELECT place, shelf, words FROM #memory m WHERE m.ctid = c.tid OFFSET 0) m"
         )
     };
 }

@@ -123,7 +123,7 @@ async fn what_fits_best_is_found_among_very_many() {
     write(&store, &[remembered(&project, "both", "a b e")]).await;
     write(&store, &[remembered(&project, "rare", &format!("c d {long}"))]).await;
     let many = |n: usize| {
-        let scope = if n % 3 == 0 { &project } else { &ada };
+        let scope = if n.is_multiple_of(3) { &project } else { &ada };
         let id = n.to_string();
         let words = ["a", "b", "b c", "a c"][n % 4];
         remembered(scope, &id, words)
