@@ -6,6 +6,7 @@ use context_core::{CancelSignal, CheckReport, Erasure, Finding, MemoryScope, Use
 
 use crate::error::{Fault, Result};
 use crate::fields::read_number;
+use crate::keys::Keys;
 use crate::memories::of_user;
 use crate::memory_forget::{counted, drop_scopes};
 use crate::memory_lists::{Head, read_record, rows};
@@ -24,6 +25,16 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut C
         match check_scope(shared, &key, report).await {
             Err(Fault::Corrupt(problem, _)) => report.findings.push(Finding::new(None, "memories", problem)),
             result => result?,
+        }
+    }
+    for key in shared.connection.scan(&shared.keys.pattern_of_memories()).await? {
+        cancel.check("check")?;
+        let Ok(key) = String::from_utf8(key) else { continue };
+        // At one moment: a scope may have been forgotten meanwhile.
+        let mut look = redis::pipe();
+        look.atomic().cmd("EXISTS").arg(&key).cmd("EXISTS").arg(Keys::counts_beside(&key));
+        if shared.connection.pipe::<(bool, bool)>(&look).await? == (true, false) {
+            report.findings.push(Finding::new(None, "memories", "are not counted"));
         }
     }
     Ok(())
