@@ -1,6 +1,6 @@
 //! The check of memories, and how they are erased.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use context_core::{CancelSignal, CheckReport, Erasure, Finding, MemoryScope, UserId};
 
@@ -16,8 +16,8 @@ use crate::scripts::MEMORY_CLEAR;
 use crate::shared::Shared;
 
 type Fields = HashMap<Vec<u8>, Vec<u8>>;
-/// The rows of lists, by the name of the list and the place.
-type Rows = BTreeMap<(Vec<u8>, u64), [u8; 4]>;
+/// The rows of lists, by the name of the list.
+type Rows = HashMap<Vec<u8>, Vec<(u64, [u8; 4])>>;
 
 pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
     for key in shared.connection.scan(&shared.keys.pattern_of_counts()).await? {
@@ -95,6 +95,7 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
     if found != counts {
         add("are not as many as is counted");
     }
+    filed.values_mut().for_each(|rows| rows.sort_unstable());
     match lists(&index) {
         Ok(lists) if lists == filed => {}
         Ok(_) => add("are not found by what they are filed under"),
@@ -137,7 +138,7 @@ fn record(
     let mut terms: HashSet<Vec<u8>> = HashSet::new();
     let mut tag = None;
     for (term, noted) in &about.terms {
-        filed.insert((memory_names::list(about.kind, term), place), *noted);
+        filed.entry(memory_names::list(about.kind, term)).or_default().push((place, *noted));
         match term.first() {
             Some(b'w') => {}
             Some(b'v') => tag = term.get(1..).filter(|tag| tag.len() == TAG),
@@ -159,7 +160,7 @@ fn lists(index: &Fields) -> Result<Rows> {
     for (field, value) in index {
         let Some(name) = field.strip_prefix(b"h") else { continue };
         fields += 1;
-        let (head, before) = (Head::read(value)?, all.len());
+        let (head, mut of_list) = (Head::read(value)?, Vec::new());
         for block in &head.blocks {
             let kept;
             let of_block = match &head.rows {
@@ -170,11 +171,12 @@ fn lists(index: &Fields) -> Result<Rows> {
                     index.get(&kept).ok_or_else(broken)?
                 }
             };
-            all.extend(rows(*block, of_block).map(|(place, noted)| ((name.to_vec(), place), noted)));
+            of_list.extend(rows(*block, of_block));
         }
-        if (all.len() - before) as u64 != head.count {
+        if of_list.len() as u64 != head.count {
             return Err(broken());
         }
+        all.insert(name.to_vec(), of_list);
     }
     if fields == index.len() { Ok(all) } else { Err(broken()) }
 }
