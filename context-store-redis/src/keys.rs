@@ -115,6 +115,16 @@ impl Keys {
         self.pattern_of_users(&format!("{COUNTS}:*"))
     }
 
+    /// The pattern of the records of all scopes of the store.
+    pub(crate) fn pattern_of_memories(&self) -> String {
+        self.pattern_of_users(&format!("{RECORDS}:*"))
+    }
+
+    /// The key of the counts beside one of records.
+    pub(crate) fn counts_beside(key: &str) -> String {
+        key.replace(&format!("}}:{RECORDS}:"), &format!("}}:{COUNTS}:"))
+    }
+
     /// Whether a key of this store is one of those that are kept under a scope.
     pub(crate) fn is_memory(&self, key: &[u8]) -> bool {
         self.kind_under(key).is_some_and(|kind| MEMORY.contains(&kind))
@@ -174,9 +184,10 @@ const ROUND: &str = "round";
 const ROUNDS: &str = "rounds";
 const LINKS: &str = "links";
 const SCOPES: &str = "scopes";
+const RECORDS: &str = "memory";
 const COUNTS: &str = "remembered";
 /// Of each scope of memories: the records, their vectors, what they are found by, the counts, the marks of those that were forgotten.
-const MEMORY: [&str; 5] = ["memory", "vectors", "recall", COUNTS, "forgotten"];
+const MEMORY: [&str; 5] = [RECORDS, "vectors", "recall", COUNTS, "forgotten"];
 
 /// 128 bits: nobody finds two ids of the same one.
 fn hash(id: impl AsRef<[u8]>) -> String {

@@ -109,7 +109,7 @@ async fn write(shared: &Shared, writes: &[MemoryWrite]) -> Result<MemoryOutcome>
     }
     check_bytes("write_memories", bytes)?;
     let mut expected: Vec<String> = writes.iter().map(|write| expected(write.expected)).collect();
-    // Each attempt finds one more of them written before, or ends.
+    // The script knows a record that was written before by its text. Each further attempt knows one more that is the same in another order.
     for _ in 0..ATTEMPTS.max(u32::try_from(writes.len()).unwrap_or(u32::MAX)) {
         let keys = scopes.iter().map(|scope| shared.keys.memories_of(scope));
         let mut call = of_user(shared, &MEMORY_WRITE, &first.record.scope.user, keys);

@@ -1,11 +1,12 @@
 //! The check of memories, and how they are erased.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use context_core::{CancelSignal, CheckReport, Erasure, Finding, MemoryScope, UserId};
 
 use crate::error::{Fault, Result};
 use crate::fields::read_number;
+use crate::keys::Keys;
 use crate::memories::of_user;
 use crate::memory_forget::{counted, drop_scopes};
 use crate::memory_lists::{Head, read_record, rows};
@@ -15,8 +16,8 @@ use crate::scripts::MEMORY_CLEAR;
 use crate::shared::Shared;
 
 type Fields = HashMap<Vec<u8>, Vec<u8>>;
-/// The rows of lists, by the name of the list and the place.
-type Rows = BTreeMap<(Vec<u8>, u64), [u8; 4]>;
+/// The rows of lists, by the name of the list.
+type Rows = HashMap<Vec<u8>, Vec<(u64, [u8; 4])>>;
 
 pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
     for key in shared.connection.scan(&shared.keys.pattern_of_counts()).await? {
@@ -24,6 +25,16 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut C
         match check_scope(shared, &key, report).await {
             Err(Fault::Corrupt(problem, _)) => report.findings.push(Finding::new(None, "memories", problem)),
             result => result?,
+        }
+    }
+    for key in shared.connection.scan(&shared.keys.pattern_of_memories()).await? {
+        cancel.check("check")?;
+        let Ok(key) = String::from_utf8(key) else { continue };
+        // At one moment: a scope may have been forgotten meanwhile.
+        let mut look = redis::pipe();
+        look.atomic().cmd("EXISTS").arg(&key).cmd("EXISTS").arg(Keys::counts_beside(&key));
+        if shared.connection.pipe::<(bool, bool)>(&look).await? == (true, false) {
+            report.findings.push(Finding::new(None, "memories", "are not counted"));
         }
     }
     Ok(())
@@ -84,6 +95,7 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
     if found != counts {
         add("are not as many as is counted");
     }
+    filed.values_mut().for_each(|rows| rows.sort_unstable());
     match lists(&index) {
         Ok(lists) if lists == filed => {}
         Ok(_) => add("are not found by what they are filed under"),
@@ -126,7 +138,7 @@ fn record(
     let mut terms: HashSet<Vec<u8>> = HashSet::new();
     let mut tag = None;
     for (term, noted) in &about.terms {
-        filed.insert((memory_names::list(about.kind, term), place), *noted);
+        filed.entry(memory_names::list(about.kind, term)).or_default().push((place, *noted));
         match term.first() {
             Some(b'w') => {}
             Some(b'v') => tag = term.get(1..).filter(|tag| tag.len() == TAG),
@@ -148,7 +160,7 @@ fn lists(index: &Fields) -> Result<Rows> {
     for (field, value) in index {
         let Some(name) = field.strip_prefix(b"h") else { continue };
         fields += 1;
-        let (head, before) = (Head::read(value)?, all.len());
+        let (head, mut of_list) = (Head::read(value)?, Vec::new());
         for block in &head.blocks {
             let kept;
             let of_block = match &head.rows {
@@ -159,11 +171,12 @@ fn lists(index: &Fields) -> Result<Rows> {
                     index.get(&kept).ok_or_else(broken)?
                 }
             };
-            all.extend(rows(*block, of_block).map(|(place, noted)| ((name.to_vec(), place), noted)));
+            of_list.extend(rows(*block, of_block));
         }
-        if (all.len() - before) as u64 != head.count {
+        if of_list.len() as u64 != head.count {
             return Err(broken());
         }
+        all.insert(name.to_vec(), of_list);
     }
     if fields == index.len() { Ok(all) } else { Err(broken()) }
 }

@@ -275,8 +275,7 @@ async fn replay(store: &RedisStore, user: &str, steps: &[Step]) {
 }
 
 /// Runs random cases on a store.
-fn run(store: &RedisStore, runtime: &tokio::runtime::Runtime) {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24);
+fn run(store: &RedisStore, runtime: &tokio::runtime::Runtime, cases: u32) {
     let config = ProptestConfig { failure_persistence: None, cases, ..ProptestConfig::default() };
     let case = std::cell::Cell::new(0);
     let mut runner = proptest::test_runner::TestRunner::new(config);
@@ -298,7 +297,7 @@ fn runtime() -> tokio::runtime::Runtime {
 fn what_is_remembered_in_both_they_say_alike() {
     let runtime = runtime();
     let Some(lab) = runtime.block_on(Lab::new()) else { return };
-    run(&lab.store, &runtime);
+    run(&lab.store, &runtime, 16);
     assert_eq!(lab.keys(""), [format!("{}{{store}}:handles", lab.config.prefix)]);
     // A guard of the runtime, which the connection needs to end.
     let _guard = runtime.enter();
@@ -312,7 +311,7 @@ fn and_so_they_do_on_a_cluster() {
     let Some(url) = context_conformance::server_url("CONTEXT_TEST_REDIS_CLUSTER_URL") else { return };
     let config = RedisConfig::from_url(&url).unwrap().prefix(format!("life-{}-c:", std::process::id()));
     let store = runtime.block_on(RedisStore::open(config)).unwrap();
-    run(&store, &runtime);
+    run(&store, &runtime, 6);
     let _guard = runtime.enter();
     drop(store);
 }
