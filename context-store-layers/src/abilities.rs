@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each layer needs other abilities")]
 
 use context_core::{
-    BlobStore, Error, ErrorKind, Maintenance, Result, SearchStore, Store, StreamStore, TrajectoryStore,
+    BlobStore, Error, ErrorKind, Maintenance, MemoryRecordStore, Result, SearchStore, Store, StreamStore,
+    TrajectoryStore,
 };
 
 /// The optional abilities of the store inside, as results.
@@ -11,6 +12,7 @@ pub(crate) trait Abilities {
     fn shelf(&self) -> Result<&dyn BlobStore>;
     fn channel(&self) -> Result<&dyn StreamStore>;
     fn ledger(&self) -> Result<&dyn TrajectoryStore>;
+    fn memory(&self) -> Result<&dyn MemoryRecordStore>;
     fn upkeep(&self) -> Result<&dyn Maintenance>;
 }
 
@@ -29,6 +31,10 @@ impl Abilities for dyn Store {
 
     fn ledger(&self) -> Result<&dyn TrajectoryStore> {
         self.trajectories().ok_or_else(|| lacks("trajectories"))
+    }
+
+    fn memory(&self) -> Result<&dyn MemoryRecordStore> {
+        self.memories().ok_or_else(|| lacks("memories"))
     }
 
     fn upkeep(&self) -> Result<&dyn Maintenance> {

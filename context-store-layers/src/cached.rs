@@ -10,8 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::{
-    BlobStore, FragmentStore, HistoryStore, Maintenance, SearchStore, Store, StoreInfo, StreamStore,
-    TrajectoryStore,
+    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, SearchStore, Store, StoreInfo,
+    StreamStore, TrajectoryStore,
 };
 
 use self::kept::Kept;
@@ -131,6 +131,10 @@ impl Store for CachedStore {
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
         self.0.inner.trajectories()
+    }
+
+    fn memories(&self) -> Option<&dyn MemoryRecordStore> {
+        self.0.inner.memories()
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

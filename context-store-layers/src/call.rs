@@ -2,7 +2,8 @@
 #![cfg_attr(not(feature = "traced"), allow(dead_code, reason = "only traces look at calls"))]
 
 use context_core::{
-    ChatId, ChatPatch, ChatRef, Commit, NewBlob, NewChat, RoundCommit, StoredFragment, StreamAppend, UserId,
+    ChatId, ChatPatch, ChatRef, Commit, MemoryWrite, NewBlob, NewChat, RoundCommit, StoredFragment,
+    StreamAppend, UserId,
 };
 
 /// Hands every call of the seam, as a variant and as the name of the method, to another macro.
@@ -23,6 +24,9 @@ macro_rules! operations {
             Streams streams, RemoveStream remove_stream, PruneStreams prune_streams,
             RecordRound record_round, LoadRounds load_rounds, Rounds rounds, NodesOfMessage nodes_of_message,
             PruneRounds prune_rounds,
+            WriteMemories write_memories, Memories memories, ListMemories list_memories,
+            FindMemories find_memories, MemoriesBeside memories_beside, ForgetMemories forget_memories,
+            MemoryStats memory_stats,
             Check check, EraseUser erase_user, Users users, Vacuum vacuum, Backup backup,
         }
     };
@@ -57,6 +61,9 @@ pub(crate) enum Sent<'a> {
     Blob(&'a NewBlob),
     Chunks(&'a StreamAppend),
     Round(&'a RoundCommit),
+    Memories(&'a [MemoryWrite]),
+    /// By which memories are looked for.
+    Words(&'a [String]),
 }
 
 /// A call: what is asked for, of whom, and what is sent along.

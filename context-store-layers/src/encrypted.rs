@@ -26,7 +26,8 @@
 //!
 //! # What is different above it
 //!
-//! * There is no search: an index of words would be the text.
+//! * There is no search: an index of words would be the text. For the same reason there are no memories, which are found by
+//!   their words: whoever wants them keeps them in a store of their own.
 //! * Filters of listings are compared on this side, so a filtered listing reads what it leaves out.
 //! * A blob is found by looking through the names of the chat's blobs, unless it is remembered; a listing reads all names.
 //! * Sizes of chats and the 64 MiB of a stream count what the backend keeps. Bytes of several pruned blobs are right within 16
@@ -80,7 +81,7 @@ pub use self::usage::KeyUsage;
 ///
 /// let key = EncryptionKey::from_bytes("2026-11", &[7; 32])?;
 /// let store = EncryptedStore::new(Arc::new(InMemoryStore::default()), KeyRing::new(key));
-/// assert!(store.info().encrypted && store.search().is_none());
+/// assert!(store.info().encrypted && store.search().is_none() && store.memories().is_none());
 /// # Ok::<(), context_store_layers::KeyError>(())
 /// ```
 pub struct EncryptedStore(Layer);

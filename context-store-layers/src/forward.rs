@@ -445,6 +445,72 @@ macro_rules! forward {
         ] $($r)*);
     };
 
+    // MemoryRecordStore
+    (@ $s:ident $l:ident [$($d:tt)*] write_memories $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn write_memories(&self, writes: &[MemoryWrite]) -> Result<MemoryOutcome> {
+                let mut call = Call::new(Operation::WriteMemories).sends(Sent::Memories(writes));
+                call.user = writes.first().map(|write| &write.record.scope.user);
+                self.around(call, || async move { self.below().memory()?.write_memories(writes).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] memories $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn memories(&self, scope: &MemoryScope, ids: &[MemoryId]) -> Result<Vec<StoredMemory>> {
+                let call = Call::about(Operation::Memories, &scope.user).sends(Sent::Ids(ids.len()));
+                self.around(call, || async move { self.below().memory()?.memories(scope, ids).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] list_memories $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn list_memories(&self, list: &MemoryList) -> Result<Page<StoredMemory>> {
+                let mut call = Call::new(Operation::ListMemories);
+                call.user = list.scopes.first().map(|scope| &scope.user);
+                self.around(call, || async move { self.below().memory()?.list_memories(list).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] find_memories $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn find_memories(&self, find: &MemoryFind) -> Result<MemoriesFound> {
+                let mut call = Call::new(Operation::FindMemories).sends(Sent::Words(&find.words));
+                call.user = find.scopes.first().map(|scope| &scope.user);
+                self.around(call, || async move { self.below().memory()?.find_memories(find).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] memories_beside $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn memories_beside(
+                &self, scope: &MemoryScope, ids: &[MemoryId], each_side: usize,
+            ) -> Result<Vec<Vec<StoredMemory>>> {
+                let call = Call::about(Operation::MemoriesBeside, &scope.user).sends(Sent::Ids(ids.len()));
+                let read = || async move { self.below().memory()?.memories_beside(scope, ids, each_side).await };
+                self.around(call, read).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] forget_memories $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
+                let call = Call::about(Operation::ForgetMemories, &forget.scope().user);
+                self.around(call, || async move { self.below().memory()?.forget_memories(forget).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] memory_stats $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn memory_stats(
+                &self, user: &UserId, limit: usize, after: Option<&Cursor>,
+            ) -> Result<Page<MemoryStats>> {
+                let call = Call::about(Operation::MemoryStats, user);
+                self.around(call, || async move { self.below().memory()?.memory_stats(user, limit, after).await }).await
+            }
+        ] $($r)*);
+    };
+
     // Maintenance
     (@ $s:ident $l:ident [$($d:tt)*] check $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*

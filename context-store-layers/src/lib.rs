@@ -13,7 +13,7 @@
 //! split* is one that makes sense: what is traced is what the program sees, a repetition asks the cache again, what is kept is
 //! kept readable and once, and no backend sees what was said.
 //!
-//! A layer offers what the store inside offers: `search` (but for an encrypted one), `blobs`, `streams`, `trajectories` and `maintenance` are
+//! A layer offers what the store inside offers: `search` and `memories` (but for an encrypted one), `blobs`, `streams`, `trajectories` and `maintenance` are
 //! there if they are there. It has no connections and no tasks of its own, and takes times, ids and waits from outside.
 
 #[cfg(any(feature = "cached", feature = "retry", feature = "split", feature = "traced"))]

@@ -35,6 +35,10 @@ macro_rules! forward_store {
                 self.0.below().trajectories().map(|_| &self.0 as &dyn context_core::TrajectoryStore)
             }
 
+            fn memories(&self) -> Option<&dyn context_core::MemoryRecordStore> {
+                self.0.below().memories().map(|_| &self.0 as &dyn context_core::MemoryRecordStore)
+            }
+
             fn maintenance(&self) -> Option<&dyn context_core::Maintenance> {
                 self.0.below().maintenance().map(|_| &self.0 as &dyn context_core::Maintenance)
             }

@@ -49,6 +49,8 @@ use crate::offer::forward_store;
 /// | `cancel_stream` | the same |
 /// | `record_round` | `Replayed`, by its key and revision |
 /// | `prune_rounds` | again; counts what the last try removed |
+/// | `write_memories` | as the seam has it: of an absent record `Kept`, also if the try before wrote it; of a version `Written`. One that expects anything is written over what others did in between, and its version may count a try that was lost |
+/// | `forget_memories` | again; counts what the last try removed, and what remains |
 /// | `check`, `vacuum` | again |
 /// | `erase_user` | again; counts what the last try erased, and what remains |
 /// | `backup` | is not made again: a file may be there by then |
@@ -193,6 +195,11 @@ forward! {
     }
 }
 forward! { TrajectoryStore for Shared: record_round load_rounds rounds nodes_of_message prune_rounds; {} }
+forward! {
+    MemoryRecordStore for Shared:
+        write_memories memories list_memories find_memories memories_beside forget_memories memory_stats;
+    {}
+}
 forward! {
     Maintenance for Shared: check erase_user users vacuum;
     {

@@ -11,8 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::{
-    BlobStore, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, Result, SearchStore, Store,
-    StoreInfo, StreamStore, TrajectoryStore,
+    BlobStore, Error, ErrorKind, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, Result,
+    SearchStore, Store, StoreInfo, StreamStore, TrajectoryStore,
 };
 
 /// A store whose history, with all that belongs to it, is in one backend, and its blobs, streams or trajectories in others: messages in
@@ -40,7 +40,7 @@ use context_core::{
 ///
 /// # What it offers
 ///
-/// Search and fragments are those of the store of the history. [`info`](Store::info) promises what the weakest promises, under the name of the
+/// Search, fragments and memories are those of the store of the history. [`info`](Store::info) promises what the weakest promises, under the name of the
 /// store of the history. Maintenance is offered if all offer it; one file cannot hold several stores, so each
 /// is [backed up](Maintenance::backup) by itself: the history first, then the others, so that no reference is without bytes.
 ///
@@ -197,6 +197,10 @@ impl Store for SplitStore {
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
         self.0.trajectories.as_ref().unwrap_or(&self.0.main).trajectories()
+    }
+
+    fn memories(&self) -> Option<&dyn MemoryRecordStore> {
+        self.0.main.memories()
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

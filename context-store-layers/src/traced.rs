@@ -83,6 +83,13 @@ use crate::offer::forward_store;
 /// | `context.store.rounds` | `found.items` | `ok` |
 /// | `context.store.nodes_of_message` | `found.items` | `ok` |
 /// | `context.store.prune_rounds` | `found.items` | `ok` |
+/// | `context.store.write_memories` | `sent.items`, `sent.bytes` | `applied`, `conflict` |
+/// | `context.store.memories` | `sent.items`, `found.items`, `found.bytes` | `ok` |
+/// | `context.store.list_memories` | `found.items`, `found.bytes` | `ok` |
+/// | `context.store.find_memories` | `found.items`, `found.bytes` | `ok` |
+/// | `context.store.memories_beside` | `sent.items`, `found.items`, `found.bytes` | `ok` |
+/// | `context.store.forget_memories` | `found.items` | `forgotten`, `remains` |
+/// | `context.store.memory_stats` | `found.items` | `ok` |
 /// | `context.store.check` | `found.items` | `clean`, `broken` |
 /// | `context.store.erase_user` | `found.items` | `erased`, `remains` |
 /// | `context.store.users` | `found.items` | `ok` |
@@ -123,7 +130,7 @@ impl TracedStore {
         self
     }
 
-    /// Whether spans have the words of messages, fragments, titles and searches, up to 4 KiB for each call. Bytes of blobs and of
+    /// Whether spans have the words of messages, fragments, memories, titles and searches, up to 4 KiB for each call. Bytes of blobs and of
     /// chunks never are, nor what rounds of trajectories hold. Who can read the traces can then read the conversations.
     #[must_use]
     pub fn content(mut self, content: bool) -> Self {
@@ -180,4 +187,9 @@ forward! {
     {}
 }
 forward! { TrajectoryStore for Shared: record_round load_rounds rounds nodes_of_message prune_rounds; {} }
+forward! {
+    MemoryRecordStore for Shared:
+        write_memories memories list_memories find_memories memories_beside forget_memories memory_stats;
+    {}
+}
 forward! { Maintenance for Shared: check erase_user users vacuum backup; {} }

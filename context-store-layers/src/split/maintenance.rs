@@ -21,6 +21,7 @@ impl Maintenance for Shared {
             report.blobs += of_other.blobs;
             report.streams += of_other.streams;
             report.rounds += of_other.rounds;
+            report.memories += of_other.memories;
             report.findings.extend(of_other.findings);
             shadow::find_orphans(&*self.main, &**other, cancel, &mut report).await?;
         }
@@ -34,6 +35,7 @@ impl Maintenance for Shared {
             erased.blobs += of_other.blobs;
             erased.streams += of_other.streams;
             erased.rounds += of_other.rounds;
+            erased.memories += of_other.memories;
             erased.remaining += of_other.remaining;
             shadow::forget(&**other, user).await?;
             erased.remaining += u64::from(shadow::is_noted(&**other, user).await?);

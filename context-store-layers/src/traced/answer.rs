@@ -4,8 +4,9 @@ use bytes::Bytes;
 use context_core::trajectory::{RoundHead, RoundRecord};
 use context_core::{
     Blob, BlobsPruned, Branch, BranchDeletion, Chain, Chat, ChatSize, ChatSummary, CheckReport, Checkpoint,
-    CommitOutcome, Created, Erasure, MessageNode, Node, Page, Placed, RecordOutcome, Revision, RoundsPruned,
-    SearchHit, StoredFragment, StoredStream, StreamOutcome, StreamPart, StreamsPruned, UserId, Vacuumed,
+    CommitOutcome, Created, Erasure, MemoriesForgotten, MemoriesFound, MemoryOutcome, MemoryStats,
+    MessageNode, Node, Page, Placed, RecordOutcome, Revision, RoundsPruned, SearchHit, StoredFragment,
+    StoredMemory, StoredStream, StreamOutcome, StreamPart, StreamsPruned, UserId, Vacuumed,
 };
 
 use super::words::Words;
@@ -79,6 +80,13 @@ answers! {
     Page<RoundHead>: |page| Facts::of("ok", page.items.len() as u64);
     Vec<MessageNode>: |nodes| Facts::of("ok", nodes.len() as u64);
     RoundsPruned: |pruned| Facts::of("ok", pruned.rounds);
+    MemoryOutcome: |outcome| Facts::outcome(match outcome {
+        MemoryOutcome::Applied(_) => "applied",
+        MemoryOutcome::Conflict { .. } => "conflict",
+        _ => "other",
+    });
+    MemoriesForgotten: |gone| Facts::of(if gone.remaining == 0 { "forgotten" } else { "remains" }, gone.removed);
+    Page<MemoryStats>: |page| Facts::of("ok", page.items.len() as u64);
     RecordOutcome: |outcome| Facts::outcome(match outcome {
         RecordOutcome::Applied => "applied",
         RecordOutcome::Replayed => "replayed",
@@ -148,6 +156,14 @@ bodies! {
     Page<Placed>: |page| page.items.iter().map(|placed| body(&placed.node));
     Vec<Revision>: |revisions| revisions.iter().map(|revision| body(&revision.node));
     Vec<StoredFragment>: |fragments| fragments.iter().map(|fragment| &fragment.body.bytes()[..]);
+    Vec<StoredMemory>: |memories| memories.iter().map(says);
+    Page<StoredMemory>: |page| page.items.iter().map(says);
+    Vec<Vec<StoredMemory>>: |beside| beside.iter().flatten().map(says);
+    MemoriesFound: |found| found.hits.iter().map(|hit| says(&hit.stored));
+}
+
+fn says(stored: &StoredMemory) -> &[u8] {
+    stored.record.text.as_bytes()
 }
 
 fn body(node: &Node) -> &[u8] {

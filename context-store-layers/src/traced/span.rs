@@ -108,7 +108,7 @@ fn retry(retry: Retry) -> &'static str {
 fn size(sent: &Sent<'_>) -> (Option<u64>, Option<u64>) {
     let both = |items: usize, bytes: usize| (Some(items as u64), Some(bytes as u64));
     match sent {
-        Sent::Nothing | Sent::Chat(_) | Sent::Patch(_) | Sent::Text(_) => (None, None),
+        Sent::Nothing | Sent::Chat(_) | Sent::Patch(_) | Sent::Text(_) | Sent::Words(_) => (None, None),
         Sent::Ids(ids) => (Some(*ids as u64), None),
         Sent::Commit(commit) => {
             let nodes = || commit.nodes.iter().chain(&commit.amendments).chain(&commit.redactions);
@@ -127,6 +127,9 @@ fn size(sent: &Sent<'_>) -> (Option<u64>, Option<u64>) {
             });
             both(commit.changes.len(), added.sum())
         }
+        Sent::Memories(writes) => {
+            both(writes.len(), writes.iter().map(|write| write.record.text.len()).sum())
+        }
         Sent::Chunks(append) => (Some(append.chunks.len() as u64), Some(append.bytes())),
     }
 }
@@ -143,6 +146,8 @@ fn text(sent: &Sent<'_>) -> Option<String> {
             let bodies = nodes.map(|node| node.body()).chain(commit.fragments.iter().map(|one| &one.body));
             Words::of(bodies.map(|body| &body.bytes()[..]))
         }
+        Sent::Memories(writes) => Words::of(writes.iter().map(|write| write.record.text.as_bytes())),
+        Sent::Words(words) => Words::of(words.iter().map(String::as_bytes)),
         Sent::Fragments(fragments) => Words::of(fragments.iter().map(|one| &one.body.bytes()[..])),
     }
 }

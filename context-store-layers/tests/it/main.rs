@@ -4,6 +4,7 @@
 
 mod cached;
 mod desk;
+mod memories;
 mod retry;
 mod retry_property;
 mod split;

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use context_core::trajectory::{NewNode, NewQuery, NodeBody, Round};
 use context_core::{
-    BlobId, BlobPrune, BlobStore, CancelSignal, ChatPatch, ChatQuery, Commit, NewBlob, NewChat, RoundCommit,
-    RoundPrune, RoundQuery, SearchQuery, Store, StreamAppend, StreamClaim, StreamPrune, StreamStore,
-    TrajectoryStore, Window,
+    BlobId, BlobPrune, BlobStore, CancelSignal, ChatPatch, ChatQuery, Commit, MemoryExpected, MemoryFind,
+    MemoryForget, MemoryList, MemoryRecord, MemoryRecordStore, MemoryScope, MemoryWrite, NewBlob, NewChat,
+    RoundCommit, RoundPrune, RoundQuery, SearchQuery, Store, StreamAppend, StreamClaim, StreamPrune,
+    StreamStore, TrajectoryStore, Window,
 };
 use context_store_inmem::InMemoryStore;
 use context_store_layers::TracedStore;
@@ -123,6 +124,7 @@ async fn everything(store: Arc<dyn Store>) {
     blobs(store.blobs().unwrap()).await;
     streams(store.streams().unwrap()).await;
     rounds(store.trajectories().unwrap()).await;
+    memories(store.memories().unwrap()).await;
     let maintenance = store.maintenance().unwrap();
     maintenance.check(&CancelSignal::never()).await.unwrap();
     maintenance.users(10, None).await.unwrap();
@@ -173,6 +175,23 @@ async fn rounds(trajectories: &dyn TrajectoryStore) {
     trajectories.rounds(&RoundQuery::of_user("ada")).await.unwrap();
     trajectories.nodes_of_message(&"ada".into(), &"trip".into(), &"a".into()).await.unwrap();
     trajectories.prune_rounds(&RoundPrune::of_user("ada")).await.unwrap();
+}
+
+async fn memories(memories: &dyn MemoryRecordStore) {
+    let scope = MemoryScope::new("ada");
+    let record = |text: &str| MemoryRecord::new(scope.clone(), "m", "note", at(4), text);
+    let first = MemoryWrite::new(record("a secret memory"), "memory");
+    let stale = first.clone().expected(MemoryExpected::Version(7));
+    for write in [first, stale] {
+        let _outcome = memories.write_memories(&[write]).await.unwrap();
+    }
+    memories.memories(&scope, &["m".into()]).await.unwrap();
+    memories.memories_beside(&scope, &["m".into()], 1).await.unwrap();
+    memories.list_memories(&MemoryList::new(vec![scope.clone()], 9)).await.unwrap();
+    let find = MemoryFind::new(vec![scope.clone()], vec!["memory".into()], 9);
+    memories.find_memories(&find).await.unwrap();
+    memories.memory_stats(&"ada".into(), 9, None).await.unwrap();
+    let _forgotten = memories.forget_memories(&MemoryForget::Scope(scope)).await.unwrap();
 }
 
 /// The rows of the documentation: of each span its fields and outcomes.
@@ -245,6 +264,8 @@ fn nobody_is_named_and_nothing_is_quoted_unless_asked_for() {
     assert!(with("context.store.chain")[0].contains("another secret"));
     assert_eq!(with("context.store.create_chat")[0], "a secret title");
     assert_eq!(with("context.store.search"), ["secret"]);
+    assert_eq!(with("context.store.write_memories")[0], "a secret memory");
+    assert_eq!(with("context.store.find_memories"), ["memory"]);
     // Bytes are no words, and rounds are not told.
     assert!(with("context.store.put_blob").is_empty() && with("context.store.read_blob").is_empty());
     assert!(!quoted.iter().any(|span| format!("{span:?}").contains("secret bytes")
