@@ -1,6 +1,7 @@
 //! Providers of memories: what is worth remembering comes back, and only to whom it belongs.
 
 mod blocks;
+mod chain;
 mod cost;
 mod episodic;
 mod facts;
@@ -16,6 +17,7 @@ pub mod words;
 pub use blocks::{
     Block, BlockAnswer, BlockEdit, BlockError, BlockRule, BlockTools, BlockVersion, Blocks, Place,
 };
+pub use chain::Chain;
 pub use episodic::{EPISODE, Episodic, Reach, episodic};
 pub use facts::{
     Extracted, ExtractedFact, Fact, FactExtractor, Facts, Holds, ModelExtractor, Stated, Statement,

@@ -15,7 +15,7 @@ const LONGEST: usize = 64;
 /// Words that say nothing of what a text is about, in order.
 const STOP: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because",
-    "been", "before", "being", "but", "by", "can", "could", "d", "did", "do", "does", "doing", "done", "for",
+    "been", "before", "being", "but", "by", "can", "could", "did", "do", "does", "doing", "done", "for",
     "from", "had", "has", "have", "having", "he", "her", "hers", "him", "his", "how", "i", "if", "in",
     "into", "is", "it", "its", "just", "ll", "m", "may", "me", "might", "mine", "my", "myself", "no", "nor",
     "not", "of", "on", "or", "our", "ours", "out", "own", "re", "s", "shall", "she", "should", "so", "some",

@@ -140,6 +140,8 @@ pub use context_core::{
 pub use context_core::{kinds, wire};
 #[cfg(feature = "instructions")]
 pub use context_instructions as instructions;
+#[cfg(feature = "memory")]
+pub use context_memory as memory;
 #[cfg(feature = "microcompact")]
 pub use context_policy_microcompact as microcompact;
 #[cfg(feature = "snip")]

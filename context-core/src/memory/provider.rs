@@ -1,6 +1,7 @@
 //! The trait.
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -35,4 +36,23 @@ pub trait MemoryProvider: fmt::Debug + Send + Sync + 'static {
     /// Forgets, also what was taken and is not yet kept. What was forgotten by its id or by its source stays so, if the same message is
     /// captured again.
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten>;
+}
+
+#[async_trait]
+impl<P: MemoryProvider + ?Sized> MemoryProvider for Arc<P> {
+    async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
+        (**self).recall(query, cancel).await
+    }
+
+    async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
+        (**self).capture(turn, cancel).await
+    }
+
+    async fn flush(&self, cancel: &CancelSignal) -> Result<()> {
+        (**self).flush(cancel).await
+    }
+
+    async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
+        (**self).forget(forget).await
+    }
 }

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::{
-    CancelSignal, Diagnostic, DiagnosticCode, EmbedAs, MemoryFind, MemoryId, MemoryRecordStore, MemoryScope,
-    MemoryVector, RecallQuery, Recalled, RecalledMemory, Result, Severity, StoredMemory, limits, wire,
+    CancelSignal, Diagnostic, DiagnosticCode, EmbedAs, MemoryFind, MemoryHit, MemoryId, MemoryRecordStore,
+    MemoryScope, MemoryVector, RecallQuery, Recalled, RecalledMemory, Result, Severity, StoredMemory, limits,
+    wire,
 };
 
 use super::hot::Answer;
@@ -67,7 +68,7 @@ async fn answer(
     if question.words.is_empty() && vector.is_none() {
         return Ok(Answer { memories: Vec::new(), versions: Vec::new() });
     }
-    let mut find = MemoryFind::new(query.scope.visible(), question.words.clone(), CANDIDATES);
+    let mut find = MemoryFind::new(query.scope.visible(), question.looked_for(), CANDIDATES);
     find.kinds.push(EPISODE.to_owned());
     find.vector = vector;
     let found = store.find_memories(&find).await?;
@@ -75,6 +76,7 @@ async fn answer(
     let mut candidates: Vec<Candidate> = found.hits.into_iter().map(Candidate::new).collect();
     read_beside(store, &mut candidates).await?;
     score(&question, &found.bm25, &mut candidates);
+    candidates.retain(|candidate| candidate.fits || candidate.hit.similarity.is_some());
     fuse(&mut candidates);
     // Some of them may stand in the conversation.
     let most = memory.most.saturating_add(query.recent.len().min(limits::MAX_PAGE));
@@ -114,8 +116,9 @@ async fn vector(
     vector
 }
 
-/// Reads what stands beside the best of the candidates, scope by scope.
-async fn read_beside(store: &dyn MemoryRecordStore, candidates: &mut [Candidate]) -> Result<()> {
+/// Reads what stands beside the best of the candidates, scope by scope. What follows one of them is a candidate too: it may be the answer
+/// to a question, without a word of it.
+async fn read_beside(store: &dyn MemoryRecordStore, candidates: &mut Vec<Candidate>) -> Result<()> {
     let mut by_scope: HashMap<MemoryScope, Vec<usize>> = HashMap::new();
     for (at, candidate) in candidates.iter().enumerate().take(WITH_NEIGHBOURS) {
         by_scope.entry(candidate.hit.stored.record.scope.clone()).or_default().push(at);
@@ -126,6 +129,20 @@ async fn read_beside(store: &dyn MemoryRecordStore, candidates: &mut [Candidate]
         let beside: Vec<Vec<StoredMemory>> = store.memories_beside(&scope, &ids, 1).await?;
         for (at, beside) in places.into_iter().zip(beside) {
             candidates[at].beside = beside;
+        }
+    }
+    let mut known: HashMap<u64, usize> =
+        candidates.iter().enumerate().map(|(at, candidate)| (candidate.hit.stored.place, at)).collect();
+    for at in 0..candidates.len() {
+        let own = candidates[at].hit.stored.clone();
+        let behind = candidates[at].beside.iter().find(|stored| stored.place > own.place).cloned();
+        let Some(behind) = behind else { continue };
+        let place = *known.entry(behind.place).or_insert_with(|| {
+            candidates.push(Candidate::new(MemoryHit::new(behind, 0.0, None)));
+            candidates.len() - 1
+        });
+        if candidates[place].beside.is_empty() {
+            candidates[place].beside.push(own);
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use context_core::search::{self, Bm25};
 use context_core::{MemoryHit, StoredMemory};
 
 use super::cues;
-use super::question::{Question, capitals, initials};
+use super::question::{Question, initials, is_short};
 use super::sentences::sentences;
 use crate::words;
 
@@ -17,11 +17,11 @@ const SENTENCE: f64 = 0.5;
 /// By how much more a sentence counts that has all that is asked for.
 const CUES: f64 = 1.0;
 /// What counts beside the words, in shares of the best score there is by words.
-const SHORT_NAME: f64 = 0.3;
 const PAIR: f64 = 0.1;
 const SPEAKER: f64 = 0.2;
 const TIME: f64 = 0.2;
-const NEIGHBOUR: f64 = 0.1;
+const NEIGHBOUR: f64 = 0.15;
+const REPLY: f64 = 0.5;
 const NEWEST: f64 = 0.02;
 const NEWEST_IF_ASKED: f64 = 0.15;
 
@@ -33,11 +33,13 @@ pub(crate) struct Candidate {
     pub(crate) beside: Vec<StoredMemory>,
     /// How well it answers, once that is known.
     pub(crate) score: f64,
+    /// Whether it does by its words, or by those of what was asked before it.
+    pub(crate) fits: bool,
 }
 
 impl Candidate {
     pub(crate) fn new(hit: MemoryHit) -> Self {
-        Self { hit, beside: Vec::new(), score: 0.0 }
+        Self { hit, beside: Vec::new(), score: 0.0, fits: false }
     }
 
     /// What it says.
@@ -49,34 +51,35 @@ impl Candidate {
 /// What looking at a text has shown.
 #[derive(Debug, Default)]
 struct Looked {
+    /// The record as a whole, by BM25.
+    whole: f64,
     /// The best sentence, by BM25 and cues.
     sentence: f64,
     /// How many pairs of words of the question follow each other in it as they do there, from 0 to 1.
     pairs: f64,
-    has_short_name: bool,
 }
 
 /// Scores all candidates, in place.
 pub(crate) fn score(question: &Question, bm25: &Bm25, candidates: &mut [Candidate]) {
-    let looked: Vec<Looked> = {
-        let length = average_sentence(candidates);
-        candidates.iter().map(|candidate| look(question, bm25, length, candidate.text())).collect()
-    };
-    let best = candidates.iter().map(|candidate| candidate.hit.score).fold(f64::MIN_POSITIVE, f64::max);
+    let length = average_sentence(candidates);
+    let looked: Vec<Looked> =
+        candidates.iter().map(|candidate| look(question, bm25, length, candidate.text())).collect();
+    let best = looked.iter().map(|looked| looked.whole).fold(f64::MIN_POSITIVE, f64::max);
     let best_sentence = looked.iter().map(|looked| looked.sentence).fold(f64::MIN_POSITIVE, f64::max);
     let named = candidates.iter().any(|candidate| is_named(question, candidate));
     let weight = if question.asks_for_newest { NEWEST_IF_ASKED } else { NEWEST };
     let (oldest, span) = lifetime(candidates);
     for (candidate, looked) in candidates.iter_mut().zip(&looked) {
         let record = &candidate.hit.stored.record;
-        let mut score =
-            (1.0 - SENTENCE) * candidate.hit.score / best + SENTENCE * looked.sentence / best_sentence;
+        let mut score = (1.0 - SENTENCE) * looked.whole / best + SENTENCE * looked.sentence / best_sentence;
         score += PAIR * looked.pairs;
-        score += if looked.has_short_name { SHORT_NAME } else { 0.0 };
         score += if named && is_named(question, candidate) { SPEAKER } else { 0.0 };
         score += if question.spans.iter().any(|span| span.has(record.at)) { TIME } else { 0.0 };
         score += weight * (record.at.as_micros().saturating_sub(oldest)) as f64 / span;
         score += NEIGHBOUR * neighbours(question, bm25, &candidate.beside) / best;
+        let asked = asked_before(question, bm25, length, candidate);
+        score += REPLY * asked / best_sentence;
+        candidate.fits = looked.whole > 0.0 || asked > 0.0 || candidate.hit.score > 0.0;
         candidate.score = score;
     }
 }
@@ -106,8 +109,12 @@ fn average_sentence(candidates: &[Candidate]) -> f64 {
 
 fn look(question: &Question, bm25: &Bm25, average: f64, text: &str) -> Looked {
     let mut looked = Looked::default();
+    let mut whole = vec![0; question.words.len()];
+    let mut words = 0;
     for sentence in sentences(text) {
-        let (counts, follow) = counted(question, sentence);
+        let Counted { counts, pairs, length: content } = counted(question, sentence);
+        words += content;
+        whole.iter_mut().zip(&counts).for_each(|(whole, count)| *whole += count);
         let length = sentence.split_whitespace().count() as f64 / average;
         let by_words = bm25.score_with(SENTENCE_B, length, counts);
         if by_words > 0.0 {
@@ -115,30 +122,37 @@ fn look(question: &Question, bm25: &Bm25, average: f64, text: &str) -> Looked {
             looked.sentence = looked.sentence.max(score);
         }
         if !question.pairs.is_empty() {
-            looked.pairs = looked.pairs.max(follow as f64 / question.pairs.len() as f64);
+            looked.pairs = looked.pairs.max(pairs as f64 / question.pairs.len() as f64);
         }
     }
-    let short: HashSet<String> = capitals(text).map(str::to_lowercase).collect();
-    looked.has_short_name = question.initials.iter().any(|initials| short.contains(initials))
-        || (!question.capitals.is_empty() && {
-            let initials = initials(text);
-            question.capitals.iter().any(|capitals| initials.contains(capitals))
-        });
+    looked.whole = bm25.score(words, whole);
     looked
 }
 
-/// How often each word of the question is in a sentence, and how many of its pairs.
-fn counted(question: &Question, sentence: &str) -> (Vec<u32>, usize) {
+/// What of a question is in a sentence.
+struct Counted {
+    /// How often each of its words is there; what is written in short counts for each of its words.
+    counts: Vec<u32>,
+    /// How many of its pairs of words are there.
+    pairs: usize,
+    /// How many words the sentence has that count.
+    length: u64,
+}
+
+fn counted(question: &Question, sentence: &str) -> Counted {
     let mut counts = vec![0; question.words.len()];
     let mut follow = HashSet::new();
     let mut before = None;
-    for word in search::words(sentence) {
-        if words::is_stop(&word.folded) {
-            continue;
-        }
+    let kept: Vec<search::Word> =
+        search::words(sentence).filter(|word| !words::is_stop(&word.folded)).collect();
+    for word in &kept {
         let place = question.places.get(words::stem(&word.folded).as_ref()).copied();
         if let Some(place) = place {
             counts[place] += 1;
+        } else if is_short(&sentence[word.range.clone()])
+            && let Some(places) = question.short.get(&word.folded)
+        {
+            places.iter().for_each(|place| counts[*place] += 1);
         }
         if let (Some(before), Some(place)) = (before, place)
             && question.pairs.contains(&(before, place))
@@ -147,15 +161,37 @@ fn counted(question: &Question, sentence: &str) -> (Vec<u32>, usize) {
         }
         before = place;
     }
-    (counts, follow.len())
+    if !question.capitals.is_empty() {
+        let folded: Vec<&str> = kept.iter().map(|word| word.folded.as_str()).collect();
+        for (short, _) in initials(&folded) {
+            if let Some(place) = question.capitals.get(&short) {
+                counts[*place] += 1;
+            }
+        }
+    }
+    Counted { counts, pairs: follow.len(), length: kept.len() as u64 }
+}
+
+/// How well the question fits that somebody else asked just before: a record may answer it without a word of it.
+fn asked_before(question: &Question, bm25: &Bm25, average: f64, candidate: &Candidate) -> f64 {
+    let own = &candidate.hit.stored;
+    let before = candidate.beside.iter().rev().find(|stored| stored.place < own.place);
+    let Some(before) = before.filter(|before| before.record.speaker != own.record.speaker) else {
+        return 0.0;
+    };
+    let asked = sentences(&before.record.text).filter(|sentence| sentence.ends_with(['?', '？']));
+    let fits = asked.map(|sentence| {
+        let length = sentence.split_whitespace().count() as f64 / average;
+        bm25.score_with(SENTENCE_B, length, counted(question, sentence).counts)
+    });
+    fits.fold(0.0, f64::max)
 }
 
 /// How well the best of what stands beside a record fits: a question and its answer stand next to each other.
 fn neighbours(question: &Question, bm25: &Bm25, beside: &[StoredMemory]) -> f64 {
     let score = |stored: &StoredMemory| {
-        let (counts, _) = counted(question, &stored.record.text);
-        let length = stored.record.text.split_whitespace().count() as u64;
-        bm25.score(length, counts)
+        let counted = counted(question, &stored.record.text);
+        bm25.score(counted.length, counted.counts)
     };
     beside.iter().map(score).fold(0.0, f64::max)
 }

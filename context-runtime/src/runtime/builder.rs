@@ -109,9 +109,9 @@ impl DefaultContextRuntimeBuilder {
         self
     }
 
-    /// Remembers. Default: nothing does.
-    pub fn memory(mut self, memory: Arc<dyn MemoryProvider>) -> Self {
-        self.parts.memory = Some(memory);
+    /// Remembers; an `Arc` of a provider does as well. Whose memories they are says [`user`](Self::user). Default: nothing remembers.
+    pub fn memory(mut self, memory: impl MemoryProvider) -> Self {
+        self.parts.memory = Some(Arc::new(memory));
         self
     }
 

@@ -10,7 +10,7 @@ use context_runtime::{
 use crate::runtime_kit::*;
 
 fn with(notes: &Arc<Notes>) -> DefaultContextRuntime {
-    builder().window(10_010).memory(Arc::clone(notes) as _).build().unwrap()
+    builder().window(10_010).memory(Arc::clone(notes)).build().unwrap()
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@
 mod beside;
 mod lab;
 mod loss;
+mod memories;
+mod memories_beside;
 mod names;
 mod open;
 mod rivals;

@@ -80,7 +80,7 @@ pub(super) fn judge_query(case: &Case) -> Outcome {
     let asked = Arc::new(Asked::default());
     let builder =
         DefaultContextRuntime::builder().user("u").window(1 << 20).reserve(1).counter(Arc::new(Bytes));
-    let runtime = match builder.memory(Arc::clone(&asked) as Arc<dyn MemoryProvider>).build() {
+    let runtime = match builder.memory(Arc::clone(&asked)).build() {
         Ok(runtime) => runtime,
         Err(faults) => return Outcome::Failed(Difference::new("a runtime", "one", faults)),
     };

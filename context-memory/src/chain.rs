@@ -1,0 +1,142 @@
+//! Several providers as one: notes before facts before what was said.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use context_core::{
+    CancelSignal, CapturedTurn, Diagnostic, DiagnosticCode, Error, ErrorKind, MemoriesForgotten,
+    MemoryForget, MemoryProvider, RecallQuery, Recalled, RecalledMemory, Result, Severity,
+};
+use futures_util::future::join_all;
+
+use crate::cost;
+
+/// Providers that are asked together.
+///
+/// Each is given a share of the tokens of a recall; what one leaves over, those behind it may have. The memories of the first come first.
+/// What one of them says that another has said is left out. If one fails, the others answer, and a diagnostic names it; only if all
+/// fail, the recall does.
+///
+/// A turn is captured by all of them, and so is a flush; an error says which have not, and both may be repeated. Something is
+/// forgotten only if all have forgotten it.
+#[derive(Debug, Default)]
+pub struct Chain {
+    links: Vec<Link>,
+}
+
+#[derive(Debug)]
+struct Link {
+    name: String,
+    provider: Arc<dyn MemoryProvider>,
+    share: u64,
+}
+
+impl Chain {
+    /// Of none.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// And this one, under a name for diagnostics, with a share of the tokens: of 1 and 3, the one gets a quarter. A share of 0 counts
+    /// as 1.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, provider: impl MemoryProvider, share: u32) -> Self {
+        let (name, provider) = (name.into(), Arc::new(provider));
+        self.links.push(Link { name, provider, share: u64::from(share.max(1)) });
+        self
+    }
+
+    /// All that failed, as one error that names them; of one kind, that of the first.
+    fn failed(&self, operation: &'static str, failures: Vec<(usize, Error)>) -> Result<()> {
+        let names: Vec<_> = failures.iter().map(|(at, _)| self.links[*at].name.as_str()).collect();
+        let names = names.join(", ");
+        let Some((_, first)) = failures.into_iter().next() else { return Ok(()) };
+        let error = Error::new(first.kind(), operation, "not all memories of the chain could")
+            .with("memories", names);
+        Err(error.with_retry(first.retry()).with_source(first))
+    }
+}
+
+/// Those of some answers that are errors, with the places of who gave them.
+fn failures<T>(answers: Vec<Result<T>>) -> (Vec<T>, Vec<(usize, Error)>) {
+    let (mut good, mut failed) = (Vec::new(), Vec::new());
+    for (at, answer) in answers.into_iter().enumerate() {
+        match answer {
+            Ok(answer) => good.push(answer),
+            Err(error) => failed.push((at, error)),
+        }
+    }
+    (good, failed)
+}
+
+#[async_trait]
+impl MemoryProvider for Chain {
+    async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
+        let asked = self.links.iter().map(|link| link.provider.recall(query, cancel));
+        let answers = join_all(asked).await;
+        cancel.check("recall")?;
+        let mut recalled = Recalled::default();
+        let mut said: HashSet<String> = HashSet::new();
+        let (mut left, mut shares) =
+            (query.max_tokens, self.links.iter().map(|link| link.share).sum::<u64>());
+        let (mut good, mut first_error) = (0, None);
+        for (link, answer) in self.links.iter().zip(answers) {
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(error) => {
+                    let told = format!("{} remembered nothing: {error}", link.name);
+                    let code = DiagnosticCode::MemoryProviderError;
+                    recalled.diagnostics.push(Diagnostic::new(code, Severity::Warning, "memory", told));
+                    first_error.get_or_insert(error);
+                    shares -= link.share;
+                    continue;
+                }
+            };
+            good += 1;
+            let mut memories: Vec<RecalledMemory> = answer.memories;
+            memories.retain(|memory| said.insert(memory.text.trim().to_lowercase()));
+            let room = left.map(|left| share(left, link.share, shares));
+            // What alone has more than its share would leave nothing to those behind it.
+            memories.retain(|memory| room.is_none_or(|room| cost::tokens(memory) <= room));
+            let spent = cost::fit(&mut memories, room);
+            left = left.map(|left| left.saturating_sub(spent));
+            shares -= link.share;
+            recalled.memories.extend(memories);
+            recalled.diagnostics.extend(answer.diagnostics);
+            for (key, value) in answer.metadata.iter() {
+                recalled.metadata.insert(format!("{}.{key}", link.name), value.clone());
+            }
+        }
+        match first_error {
+            Some(error) if good == 0 => Err(error),
+            _ => Ok(recalled),
+        }
+    }
+
+    async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
+        let told = self.links.iter().map(|link| link.provider.capture(turn, cancel));
+        let (_, failed) = failures(join_all(told).await);
+        self.failed("capture", failed)
+    }
+
+    async fn flush(&self, cancel: &CancelSignal) -> Result<()> {
+        let flushed = self.links.iter().map(|link| link.provider.flush(cancel));
+        let (_, failed) = failures(join_all(flushed).await);
+        self.failed("flush", failed)
+    }
+
+    async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
+        let told = self.links.iter().map(|link| link.provider.forget(forget));
+        let (forgotten, failed) = failures(join_all(told).await);
+        // Who keeps nothing of the kind that was named has nothing to forget.
+        let failed = failed.into_iter().filter(|(_, error)| error.kind() != ErrorKind::NotFound).collect();
+        self.failed("forget", failed)?;
+        Ok(forgotten.into_iter().fold(MemoriesForgotten::default(), MemoriesForgotten::and))
+    }
+}
+
+/// A share of what is left, of so many shares.
+fn share(left: u64, share: u64, shares: u64) -> u64 {
+    u64::try_from(u128::from(left) * u128::from(share) / u128::from(shares.max(1))).unwrap_or(u64::MAX)
+}

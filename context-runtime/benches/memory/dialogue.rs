@@ -1,0 +1,27 @@
+//! Dialogues with questions about them, wherever they come from.
+
+/// What was said, and what is asked about it.
+pub(crate) struct Dialogue {
+    pub(crate) name: String,
+    pub(crate) turns: Vec<Turn>,
+    pub(crate) questions: Vec<Question>,
+}
+
+/// Something that was said.
+pub(crate) struct Turn {
+    /// Unique in the dialogue.
+    pub(crate) id: String,
+    /// Its session.
+    pub(crate) session: String,
+    pub(crate) speaker: Option<String>,
+    /// Microseconds since 1970-01-01 UTC.
+    pub(crate) at: i64,
+    pub(crate) text: String,
+}
+
+/// A question, and the turns that hold its answer.
+pub(crate) struct Question {
+    pub(crate) category: String,
+    pub(crate) text: String,
+    pub(crate) evidence: Vec<String>,
+}

@@ -1,0 +1,185 @@
+//! How often the turn that holds the answer comes back, and at which place.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use context_runtime::kinds::recalled_memories;
+use context_runtime::memory::Episodic;
+use context_runtime::tokens::Vocabulary;
+use context_runtime::{
+    CancelSignal, CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, RecallQuery, Renderer,
+    Role, Timestamp, XmlRenderer,
+};
+use serde::Serialize;
+
+use crate::Options;
+use crate::baseline::Baseline;
+use crate::dialogue::Dialogue;
+
+/// What is to be reached, above the baseline.
+pub(crate) struct Target {
+    /// The places at which recall is told.
+    pub(crate) at: &'static [usize],
+    /// By how much recall at which place is to be above the baseline's.
+    pub(crate) above: (usize, f64),
+}
+
+pub(crate) const BFCL: Target = Target { at: &[1, 5, 10], above: (1, 0.08) };
+pub(crate) const LOCOMO: Target = Target { at: &[1, 5, 10, 20], above: (5, 0.10) };
+
+/// The places of the evidence among what came back, of many questions.
+#[derive(Clone, Default)]
+struct Places(Vec<Option<usize>>);
+
+impl Places {
+    fn recall(&self, at: usize) -> f64 {
+        let found = self.0.iter().filter(|place| place.is_some_and(|place| place < at)).count();
+        found as f64 / self.0.len().max(1) as f64
+    }
+
+    /// Mean reciprocal rank.
+    fn mrr(&self) -> f64 {
+        let sum: f64 = self.0.iter().flatten().map(|place| 1.0 / (place + 1) as f64).sum();
+        sum / self.0.len().max(1) as f64
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    area: &'static str,
+    data: &'a str,
+    category: &'a str,
+    questions: usize,
+    recall: BTreeMap<usize, f64>,
+    baseline_recall: BTreeMap<usize, f64>,
+    mrr: f64,
+    baseline_mrr: f64,
+}
+
+/// Asks every question of every dialogue, and says which targets were missed.
+pub(crate) async fn measure(
+    data: &'static str,
+    dialogues: &[Dialogue],
+    target: &Target,
+    options: &Options,
+) -> Vec<String> {
+    let mut ours: BTreeMap<String, Places> = BTreeMap::new();
+    let mut baseline: BTreeMap<String, Places> = BTreeMap::new();
+    let (mut costs, mut tokens) = (Vec::new(), Vec::new());
+    for dialogue in dialogues {
+        let store = Arc::new(context_store_inmem::InMemoryStore::default());
+        let whole = Episodic::new(Arc::clone(&store) as _).unwrap().hot(Duration::ZERO).limit(20);
+        let usual = Episodic::new(Arc::clone(&store) as _).unwrap().hot(Duration::ZERO);
+        capture(&whole, dialogue).await;
+        let plain = Baseline::new(&dialogue.turns);
+        let place = |ids: &[String], evidence: &[String]| ids.iter().position(|id| evidence.contains(id));
+        for question in &dialogue.questions {
+            let query = || {
+                let last = dialogue.turns.iter().map(|turn| turn.at).max().unwrap_or_default();
+                RecallQuery::new(MemoryScope::new("user"), question.text.as_str())
+                    .at(Timestamp::from_micros(last))
+                    .max_tokens(2_000)
+            };
+            let mut unbounded = query();
+            unbounded.max_tokens = None;
+            let recalled = whole.recall(&unbounded, &CancelSignal::never()).await.unwrap();
+            let ids: Vec<String> = recalled.memories.iter().filter_map(message).collect();
+            let found = place(&ids, &question.evidence);
+            let before = crate::scale::cpu();
+            let given = usual.recall(&query(), &CancelSignal::never()).await.unwrap();
+            costs.push((crate::scale::cpu() - before) * 1e3);
+            let shown = XmlRenderer::default().render(&[recalled_memories(&given.memories)]).unwrap();
+            tokens.push(Vocabulary::O200kBase.count(&shown) as f64);
+            let best = plain.best(&question.text, 20);
+            let theirs: Vec<String> = best.iter().map(|at| dialogue.turns[*at].id.clone()).collect();
+            let plainly = place(&theirs, &question.evidence);
+            if options.misses && found != Some(0) {
+                println!("{} {:?} at {found:?}, baseline {plainly:?}", dialogue.name, question.text);
+                let of = |id: &String| {
+                    dialogue.turns.iter().find(|turn| turn.id == *id).map(|turn| turn.text.as_str())
+                };
+                println!("    wanted: {}", question.evidence.first().and_then(of).unwrap_or_default());
+                println!("    first:  {}", ids.first().and_then(of).unwrap_or_default());
+            }
+            for category in ["all", question.category.as_str()] {
+                ours.entry(category.to_owned()).or_default().0.push(found);
+                baseline.entry(category.to_owned()).or_default().0.push(plainly);
+            }
+        }
+    }
+    show(data, target, options, &ours, &baseline);
+    if !options.json {
+        println!(
+            "{data}: a recall within 2,000 tokens takes {:.2} ms CPU and gives {:.0} tokens (medians)",
+            median(&mut costs),
+            median(&mut tokens)
+        );
+    }
+    let (Some(ours), Some(baseline)) = (ours.get("all"), baseline.get("all")) else { return Vec::new() };
+    let (at, above) = target.above;
+    let mut missed = Vec::new();
+    if ours.recall(at) < baseline.recall(at) + above {
+        missed.push(format!("{data}: recall@{at} {above} above the baseline"));
+    }
+    if ours.mrr() <= baseline.mrr() {
+        missed.push(format!("{data}: MRR above the baseline"));
+    }
+    missed
+}
+
+async fn capture(memory: &Episodic, dialogue: &Dialogue) {
+    for turn in &dialogue.turns {
+        let message = Message::text(Role::User, turn.text.as_str());
+        let mut said = CapturedMessage::new(turn.id.as_str(), message).at(Timestamp::from_micros(turn.at));
+        said.speaker.clone_from(&turn.speaker);
+        let scope = MemoryScope::new("user").session(turn.session.as_str());
+        let turn = CapturedTurn::new(scope, turn.id.as_str(), Timestamp::from_micros(turn.at), vec![said]);
+        memory.capture(&turn, &CancelSignal::never()).await.unwrap();
+    }
+}
+
+/// The turn that a memory is of.
+fn message(memory: &context_runtime::RecalledMemory) -> Option<String> {
+    Some(memory.source.as_ref()?.message.as_ref()?.to_string())
+}
+
+fn show(
+    data: &'static str,
+    target: &Target,
+    options: &Options,
+    ours: &BTreeMap<String, Places>,
+    baseline: &BTreeMap<String, Places>,
+) {
+    if !options.json {
+        let heads: String = target.at.iter().map(|at| format!("{:>16}", format!("recall@{at}"))).collect();
+        println!("{:<24} {:>5} {heads} {:>16}    (ours / BM25)", data, "n", "MRR");
+    }
+    for (category, places) in ours {
+        let plain = &baseline[category];
+        if options.json {
+            let at = |places: &Places| target.at.iter().map(|at| (*at, places.recall(*at))).collect();
+            let line = Line {
+                area: "memory",
+                data,
+                category,
+                questions: places.0.len(),
+                recall: at(places),
+                baseline_recall: at(plain),
+                mrr: places.mrr(),
+                baseline_mrr: plain.mrr(),
+            };
+            println!("{}", serde_json::to_string(&line).unwrap());
+            continue;
+        }
+        let both = |ours: f64, plain: f64| format!("{:>16}", format!("{ours:.3} / {plain:.3}"));
+        let columns: String =
+            target.at.iter().map(|at| both(places.recall(*at), plain.recall(*at))).collect();
+        println!("{category:<24} {:>5} {columns} {}", places.0.len(), both(places.mrr(), plain.mrr()));
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
