@@ -1,5 +1,5 @@
-//! Proves that a store keeps the contract of [`context_core::Store`], a codec that of [`context_core::ModelCodec`], and a
-//! policy that of [`context_core::CompactionPolicy`]. A dev-dependency, never more.
+//! Proves that a store keeps the contract of [`context_core::Store`], a codec that of [`context_core::ModelCodec`], a
+//! policy that of [`context_core::CompactionPolicy`], and a memory that of [`context_core::MemoryProvider`]. A dev-dependency, never more.
 //!
 //! # Prove your store
 //!
@@ -104,6 +104,10 @@
 //!
 //! [`policy::assert_policy_conforms`] asks a policy about random and hostile conversations, and checks what its plans leave.
 //!
+//! # Prove your memory
+//!
+//! [`memory::assert_memory_conforms`] tells a provider of memories what was said, asks it from everywhere, and has it forget.
+//!
 //! # Repeating a failure
 //!
 //! Random cases begin at a fixed seed, which a failure prints. The environment sets it and more:
@@ -139,10 +143,12 @@ mod harness;
 pub mod histories;
 mod lab;
 mod life;
+pub mod memory;
 mod model;
 mod namespace;
 mod notebook;
 pub mod policy;
+mod polls;
 mod proxy;
 mod random;
 pub mod recordings;

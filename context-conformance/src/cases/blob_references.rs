@@ -4,13 +4,13 @@ use std::path::Path;
 
 use context_core::{BlobId, BlobPrune, BlobsPruned, CancelSignal, ErrorKind, NewBlob, NewChat, Timestamp};
 
-use super::cancel::polled;
 use super::concurrency::race;
 use crate::case::cases;
 use crate::checked::{Checked, Stop};
 use crate::desk::Desk;
 use crate::expect::{ensure, refused, same};
 use crate::lab::Lab;
+use crate::polls::polled;
 use crate::shelf::noise;
 
 cases!("blob_references":

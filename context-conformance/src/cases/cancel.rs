@@ -1,8 +1,7 @@
 //! A future that is dropped half-way leaves all of its work or none, and a store that works on.
 
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::future::Future;
+use std::pin::Pin;
 
 use context_core::{ChatPatch, Commit, CommitOutcome, Metadata, NewChat, Result, Timestamp};
 
@@ -11,6 +10,7 @@ use crate::checked::Checked;
 use crate::desk::{Desk, says, stored};
 use crate::expect::{ensure, fail, same};
 use crate::lab::Lab;
+use crate::polls::polled;
 use crate::visible::Visible;
 
 cases!("cancel":
@@ -25,24 +25,6 @@ cases!("cancel":
 
 /// A store that needs more polls than this for one commit is not followed further.
 const MOST_POLLS: usize = 200;
-
-/// Polls a future at most this often, then drops it; its result if it came to one.
-pub(super) async fn polled<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
-    let mut future = pin!(future);
-    let mut left = polls;
-    poll_fn(move |context| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        match future.as_mut().poll(context) {
-            Poll::Ready(value) => Poll::Ready(Some(value)),
-            Poll::Pending if left == 0 => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
-}
 
 /// What is visible once it no longer changes: a dropped write may still be ending in the background, also between
 /// two of the reads that make one look.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use context_core::{ChatPatch, Commit, CommitOutcome, ErrorKind, Metadata, Window};
 
-use super::cancel::polled;
 use crate::case::cases;
 use crate::checked::{Checked, Stop};
 use crate::desk::{Desk, message, says, stored};
@@ -13,6 +12,7 @@ use crate::expect::{applied, fail, refused, same};
 use crate::faults::{Fault, FaultPlan, FaultStore, Operation};
 use crate::lab::Lab;
 use crate::life::Life;
+use crate::polls::polled;
 use crate::step::Step;
 use crate::visible::Visible;
 

@@ -6,7 +6,6 @@ use context_core::{
     MemoryExpected, MemoryFind, MemoryForget, MemoryOutcome, MemoryScope, MemoryWrite, MemoryWritten,
 };
 
-use super::cancel::polled;
 use super::concurrency::race;
 use crate::case::cases;
 use crate::checked::Checked;
@@ -16,6 +15,7 @@ use crate::expect::{ensure, fail, same};
 use crate::faults::{Fault, FaultPlan, FaultStore, Operation};
 use crate::lab::Lab;
 use crate::notebook::Notebook;
+use crate::polls::polled;
 use crate::worker::Worker;
 
 cases!("memory_races":

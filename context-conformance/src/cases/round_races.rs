@@ -5,7 +5,6 @@ use std::sync::Arc;
 use context_core::trajectory::{Changes, Round, RoundState};
 use context_core::{RecordOutcome, RoundQuery};
 
-use super::cancel::polled;
 use super::concurrency::race;
 use crate::case::cases;
 use crate::checked::{Checked, Stop};
@@ -15,6 +14,7 @@ use crate::diary::Diary;
 use crate::expect::{ensure, fail, same};
 use crate::faults::{Fault, FaultPlan, FaultStore, Operation};
 use crate::lab::Lab;
+use crate::polls::polled;
 use crate::worker::Worker;
 
 cases!("round_races":

@@ -8,7 +8,6 @@ use context_core::{
     StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamState, Timestamp,
 };
 
-use super::cancel::polled;
 use super::concurrency::race;
 use crate::case::cases;
 use crate::checked::Checked;
@@ -17,6 +16,7 @@ use crate::expect::{ensure, fail, same};
 use crate::faults::{Fault, FaultPlan, FaultStore, Operation};
 use crate::flow::{said, written};
 use crate::lab::Lab;
+use crate::polls::polled;
 
 cases!("stream_races":
     one_of_many_claims_wins if Streams,

@@ -1,0 +1,216 @@
+//! What the cases work with: a provider, words of their own, and where they are seen from.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use context_core::{
+    CancelSignal, CapturedMessage, CapturedTurn, Error, ErrorKind, MemoriesForgotten, MemoryForget,
+    MemoryProvider, MemoryScope, Message, RecallQuery, Recalled, RecalledMemory, Role, Timestamp,
+};
+
+use super::MemoryClaims;
+use crate::checked::{Checked, Stop};
+use crate::expect::{ensure, fail};
+use crate::settings::Settings;
+
+/// Gives a fresh provider.
+pub(super) type Open<'a> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Arc<dyn MemoryProvider>> + 'a>> + 'a>;
+
+pub(super) struct Kit<'a> {
+    open: Open<'a>,
+    pub(super) claims: MemoryClaims,
+    pub(super) settings: Settings,
+}
+
+/// A provider that is asked.
+#[derive(Clone)]
+pub(super) struct Mind {
+    pub(super) provider: Arc<dyn MemoryProvider>,
+}
+
+impl<'a> Kit<'a> {
+    pub(super) fn new(open: Open<'a>, claims: MemoryClaims, settings: Settings) -> Self {
+        Self { open, claims, settings }
+    }
+
+    pub(super) async fn open(&self) -> Mind {
+        Mind { provider: (self.open)().await }
+    }
+
+    /// A fresh provider that keeps what it captures.
+    pub(super) async fn capturing(&self) -> Checked<Mind> {
+        if !self.claims.captures {
+            return Err(Stop::Skip("does not claim to keep what it captures".to_owned()));
+        }
+        Ok(self.open().await)
+    }
+}
+
+/// A user's session in a project, with an agent.
+pub(super) fn whole() -> MemoryScope {
+    MemoryScope::new("ada").project("trip").agent("guide").session("s1")
+}
+
+/// A word that nobody else says.
+pub(super) fn word(n: usize) -> String {
+    format!("quokka{n}zq")
+}
+
+pub(super) fn at(n: usize) -> Timestamp {
+    Timestamp::from_micros(1_700_000_000_000_000 + n as i64 * 60_000_000)
+}
+
+/// A message about the word of this number.
+pub(super) fn message(n: usize) -> CapturedMessage {
+    says(n, &format!("The parcel {} lies in the hall of the old station.", word(n)))
+}
+
+pub(super) fn says(n: usize, text: &str) -> CapturedMessage {
+    let role = if n.is_multiple_of(2) { Role::User } else { Role::Assistant };
+    CapturedMessage::new(format!("m{n}"), Message::text(role, text)).at(at(n))
+}
+
+pub(super) fn turn(scope: &MemoryScope, messages: impl IntoIterator<Item = usize>) -> CapturedTurn {
+    let messages: Vec<_> = messages.into_iter().map(message).collect();
+    turn_of(scope, messages)
+}
+
+pub(super) fn turn_of(scope: &MemoryScope, messages: Vec<CapturedMessage>) -> CapturedTurn {
+    let name = messages.first().map_or("empty".to_owned(), |message| format!("turn of {}", message.id));
+    CapturedTurn::new(scope.clone(), name, at(1000), messages)
+}
+
+pub(super) fn query(scope: &MemoryScope, n: usize) -> RecallQuery {
+    RecallQuery::new(scope.clone(), format!("Where is the parcel {}?", word(n))).at(at(2000))
+}
+
+/// What is refused because such a scope cannot be kept apart.
+pub(super) fn unsupported(error: &Error) -> bool {
+    error.kind() == ErrorKind::Unsupported
+}
+
+impl Mind {
+    pub(super) async fn capture(&self, turn: &CapturedTurn) -> Checked {
+        Ok(self.provider.capture(turn, &CancelSignal::never()).await?)
+    }
+
+    pub(super) async fn flush(&self) -> Checked {
+        Ok(self.provider.flush(&CancelSignal::never()).await?)
+    }
+
+    /// Captures the messages of these words in one turn, and waits until they are kept.
+    pub(super) async fn told(
+        &self,
+        scope: &MemoryScope,
+        messages: impl IntoIterator<Item = usize>,
+    ) -> Checked {
+        self.capture(&turn(scope, messages)).await?;
+        self.flush().await
+    }
+
+    pub(super) async fn asked(&self, query: &RecallQuery) -> Checked<Recalled> {
+        Ok(self.provider.recall(query, &CancelSignal::never()).await?)
+    }
+
+    pub(super) async fn forget(&self, forget: &MemoryForget) -> Checked<MemoriesForgotten> {
+        match self.provider.forget(forget).await {
+            Err(error) if unsupported(&error) => Err(Stop::Skip(format!("does not forget so: {error}"))),
+            forgotten => Ok(forgotten?),
+        }
+    }
+
+    /// What comes back about the word of this number.
+    pub(super) async fn about(&self, scope: &MemoryScope, n: usize) -> Checked<Vec<RecalledMemory>> {
+        let recalled = self.asked(&query(scope, n)).await?;
+        Ok(recalled.memories.into_iter().filter(|memory| memory.text.contains(&word(n))).collect())
+    }
+
+    /// How often the word of this number comes back.
+    pub(super) async fn times(&self, scope: &MemoryScope, n: usize) -> Checked<usize> {
+        let memories = self.about(scope, n).await?;
+        Ok(memories.iter().map(|memory| memory.text.matches(&word(n)).count()).sum())
+    }
+
+    /// Each of these words comes back once.
+    pub(super) async fn expect(
+        &self,
+        did: &str,
+        scope: &MemoryScope,
+        words: impl IntoIterator<Item = usize>,
+    ) -> Checked {
+        for n in words {
+            let times = self.times(scope, n).await?;
+            ensure(times == 1, || {
+                format!("{did}: message m{n}: expected it once, it came back {times} times")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// None of these words comes back.
+    pub(super) async fn expect_gone(
+        &self,
+        did: &str,
+        scope: &MemoryScope,
+        words: impl IntoIterator<Item = usize>,
+    ) -> Checked {
+        for n in words {
+            let times = self.times(scope, n).await?;
+            ensure(times == 0, || format!("{did}: message m{n}: expected nothing of it, it came back"))?;
+        }
+        Ok(())
+    }
+}
+
+/// From which scopes a memory is seen, by which names of the scope it was captured in they name equally: of the project, the agent,
+/// the session.
+pub(super) struct Sight([bool; 8]);
+
+/// The scope with only some of its names.
+fn part(of: &MemoryScope, names: usize) -> MemoryScope {
+    let mut scope = MemoryScope::new(of.user.clone());
+    scope.project = of.project.clone().filter(|_| names & 1 != 0);
+    scope.agent = of.agent.clone().filter(|_| names & 2 != 0);
+    scope.session = of.session.clone().filter(|_| names & 4 != 0);
+    scope
+}
+
+impl Sight {
+    /// Finds out by asking from everywhere.
+    pub(super) async fn of(mind: &Mind) -> Checked<Self> {
+        mind.told(&whole(), [0]).await?;
+        let mut seen = [false; 8];
+        for (names, seen) in seen.iter_mut().enumerate() {
+            let recalled =
+                mind.provider.recall(&query(&part(&whole(), names), 0), &CancelSignal::never()).await;
+            *seen = match recalled {
+                Ok(recalled) => recalled.memories.iter().any(|memory| memory.text.contains(&word(0))),
+                Err(error) if unsupported(&error) => false,
+                Err(error) => return Err(error.into()),
+            };
+        }
+        ensure(seen[7], || "what was captured does not come back in its own scope".to_owned())?;
+        for names in 0..8 {
+            for more in (0..8).filter(|more| more & names == names) {
+                if seen[names] && !seen[more] {
+                    return fail(format!(
+                        "seen from {:?}, but not from {:?}, which is within it",
+                        part(&whole(), names),
+                        part(&whole(), more)
+                    ));
+                }
+            }
+        }
+        Ok(Self(seen))
+    }
+
+    /// Whether what was captured in a scope is seen from another.
+    pub(super) fn sees(&self, from: &MemoryScope, captured: &MemoryScope) -> bool {
+        let same = |bit: usize, equal: bool, named: bool| if equal || !named { bit } else { 0 };
+        let names = same(1, from.project == captured.project, captured.project.is_some())
+            | same(2, from.agent == captured.agent, captured.agent.is_some())
+            | same(4, from.session == captured.session, captured.session.is_some());
+        from.user == captured.user && self.0[names]
+    }
+}
