@@ -15,8 +15,8 @@ pub(super) const KIND: &str = "block";
 /// Under which the earlier versions stand, the newest first, and whether the block is deleted.
 const EARLIER: &str = "earlier";
 const DELETED: &str = "deleted";
-/// The most bytes of earlier versions: with room beside it below what a store takes.
-const MOST_BYTES: usize = 512 << 10;
+/// The most bytes of earlier versions, as they are written: with room beside it below what a store takes.
+const MOST_BYTES: usize = 768 << 10;
 
 /// An earlier version as it is written.
 #[derive(Serialize, Deserialize)]
@@ -78,16 +78,18 @@ pub(super) fn write(
         let mut kept = vec![current(before)];
         kept.extend(earlier(before)?);
         kept.truncate(most_versions);
-        let mut bytes = 0;
-        kept.retain(|earlier| {
-            bytes += earlier.text.len();
-            bytes <= MOST_BYTES
+        let bug = |error| {
+            Error::new(ErrorKind::Bug, "blocks", "versions cannot be written as JSON").with_source(error)
+        };
+        let written: Vec<Json> =
+            kept.iter().map(Json::from_serialize).collect::<Result<_, _>>().map_err(bug)?;
+        let lengths = written.iter().scan(0, |bytes, version| {
+            *bytes += version.as_str().len() + 1;
+            Some(*bytes)
         });
-        if !kept.is_empty() {
-            let bug = |error| {
-                Error::new(ErrorKind::Bug, "blocks", "versions cannot be written as JSON").with_source(error)
-            };
-            record.data.insert(EARLIER, Json::from_serialize(&kept).map_err(bug)?);
+        let fitting = lengths.take_while(|bytes| *bytes < MOST_BYTES).count();
+        if fitting > 0 {
+            record.data.insert(EARLIER, Json::from_serialize(&written[..fitting]).map_err(bug)?);
         }
     }
     if text.is_none() {

@@ -72,7 +72,7 @@ impl Blocks {
         self
     }
 
-    /// Keeps so many earlier versions of each block, at most 100, and of large blocks fewer: 512 KiB in all.
+    /// Keeps so many earlier versions of each block, at most 100, and of large blocks fewer: 768 KiB in all.
     #[must_use]
     pub fn keep_versions(mut self, versions: usize) -> Self {
         self.versions = versions.min(100);

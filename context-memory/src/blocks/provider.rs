@@ -21,7 +21,10 @@ impl MemoryProvider for Blocks {
         blocks.retain(|block| !block.text.is_empty());
         let all = blocks.len();
         let mut recalled = Recalled::new(blocks.into_iter().map(recalled).collect());
-        cost::fit(&mut recalled.memories, query.max_tokens);
+        // Half of one would say something else: one that is too long alone is left out as well.
+        if cost::fit(&mut recalled.memories, query.max_tokens) > query.max_tokens.unwrap_or(u64::MAX) {
+            recalled.memories.clear();
+        }
         let left = all - recalled.memories.len();
         if left > 0 {
             let said = format!("{left} of {all} blocks do not fit");

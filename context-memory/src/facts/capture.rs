@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, Error, MemoryExpected, MemoryId, MemoryOutcome,
+    CancelSignal, CapturedMessage, CapturedTurn, Error, ErrorKind, MemoryExpected, MemoryId, MemoryOutcome,
     MemoryRecord, MemoryScope, MemorySource, MemoryWrite, MemoryWritten, Result, Role, Timestamp, limits,
 };
 
@@ -35,7 +35,8 @@ impl Facts {
         let Some(extractor) = &self.extractor else { return Ok(()) };
         let filed = filed(self.reach, &turn.scope, OPERATION)?;
         let Some(session) = &turn.scope.session else {
-            return Err(Error::invalid(OPERATION, "a turn without a session has no messages to name"));
+            let said = "messages are named within a session, and the turn is of none";
+            return Err(Error::new(ErrorKind::Unsupported, OPERATION, said));
         };
         let mut messages: Vec<(CapturedMessage, MemorySource)> = Vec::new();
         for captured in turn.messages.iter().filter(|captured| self.may_say(captured)) {
@@ -88,7 +89,7 @@ impl Facts {
             .collect();
         let writes: Vec<_> = looked.iter().map(|looked| marker(filed, looked, told_at, false)).collect();
         let MemoryOutcome::Applied(written) = records.write_memories(&writes).await? else {
-            return Err(Error::new(context_core::ErrorKind::Bug, OPERATION, "nothing was expected"));
+            return Err(Error::new(ErrorKind::Bug, OPERATION, "nothing was expected"));
         };
         let ids: Vec<_> = looked.iter().map(|looked| looked.id.clone()).collect();
         let there = records.memories(filed, &ids).await?;

@@ -50,7 +50,10 @@ impl MemoryProvider for Facts {
         });
         let memories = found.into_iter().map(|(score, fact, record)| recalled(score, fact, record)).collect();
         let mut recalled = Recalled::new(memories);
-        cost::fit(&mut recalled.memories, query.max_tokens);
+        // Half of one would say something else: one that is too long alone is left out as well.
+        if cost::fit(&mut recalled.memories, query.max_tokens) > query.max_tokens.unwrap_or(u64::MAX) {
+            recalled.memories.clear();
+        }
         Ok(recalled)
     }
 

@@ -14,7 +14,7 @@ use super::{RemoteError, check, pieces, wire};
 /// How much of an answer is read.
 const REPLY_BYTES: usize = 8 << 20;
 
-/// A memory that another process keeps: a provider over the [protocol](super::remote).
+/// A memory that another process keeps: a provider over the [protocol](crate::remote).
 ///
 /// What the server answers is checked before it is used; see [`RemoteError`] for what is refused. A call that fails changes
 /// nothing here, and a turn goes on without what would have been recalled. It captures at once: wrap it in

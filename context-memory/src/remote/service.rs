@@ -17,7 +17,7 @@ pub enum KeyFor {
     User(UserId),
 }
 
-/// Answers the [protocol](super::remote) out of a provider. Without a key it answers nobody. `Debug` shows no key.
+/// Answers the [protocol](crate::remote) out of a provider. Without a key it answers nobody. `Debug` shows no key.
 ///
 /// It is no server: connections, TLS, limits of time and of bytes are those of whoever calls it.
 /// `examples/memory_server` is one, for loopback.

@@ -122,6 +122,18 @@ async fn earlier_versions_stay_until_the_block_is_forgotten() {
 }
 
 #[tokio::test]
+async fn the_history_of_large_blocks_is_shorter_and_never_in_the_way() {
+    let store = Arc::new(InMemoryStore::default());
+    let blocks = blocks(store).declare(BlockRule::new("n").max_chars(32_000)).unwrap().keep_versions(100);
+    // As JSON these are six times as long.
+    for letter in ["\u{1}", "\u{2}", "\u{3}", "\u{4}", "\u{5}", "\u{6}", "\u{7}"] {
+        let edit = BlockEdit::Rewrite { text: letter.repeat(32_000) };
+        blocks.edit(&ada(), "n", &edit, None).await.unwrap();
+    }
+    assert_eq!(blocks.history(&ada(), "n").await.unwrap().len(), 5);
+}
+
+#[tokio::test]
 async fn an_edit_of_an_old_version_is_made_only_if_it_means_the_same() {
     let blocks = blocks(Arc::new(InMemoryStore::default()));
     let old = blocks.create(&ada(), "n", "one\ntwo").await.unwrap().version;

@@ -90,7 +90,7 @@ async fn saying_it_again_adds_a_source() {
     let first = works("Initech", 10);
     let stated = facts.state(&ada(), &[first.clone(), first.clone()]).await.unwrap();
     assert!(matches!(&stated[..], [Stated::Kept(_), Stated::Kept(_)]));
-    let stated = facts.state(&ada(), &[first.clone()]).await.unwrap();
+    let stated = facts.state(&ada(), std::slice::from_ref(&first)).await.unwrap();
     assert!(matches!(&stated[..], [Stated::Known(_)]));
     facts.state(&ada(), &[works("INITECH", 20)]).await.unwrap();
     let history = facts.about(&ada(), "Ada", None).await.unwrap();
@@ -211,7 +211,7 @@ async fn bad_statements_are_refused_before_anything_is_written() {
 async fn nothing_shows_what_a_fact_says() {
     let facts = facts(&Arc::new(InMemoryStore::default()));
     let said = Statement::new("hush", "hush", "hush", Holds::One, day(0));
-    facts.state(&ada(), &[said.clone()]).await.unwrap();
+    facts.state(&ada(), std::slice::from_ref(&said)).await.unwrap();
     let history = facts.about(&ada(), "hush", None).await.unwrap();
     let refused =
         facts.state(&ada(), &[Statement::new("hush", "hu\nsh", "", Holds::One, day(0))]).await.unwrap_err();

@@ -232,5 +232,5 @@ async fn a_long_turn_is_asked_about_in_pieces_and_a_cancel_stops_it() {
     assert_eq!(model.asked(), 3);
     assert_eq!(facts.about(&ada(), "Ada", None).await.unwrap().len(), 40);
     let nowhere = CapturedTurn::new(ada(), "t", day(0), told.messages);
-    assert_eq!(capture(&facts, &nowhere).await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(capture(&facts, &nowhere).await.unwrap_err().kind(), ErrorKind::Unsupported);
 }

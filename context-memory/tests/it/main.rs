@@ -4,6 +4,7 @@
 
 mod blocks;
 mod blocks_race;
+mod conforms;
 mod facts;
 mod facts_capture;
 #[cfg(feature = "remote")]

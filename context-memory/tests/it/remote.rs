@@ -7,10 +7,13 @@ mod service;
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use context_conformance::FixedClock;
+use context_conformance::memory::{MemoryClaims, assert_memory_conforms};
 use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, ErrorKind, MemoryForget, MemoryProvider, MemoryScope,
-    MemorySource, Message, Part, Reasoning, RecallQuery, Role, Store, Timestamp,
+    CancelSignal, CapturedMessage, CapturedTurn, ErrorKind, MemoriesForgotten, MemoryForget, MemoryProvider,
+    MemoryScope, MemorySource, Message, Part, Reasoning, RecallQuery, Recalled, Result, Role, Store,
+    Timestamp,
 };
 use context_http::{ClientOptions, Retries, Secret};
 use context_memory::remote::{KeyFor, MemoryService, RemoteMemory};
@@ -20,6 +23,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 const KEY: &str = "key-of-a-test";
+const KEY_FOR_ALL: &str = "key-of-all-tests";
 
 fn never() -> CancelSignal {
     CancelSignal::never()
@@ -30,6 +34,7 @@ fn ada() -> MemoryScope {
 }
 
 /// The example's server over a provider. It goes with this.
+#[derive(Debug)]
 struct Served {
     address: String,
     task: JoinHandle<()>,
@@ -40,6 +45,7 @@ impl Served {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let service = MemoryService::new(provider, "test").key(KEY, KeyFor::User("ada".into()));
+        let service = service.key(KEY_FOR_ALL, KeyFor::AllUsers);
         Self { address, task: tokio::spawn(serve::serve(listener, Arc::new(service))) }
     }
 
@@ -167,4 +173,40 @@ async fn what_is_cancelled_is_not_asked() {
     let options = ClientOptions::default();
     let refused = RemoteMemory::at("http://memory.example.com", options).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Invalid);
+}
+
+/// A client together with its server.
+#[derive(Debug)]
+struct Both {
+    client: RemoteMemory,
+    _served: Served,
+}
+
+#[async_trait]
+impl MemoryProvider for Both {
+    async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
+        self.client.recall(query, cancel).await
+    }
+
+    async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
+        self.client.capture(turn, cancel).await
+    }
+
+    async fn flush(&self, cancel: &CancelSignal) -> Result<()> {
+        self.client.flush(cancel).await
+    }
+
+    async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
+        self.client.forget(forget).await
+    }
+}
+
+#[tokio::test]
+async fn what_conforms_does_so_over_http() {
+    let open = async || {
+        let served = Served::start(crate::conforms::parcels()).await;
+        Arc::new(Both { client: served.client(KEY_FOR_ALL), _served: served }) as Arc<dyn MemoryProvider>
+    };
+    let asked = assert_memory_conforms(open, &MemoryClaims::default()).await;
+    assert!(asked.skipped.is_empty(), "{asked:?}");
 }
