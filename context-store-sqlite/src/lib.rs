@@ -35,6 +35,9 @@
 //! * **Trajectories** ([`Store::trajectories`](context_core::Store::trajectories)) are rows that people can ask with plain SQL.
 //!   A commit costs what is written, however large the round is; a range of rounds is read with one statement for each
 //!   table.
+//! * **Memories** ([`Store::memories`](context_core::Store::memories)) are found by words with BM25 over counters, so that ranking is
+//!   exact, and by vectors. A search looks at a bounded number of records, however many there are; one for a kind meets none of
+//!   another kind, nor of another scope.
 //! * **A read is one state of the file.** Readers do not wait for the writer, nor it for them. A handle reads
 //!   what it has written.
 //! * **Cost.** An append costs the same in a chat of ten messages and of a million. A chain is read by one
@@ -67,6 +70,9 @@
 //!   erasing includes. It needs as much room beside the file as the file takes.
 //! * A blob goes with the last chat that refers to it, in the same transaction. What it took is used again; its bytes are
 //!   cleared by [`vacuum`](context_core::Maintenance::vacuum) and by erasing.
+//! * What is forgotten of memories is overwritten and taken out of the log at once, as a redaction is; copies that earlier writes have
+//!   left are cleared by [`vacuum`](context_core::Maintenance::vacuum) and by erasing. The index of memories holds numbers that stand
+//!   for words, never the words.
 //! * Deleting costs what is deleted, whatever else is in the file. A chat of a million messages goes in a second, with
 //!   full text in some more;
 //!   other writers wait for it.
@@ -102,6 +108,9 @@
 //! SELECT action, count(*), avg(measures ->> 'output_tokens') FROM trajectory_actions
 //! WHERE user = 'ada' AND session = 'monday' AND NOT success GROUP BY action;
 //! ```
+//!
+//! A memory has a row with its place, which orders them all, and its text as JSON. Words have numbers, a table says in how many records
+//! of a kind and scope each is, and a second index of FTS5 which records have a number: `migrations/0007_memories.sql`.
 //!
 //! The full-text index is a table of FTS5 that keeps no texts, only which words are at which place. Each word
 //! begins with a tag of the user: `migrations/full_text.sql`.

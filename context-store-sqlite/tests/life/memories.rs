@@ -110,7 +110,8 @@ async fn nothing_that_is_remembered_of_an_erased_user_is_left() {
     let erased = lab.maintenance().erase_user(&eve.user, &CancelSignal::never()).await.unwrap();
     assert_eq!((erased.memories, erased.remaining), (41, 0));
     assert_eq!(needles(&lab), 0);
-    assert_eq!(lab.maintenance().users(10, None).await.unwrap().items, [bob.user.clone()]);
+    let users = lab.maintenance().users(10, None).await.unwrap();
+    assert_eq!(users.items, std::slice::from_ref(&bob.user));
     assert_eq!(found(&lab, &bob, "rain").await, ["m"]);
     for table in ["memory_scope", "memory_kind", "memory_session", "memory", "memory_word", "memory_words"] {
         let left = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}")));
