@@ -14,6 +14,7 @@ use std::error::Error;
 use std::io::Write;
 use std::sync::Arc;
 
+use context_core::Store;
 use context_memory::episodic;
 use context_memory::remote::{KeyFor, MemoryService};
 use context_store_inmem::InMemoryStore;
@@ -23,7 +24,8 @@ use tokio::net::TcpListener;
 async fn main() -> Result<(), Box<dyn Error>> {
     let port = std::env::args().nth(1).map_or(Ok(7171), |port| port.parse::<u16>())?;
     let key = std::env::var("MEMORY_KEY").map_err(|_| "MEMORY_KEY must hold the key that clients send")?;
-    let provider = Arc::new(episodic(&Arc::new(InMemoryStore::default()))?);
+    let store: Arc<dyn Store> = Arc::new(InMemoryStore::default());
+    let provider = Arc::new(episodic(&store)?);
     let service = MemoryService::new(provider, "example").key(&key, KeyFor::AllUsers);
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     writeln!(std::io::stdout(), "listening on http://{}", listener.local_addr()?)?;
