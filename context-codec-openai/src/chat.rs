@@ -136,8 +136,8 @@ pub const SOURCE_KEY: &str = "openai.source";
 
 /// The metadata key of a request under which other keys of its body are kept, as an object. They are sent.
 pub const BODY_KEY: &str = "openai.body";
-/// Request: the most tokens are written under the old key.
-const MAX_TOKENS: &str = "openai.max_tokens";
+/// The metadata key of a request whose most tokens are written under the older key `max_tokens`, whatever its value.
+pub const MAX_TOKENS_KEY: &str = "openai.max_tokens";
 /// Whose opaque blocks these are.
 const PROVIDER: &str = "openai";
 /// Message: the role as written, where it is not the one of the message.

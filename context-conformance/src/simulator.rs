@@ -41,7 +41,7 @@
 //!
 //! # What it does not do
 //!
-//! It opens no port, and keeps no conversations: every request brings all of its own. Its cache compares whole blocks and forgets nothing; it looks at no price and at no key. What a
+//! It opens no port (the feature `http` has a face of it that does, and servers that behave badly), and keeps no conversations: every request brings all of its own. Its cache compares whole blocks and forgets nothing; it looks at no price and at no key. What a
 //! provider does to images before it counts them is the counter's business.
 
 mod behaviour;
@@ -49,6 +49,8 @@ mod cache;
 mod compose;
 mod fault;
 mod forms;
+#[cfg(feature = "http")]
+pub mod http;
 mod images;
 mod judge;
 mod limits;

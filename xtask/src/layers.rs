@@ -3,8 +3,8 @@
 //! The rules are those of the architecture page:
 //!
 //! 1. Core's normal tree holds no runtime, driver, client or tracing.
-//! 2. A plug-in depends on core and on no sibling; only the facade names plug-ins, each behind a feature; the
-//!    command depends on the facade alone.
+//! 2. A plug-in depends on core and on no sibling, but for two: the client of HTTP is there for every plug-in that speaks to a service, and models
+//!    over HTTP speak the wire codecs. Beside that only the facade names plug-ins, each behind a feature; the command depends on the facade alone.
 //! 3. The conformance kit and what starts servers are dev-dependencies only, and the kit is never one of core. What starts servers
 //!    depends on none of ours, so tasks may link it.
 //! 4. Core, renderers, policies and wire codecs are pure: no clock, no files, no network, and but for core's
@@ -32,6 +32,9 @@ const FACADE: &str = crate::workspace::FACADE;
 const COMMAND: &str = "context-cli";
 const KIT: &str = crate::workspace::KIT;
 const SERVERS: &str = "context-servers";
+const CLIENT: &str = "context-http";
+const MODELS: &str = "context-model-http";
+const CODECS: &str = "context-codec-";
 const TASKS: &str = "xtask";
 
 /// What core must not reach, by package name; a name that ends with a hyphen stands for a family.
@@ -76,6 +79,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Verdict> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Core,
+    Client,
     PlugIn,
     Facade,
     Command,
@@ -87,6 +91,7 @@ enum Role {
 fn role(name: &str) -> Role {
     match name {
         CORE => Role::Core,
+        CLIENT => Role::Client,
         FACADE => Role::Facade,
         COMMAND => Role::Command,
         KIT => Role::Kit,
@@ -142,10 +147,12 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
         (Role::Tasks, _) => broken(2, "tasks link none of our crates"),
         (Role::Command, Role::Facade) => None,
         (Role::Command, _) => broken(2, "the command depends on the facade alone"),
-        (_, Role::Core) => None,
+        (_, Role::Core) | (Role::PlugIn, Role::Client) => None,
+        (Role::PlugIn, Role::PlugIn) if from.name == MODELS && to.name.starts_with(CODECS) => None,
         (Role::Facade, Role::PlugIn) if !to.optional => broken(2, "the facade's plug-ins are optional"),
         (Role::Facade, Role::PlugIn) if !from.enables(&to.name) => broken(2, "no feature brings it"),
         (Role::Facade, Role::PlugIn) => None,
+        (_, Role::Client) => broken(2, "only plug-ins speak to services"),
         (_, Role::PlugIn) => broken(2, "only the facade names plug-ins"),
         _ => broken(2, "it is a layer above"),
     }

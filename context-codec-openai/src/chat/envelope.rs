@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::form::json;
-use super::{BODY_KEY, MAX_TOKENS, PROVIDER};
+use super::{BODY_KEY, MAX_TOKENS_KEY, PROVIDER};
 
 /// Keys that mean nothing without another one, and are refused without it.
 const NEED_TOOLS: [&str; 3] = ["tool_choice", "parallel_tool_calls", "function_call"];
@@ -60,7 +60,7 @@ fn field(request: &mut ModelRequest, all: &Entries<'_>, key: &str, raw: &RawValu
         "max_completion_tokens" => request.max_output_tokens = Some(raw.get().parse().ok()?),
         "max_tokens" if !all.contains_key("max_completion_tokens") => {
             request.max_output_tokens = Some(raw.get().parse().ok()?);
-            request.metadata.insert(MAX_TOKENS, truth());
+            request.metadata.insert(MAX_TOKENS_KEY, truth());
         }
         "temperature" => request.temperature = Some(serde_json::from_str(raw.get()).ok()?),
         "stream" => request.stream = Some(serde_json::from_str(raw.get()).ok()?),
@@ -71,7 +71,7 @@ fn field(request: &mut ModelRequest, all: &Entries<'_>, key: &str, raw: &RawValu
 
 /// Whether two requests have the same envelope.
 pub(super) fn says_the_same(a: &ModelRequest, b: &ModelRequest) -> bool {
-    a.model == b.model && a.stream == b.stream && same_settings(a, b, &[BODY_KEY, MAX_TOKENS])
+    a.model == b.model && a.stream == b.stream && same_settings(a, b, &[BODY_KEY, MAX_TOKENS_KEY])
 }
 
 #[derive(Default, Deserialize)]
@@ -166,7 +166,7 @@ impl<'a> Envelope<'a> {
     }
 
     fn new(request: &'a ModelRequest, tools: &'a [Tool], choice: Option<&'a ToolChoice>) -> Self {
-        let limit = match request.metadata.get(MAX_TOKENS) {
+        let limit = match request.metadata.get(MAX_TOKENS_KEY) {
             Some(_) => "max_tokens",
             None => "max_completion_tokens",
         };

@@ -141,6 +141,11 @@ impl Simulator {
         self.serve(body, true)
     }
 
+    /// The provider whose forms it speaks: the name of its codec.
+    pub fn provider(&self) -> &'static str {
+        self.codec.name()
+    }
+
     /// What it was asked until now and what came of it, in the order of the replies.
     pub fn log(&self) -> Vec<Served> {
         self.state().log.clone()

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::WireError;
-use crate::{Diagnostic, Message, ModelError};
+use crate::{Diagnostic, Message, ModelError, Part};
 
 /// What a model answered.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +43,31 @@ impl Answer {
             error: None,
             diagnostics: Vec::new(),
         }
+    }
+
+    /// What it says, thinks and calls, as if it came in events: one piece for each, in order.
+    ///
+    /// ```
+    /// use context_core::{Answer, AnswerDelta, Message, Role};
+    ///
+    /// let answer = Answer::new(Message::text(Role::Assistant, "Window or aisle?"));
+    /// assert!(answer.deltas().eq([AnswerDelta::Text("Window or aisle?".into())]));
+    /// ```
+    pub fn deltas(&self) -> impl Iterator<Item = AnswerDelta> {
+        self.message
+            .parts
+            .iter()
+            .flat_map(|part| match part {
+                Part::Text(text) => [Some(AnswerDelta::Text(text.text.clone())), None],
+                Part::Reasoning(thought) => [Some(AnswerDelta::Reasoning(thought.text.clone())), None],
+                Part::ToolCall(call) => {
+                    let begun = AnswerDelta::ToolCall { id: call.id.clone(), name: call.name.clone() };
+                    [Some(begun), Some(AnswerDelta::ToolInput(call.input.as_written().into()))]
+                }
+                _ => [None, None],
+            })
+            .flatten()
+            .filter(|delta| !delta.is_empty())
     }
 }
 
@@ -117,6 +142,16 @@ pub enum AnswerDelta {
     },
     /// More of the newest call's input, as it is written.
     ToolInput(String),
+}
+
+impl AnswerDelta {
+    /// Whether it adds nothing. The beginning of a call is something.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Text(text) | Self::Reasoning(text) | Self::ToolInput(text) => text.is_empty(),
+            Self::ToolCall { .. } => false,
+        }
+    }
 }
 
 /// An answer that comes in events.

@@ -28,7 +28,10 @@ fn sound() -> Graph {
     let servers = package("context-servers", &["rustix"]);
     store.dependencies.push(Dependency { kind: Kind::Dev, ..dependency("context-servers") });
     let tasks = package("xtask", &["clap", "context-servers"]);
-    Graph { packages: vec![core, store, facade, render, kit, command, servers, tasks] }
+    let codec = package("context-codec-x", &["context-core"]);
+    let client = package("context-http", &["context-core", "reqwest"]);
+    let models = package("context-model-http", &["context-core", "context-http", "context-codec-x"]);
+    Graph { packages: vec![core, store, facade, render, kit, command, servers, tasks, codec, client, models] }
 }
 
 /// Breaks the sound workspace in one package and expects exactly this.
@@ -67,6 +70,34 @@ fn rule_2_a_plug_in_depends_on_no_sibling() {
         "context-render",
         |render| render.dependencies.push(dependency("context-runtime")),
         &["rule 2: context-render depends on context-runtime: it is a layer above"],
+    );
+}
+
+#[test]
+fn rule_2_plug_ins_share_the_client_of_http_and_nobody_else_does() {
+    check_broken(
+        "context-store-x",
+        |store| store.dependencies.push(Dependency { optional: true, ..dependency("context-http") }),
+        &[],
+    );
+    check_broken(
+        "context-runtime",
+        |facade| facade.dependencies.push(dependency("context-http")),
+        &["rule 2: context-runtime depends on context-http: only plug-ins speak to services"],
+    );
+    check_broken(
+        "context-http",
+        |client| client.dependencies.push(dependency("context-codec-x")),
+        &["rule 2: context-http depends on context-codec-x: only the facade names plug-ins"],
+    );
+}
+
+#[test]
+fn rule_2_models_over_http_speak_codecs_and_know_no_other_sibling() {
+    check_broken(
+        "context-model-http",
+        |models| models.dependencies.push(dependency("context-render")),
+        &["rule 2: context-model-http depends on context-render: only the facade names plug-ins"],
     );
 }
 

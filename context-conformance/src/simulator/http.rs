@@ -1,0 +1,33 @@
+//! Providers at an address of HTTP on loopback: well-behaved ones, and others.
+//!
+//! An [`HttpFace`] serves [simulators](super::Simulator) at the paths of their providers, with their headers, whole and as server-sent events; and
+//! embeddings, whose vectors are [hashed](hashed_vector) from the words. It checks a key if it is given one. A [`BadServer`] does one thing wrong, as [`Bad`]
+//! says, however often it is asked.
+//!
+//! | path | simulator of |
+//! |---|---|
+//! | `/v1/chat/completions` | `openai` |
+//! | `/v1/responses` | `openai-responses` |
+//! | `/v1/messages` | `anthropic` |
+//! | `/v1beta/models/…:generateContent`, `:streamGenerateContent` | `gemini` |
+//! | `/v1/embeddings` | none |
+//!
+//! ```text
+//! let server = HttpFace::default().simulator(simulator.clone()).key("sk-test-123456").start().await?;
+//! let reply = client.post(format!("{}/v1/messages", server.url())) …
+//! assert_eq!(server.requests().len(), simulator.log().len());
+//! ```
+//!
+//! Both listen on a free port of 127.0.0.1, need a tokio runtime with IO and time, and close everything when they are dropped.
+//! They speak no TLS.
+
+mod bad;
+mod embeddings;
+mod face;
+mod listen;
+mod play;
+mod replies;
+
+pub use bad::{Bad, BadServer};
+pub use embeddings::hashed_vector;
+pub use face::{HttpFace, HttpServer, Seen};

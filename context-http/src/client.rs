@@ -1,0 +1,268 @@
+//! The client.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use context_core::CancelSignal;
+use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Url, redirect, retry};
+
+use crate::address::{Address, shown};
+use crate::options::Value;
+use crate::proxy::Choice;
+use crate::redact::Redactor;
+use crate::until::{Deadline, until};
+use crate::{ClientOptions, HttpError, Incoming, Phase, Refused, Reply, Request, retry_after};
+
+/// How long a name of a request may be, in characters.
+const LONGEST_REQUEST_ID: usize = 100;
+
+/// Asks one service. A clone is the same client, with the same connections. `Debug` shows where it asks, and no key.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    native: reqwest::Client,
+    address: Address,
+    redactor: Redactor,
+    limits: Limits,
+    options: ClientOptions,
+}
+
+/// What holds while a reply comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) idle: Duration,
+    pub(crate) reply_bytes: usize,
+    pub(crate) event_bytes: usize,
+}
+
+impl Client {
+    /// A client of the service at this address, such as `https://api.example.com/v1`: paths of requests are put behind it, and a query in it is sent with
+    /// each. Connects nowhere.
+    ///
+    /// # Errors
+    ///
+    /// If the address, a header or the proxy is none of HTTP, if the address holds credentials, if it is [plain
+    /// HTTP](HttpError::PlainHttp) on another machine, and if there are no certificates to trust.
+    pub fn new(address: &str, options: ClientOptions) -> Result<Self, HttpError> {
+        let address = Address::read(address, options.plain_http)?;
+        let pairs = options.headers.iter().map(|(name, value)| match value {
+            Value::Open(value) => (name.as_str(), value.clone(), false),
+            Value::Secret(front, secret) => (name.as_str(), format!("{front}{}", secret.expose()), true),
+        });
+        let mut native = reqwest::Client::builder()
+            .default_headers(header_map(pairs)?)
+            .user_agent(options.user_agent.as_str())
+            .connect_timeout(options.connect)
+            .redirect(redirect::Policy::none())
+            .retry(retry::never())
+            .referer(false);
+        match options.proxy.native()? {
+            Some(proxy) => native = native.no_proxy().proxy(proxy),
+            None if matches!(options.proxy.0, Choice::None) || address.is_loopback() => {
+                native = native.no_proxy();
+                // Without TLS there is nobody to trust, and no certificates need be there.
+                if address.is_plain() {
+                    native = native.tls_certs_only([]);
+                }
+            }
+            None => {}
+        }
+        // Does nothing where the program has chosen already.
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let native =
+            native.build().map_err(|error| HttpError::Client { source: error.without_url().into() })?;
+        let limits =
+            Limits { idle: options.idle, reply_bytes: options.reply_bytes, event_bytes: options.event_bytes };
+        let redactor = Redactor::new(&options.secrets());
+        Ok(Self { inner: Arc::new(Inner { native, address, redactor, limits, options }) })
+    }
+
+    /// Sends a request and waits for the whole reply.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open), and what goes wrong while the reply comes; that is tried again as well, where it does no harm.
+    pub async fn send(&self, request: &Request, cancel: &CancelSignal) -> Result<Reply, HttpError> {
+        let mut tries = Tries::new(self, request, cancel);
+        loop {
+            let reply = match self.open_once(request, &tries.deadline, cancel).await {
+                Ok(incoming) => incoming.whole(cancel).await,
+                Err(error) => Err(error),
+            };
+            match reply {
+                Ok(reply) => return Ok(reply),
+                Err(error) => tries.after(error).await?,
+            }
+        }
+    }
+
+    /// Sends a request and waits until the reply begins. What goes wrong from then on is not tried again.
+    ///
+    /// # Errors
+    ///
+    /// If the request cannot be made, if there is no reply in time, or one that says no or sends elsewhere, and
+    /// [`Cancelled`](HttpError::Cancelled) soon after the signal is raised.
+    pub async fn open(&self, request: &Request, cancel: &CancelSignal) -> Result<Incoming, HttpError> {
+        let mut tries = Tries::new(self, request, cancel);
+        loop {
+            match self.open_once(request, &tries.deadline, cancel).await {
+                Ok(incoming) => return Ok(incoming),
+                Err(error) => tries.after(error).await?,
+            }
+        }
+    }
+
+    /// The text without this client's secrets and without what looks like a key, for what a service says and somebody will see.
+    /// Secrets of fewer than six bytes stay: they are words, such as the `none` that local servers are given.
+    pub fn redact(&self, text: &str) -> String {
+        self.inner.redactor.redact(text)
+    }
+
+    /// Where it asks, without a query.
+    pub fn address(&self) -> String {
+        self.inner.address.to_string()
+    }
+
+    async fn open_once(
+        &self,
+        request: &Request,
+        deadline: &Deadline,
+        cancel: &CancelSignal,
+    ) -> Result<Incoming, HttpError> {
+        let Inner { native, address, limits, options, .. } = &*self.inner;
+        let url = address.of(request)?;
+        let address = shown(&url);
+        let own = request.headers().iter().map(|(name, value)| (name.as_str(), value.clone(), false));
+        let mut sent = native
+            .request(request.method().native(), url.clone())
+            .header(ACCEPT, request.accept())
+            .headers(header_map(own)?);
+        if let Some(body) = request.content() {
+            sent = sent.header(CONTENT_TYPE, "application/json").body(body.clone());
+        }
+        let head = (Phase::Head, options.head);
+        let response = until(sent.send(), head, deadline, &address, cancel).await?;
+        let response = response.map_err(|error| self.failed(error, &url))?;
+        let status = response.status();
+        if status.is_redirection() {
+            return Err(HttpError::Redirected { address, status: status.as_u16() });
+        }
+        if !status.is_success() {
+            let unlimited = Limits { reply_bytes: usize::MAX, ..*limits };
+            let incoming = Incoming::new(response, address, *deadline, unlimited)?;
+            return Err(self.refused(incoming, shown(&url), cancel).await?);
+        }
+        if is_encoded(response.headers()) {
+            return Err(HttpError::Compressed { address });
+        }
+        Incoming::new(response, address, *deadline, *limits)
+    }
+
+    /// What a status says that is none of success, with as much of its body as may be read.
+    async fn refused(
+        &self,
+        incoming: Incoming,
+        address: String,
+        cancel: &CancelSignal,
+    ) -> Result<HttpError, HttpError> {
+        let Inner { redactor, options, .. } = &*self.inner;
+        let text = |name: &str| incoming.headers().get(name).and_then(|value| value.to_str().ok());
+        let request_id = text("x-request-id").or_else(|| text("request-id"));
+        let request_id = request_id.map(|id| redactor.redact(id).chars().take(LONGEST_REQUEST_ID).collect());
+        let advice = text("x-should-retry").and_then(|advice| advice.parse().ok());
+        let retry_after = retry_after::read(incoming.headers());
+        let status = incoming.status();
+        let encoded = is_encoded(incoming.headers());
+        // Secrets are taken out before anything is cut: half of one would not be found. What may be half of one at the end of
+        // what was read is left out.
+        let more = redactor.longest() + char::MAX_LEN_UTF8;
+        let most = options.error_bytes;
+        let (body, is_cut) = incoming.beginning(most.saturating_add(more), cancel).await?;
+        let mut body = redactor.redact(&String::from_utf8_lossy(&body));
+        if is_cut {
+            let end = body.len().saturating_sub(more).min(most);
+            body.truncate(body.floor_char_boundary(end));
+        }
+        let body = if encoded { String::new() } else { body };
+        let refused = Refused { address, status, retry_after, request_id, body, is_cut, advice };
+        Ok(HttpError::Refused(Box::new(refused)))
+    }
+
+    /// What is wrong where there is no reply. Addresses go from what the client says: they may hold keys.
+    fn failed(&self, error: reqwest::Error, url: &Url) -> HttpError {
+        let address = shown(url);
+        let (connect, timeout) = (error.is_connect(), error.is_timeout());
+        let source = error.without_url().into();
+        match (connect, timeout) {
+            (true, true) => {
+                let longest = self.inner.options.connect;
+                HttpError::Timeout { address, phase: Phase::Connect, longest }
+            }
+            (true, false) => HttpError::Unreachable { address, source },
+            (false, _) => HttpError::Broken { address, source },
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { address, options, .. } = &*self.inner;
+        f.debug_struct("Client").field("address", address).field("options", options).finish()
+    }
+}
+
+/// The tries of one call.
+struct Tries<'c> {
+    client: &'c Client,
+    cancel: &'c CancelSignal,
+    repeatable: bool,
+    deadline: Deadline,
+    /// Further tries there were.
+    tried: u32,
+    waited: Duration,
+}
+
+impl<'c> Tries<'c> {
+    fn new(client: &'c Client, request: &Request, cancel: &'c CancelSignal) -> Self {
+        let deadline = Deadline::within(client.inner.options.total);
+        let repeatable = request.is_repeatable();
+        Self { client, cancel, repeatable, deadline, tried: 0, waited: Duration::ZERO }
+    }
+
+    /// Waits before the next try; the error again if there is none.
+    async fn after(&mut self, error: HttpError) -> Result<(), HttpError> {
+        let options = &self.client.inner.options;
+        let wait = options.retries.wait(self.tried, self.waited, &error, self.repeatable);
+        let Some(wait) = wait.filter(|wait| self.deadline.leaves(*wait)) else { return Err(error) };
+        self.tried += 1;
+        self.waited = self.waited.saturating_add(wait);
+        tracing::debug!(status = error.status(), tried = self.tried, ?wait, "asks again: {error}");
+        let address = self.client.address();
+        let never = (Phase::Total, Duration::MAX);
+        until(options.pauses.pause(wait), never, &self.deadline, &address, self.cancel).await
+    }
+}
+
+/// Headers by their names, and whether each is secret.
+fn header_map<'h>(pairs: impl Iterator<Item = (&'h str, String, bool)>) -> Result<HeaderMap, HttpError> {
+    let mut headers = HeaderMap::new();
+    for (number, (name, value, is_secret)) in pairs.enumerate() {
+        let bad = || HttpError::BadHeader { number };
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        let mut value = HeaderValue::from_str(&value).map_err(|_| bad())?;
+        value.set_sensitive(is_secret);
+        headers.append(name, value);
+    }
+    Ok(headers)
+}
+
+/// Whether the body is not what it is: nothing unpacks it here.
+fn is_encoded(headers: &HeaderMap) -> bool {
+    let plain = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
+    headers.get_all(CONTENT_ENCODING).iter().any(|value| !value.is_empty() && !plain(value))
+}

@@ -1,0 +1,61 @@
+//! JSON and server-sent events over HTTP, for crates of the context layer that speak to services.
+//!
+//! A [`Client`] is made of the address of a service and of [`ClientOptions`]; it sends a [`Request`] and gives the whole
+//! [`Reply`], or the [`Incoming`] reply while it comes, as bytes or as [`Events`].
+//!
+//! # What it holds to
+//!
+//! * **Bounded.** Every wait has a timeout and every reply a limit; nothing is buffered past it. Compression is not asked for, and
+//!   a reply that comes compressed all the same is refused: its size says nothing.
+//! * **Patient.** What is refused for now is asked again ([`Retries`]), behind the wait that the service asks for, and
+//!   only where a second time does no harm.
+//! * **Discreet.** A [`Secret`] is never shown, and neither are queries, headers and bodies; what a service says of an error
+//!   is [redacted](Client::redact) before anybody sees it. Redirections are not followed, and plain HTTP goes to this machine alone, unless it is
+//!   [allowed](ClientOptions::allow_plain_http).
+//! * **Cancelled at once.** Every wait ends when the [signal](context_core::CancelSignal) is raised.
+//!
+//! It reads no clock but that of tokio's timers, and needs a tokio runtime with IO and time. It knows no provider: which
+//! path takes which body is said by who uses it.
+//!
+//! ```
+//! use context_core::CancelSignal;
+//! use context_http::{Client, ClientOptions, HttpError, Request, Secret};
+//!
+//! # async fn ask() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = ClientOptions::default().bearer(Secret::new("sk-demo-123456"));
+//! let client = Client::new("https://api.example.com/v1", options)?;
+//!
+//! let request = Request::post("search").json(&serde_json::json!({"query": "tickets"}))?.repeatable(true);
+//! let reply: serde_json::Value = client.send(&request, &CancelSignal::never()).await?.json()?;
+//! # Ok(())
+//! # }
+//! // Keys do not travel where everybody reads them.
+//! let refused = Client::new("http://api.example.com/v1", ClientOptions::default());
+//! assert!(matches!(refused, Err(HttpError::PlainHttp { .. })));
+//! ```
+
+mod address;
+mod client;
+mod error;
+mod events;
+mod incoming;
+mod options;
+mod pauses;
+mod proxy;
+mod redact;
+mod request;
+mod retries;
+mod retry_after;
+mod secret;
+mod until;
+
+pub use client::Client;
+pub use error::{HttpError, Phase, Refused, TooLong};
+pub use events::{Event, EventParser};
+pub use incoming::{Events, Incoming, Reply};
+pub use options::ClientOptions;
+pub use pauses::Pauses;
+pub use proxy::Proxy;
+pub use request::{Method, Request};
+pub use retries::Retries;
+pub use secret::Secret;

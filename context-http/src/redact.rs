@@ -1,0 +1,89 @@
+//! Taking a client's own secrets out of what a service says.
+
+use context_core::secrets;
+use zeroize::Zeroizing;
+
+use crate::Secret;
+
+/// Secrets shorter than this many bytes are not looked for: they are words, such as the `none` that local servers are given.
+const SHORTEST: usize = 6;
+
+/// The texts to take out, the longest first.
+#[derive(Clone, Default)]
+pub(crate) struct Redactor(Vec<Zeroizing<String>>);
+
+impl Redactor {
+    /// Of these secrets, in every form in which a text of JSON or an address holds them.
+    pub(crate) fn new<'s>(secrets: impl IntoIterator<Item = &'s Secret>) -> Self {
+        let mut found: Vec<Zeroizing<String>> = Vec::new();
+        let secrets = secrets.into_iter().map(Secret::expose).filter(|text| text.len() >= SHORTEST);
+        for text in secrets {
+            found.push(Zeroizing::new(text.to_owned()));
+            found.push(Zeroizing::new(in_json(text)));
+            found.push(Zeroizing::new(in_json(text).replace('/', "\\/")));
+            found.push(Zeroizing::new(in_address(text)));
+        }
+        found.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        found.dedup();
+        Self(found)
+    }
+
+    /// The length of the longest of them, in bytes.
+    pub(crate) fn longest(&self) -> usize {
+        self.0.first().map_or(0, |text| text.len())
+    }
+
+    /// The text without them, and without what looks like a key.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.0 {
+            if text.contains(secret.as_str()) {
+                text = text.replace(secret.as_str(), "…");
+            }
+        }
+        secrets::mask(&text)
+    }
+}
+
+/// The text between the quotes of a string of JSON.
+fn in_json(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted.trim_start_matches('"').strip_suffix('"').unwrap_or_default().to_owned()
+}
+
+/// The text with everything escaped that is no letter, digit or one of `-_.~`.
+fn in_address(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_found_in_every_form() {
+        let redactor = Redactor::new([&Secret::new("pass\"/word+1")]);
+        for text in [
+            "pass\"/word+1",
+            r#"pass\"/word+1"#,
+            r#"pass\"\/word+1"#,
+            "pass%22%2Fword%2B1",
+            "xpass\"/word+1x",
+        ] {
+            let shown = redactor.redact(&format!("said {text}!"));
+            assert!(!shown.contains("word"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn short_words_stay() {
+        assert_eq!(Redactor::new([&Secret::new("none")]).redact("none of it"), "none of it");
+    }
+}

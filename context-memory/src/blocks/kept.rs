@@ -1,0 +1,99 @@
+//! The record of a block: what it says, and beside it what it said before.
+//!
+//! Both are one record, so that both are written and forgotten in one step.
+
+use context_core::{
+    Error, ErrorKind, Json, MemoryExpected, MemoryRecord, MemoryScope, MemoryWrite, Result, StoredMemory,
+    Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Block, BlockVersion};
+use crate::words::index_words;
+
+pub(super) const KIND: &str = "block";
+/// Under which the earlier versions stand, the newest first, and whether the block is deleted.
+const EARLIER: &str = "earlier";
+const DELETED: &str = "deleted";
+/// The most bytes of earlier versions: with room beside it below what a store takes.
+const MOST_BYTES: usize = 512 << 10;
+
+/// An earlier version as it is written.
+#[derive(Serialize, Deserialize)]
+struct Earlier {
+    version: u64,
+    at: Timestamp,
+    text: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    deleted: bool,
+}
+
+pub(super) fn is_deleted(stored: &StoredMemory) -> bool {
+    stored.record.data.get(DELETED).is_some()
+}
+
+/// What a block says; nothing if it was deleted.
+pub(super) fn text(stored: &StoredMemory) -> Option<&str> {
+    (!is_deleted(stored)).then_some(&*stored.record.text)
+}
+
+fn earlier(stored: &StoredMemory) -> Result<Vec<Earlier>> {
+    let Some(json) = stored.record.data.get(EARLIER) else { return Ok(Vec::new()) };
+    json.parse().map_err(|error| {
+        Error::new(ErrorKind::Corrupt, "blocks", "earlier versions of a block cannot be read")
+            .with("memory", &stored.record.id)
+            .with("line", error.line())
+            .with("column", error.column())
+    })
+}
+
+fn current(stored: &StoredMemory) -> Earlier {
+    let MemoryRecord { at, text, .. } = &stored.record;
+    Earlier { version: stored.version, at: *at, text: text.clone(), deleted: is_deleted(stored) }
+}
+
+/// All versions that are kept, the newest first.
+pub(super) fn versions(stored: &StoredMemory) -> Result<Vec<BlockVersion>> {
+    let all = std::iter::once(current(stored)).chain(earlier(stored)?);
+    let version = |earlier: Earlier| {
+        let Earlier { version, at, text, deleted } = earlier;
+        BlockVersion { version, text, at, is_deleted: deleted }
+    };
+    Ok(all.map(version).collect())
+}
+
+/// Writes what a block says from now on, or that it is deleted, in place of what is there.
+pub(super) fn write(
+    scope: &MemoryScope,
+    name: &str,
+    text: Option<&str>,
+    at: Timestamp,
+    before: Option<&StoredMemory>,
+    most_versions: usize,
+) -> Result<MemoryWrite> {
+    let says = text.unwrap_or_default();
+    let mut record = MemoryRecord::new(scope.clone(), Block::id(name), KIND, at, says);
+    record.key = Some(name.to_owned());
+    if let Some(before) = before {
+        let mut kept = vec![current(before)];
+        kept.extend(earlier(before)?);
+        kept.truncate(most_versions);
+        let mut bytes = 0;
+        kept.retain(|earlier| {
+            bytes += earlier.text.len();
+            bytes <= MOST_BYTES
+        });
+        if !kept.is_empty() {
+            let bug = |error| {
+                Error::new(ErrorKind::Bug, "blocks", "versions cannot be written as JSON").with_source(error)
+            };
+            record.data.insert(EARLIER, Json::from_serialize(&kept).map_err(bug)?);
+        }
+    }
+    if text.is_none() {
+        record.data.insert(DELETED, serde_json::Value::Bool(true));
+    }
+    let words = index_words(says);
+    let expected = MemoryExpected::Version(before.map_or(0, |before| before.version));
+    Ok(MemoryWrite::new(record, words).expected(expected))
+}

@@ -1,0 +1,275 @@
+//! The blocks of a store, for programs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use context_core::{Clock, MemoryList, MemoryOutcome, MemoryScope, Result, Store, StoredMemory, limits};
+
+use super::rule::check_name;
+use super::{Block, BlockEdit, BlockError, BlockRule, BlockVersion, kept};
+use crate::Reach;
+use crate::records::{Records, filed};
+
+pub(super) const OPERATION: &str = "blocks";
+/// How often an edit is made anew because another writer was faster.
+const TRIES: usize = 16;
+/// For each block that may be there, so many may be kept, deleted ones among them.
+const DELETED_EACH: usize = 8;
+/// The most blocks that are read at once.
+pub(super) const MOST_READ: usize = 10_000;
+
+/// The blocks of a store: for programs as they are here, for models as [tools](super::BlockTools), for turns as a
+/// [`MemoryProvider`](context_core::MemoryProvider) that recalls all of them.
+///
+/// A scope in a call is where the call comes from, as narrow as is known; where a block is filed within it, its
+/// [rule](BlockRule) says. `Debug` shows rules, not content.
+#[derive(Clone)]
+pub struct Blocks {
+    pub(super) records: Records,
+    clock: Arc<dyn Clock>,
+    pub(super) rules: BTreeMap<String, BlockRule>,
+    pub(super) other: Option<BlockRule>,
+    most: usize,
+    versions: usize,
+}
+
+impl Blocks {
+    /// The blocks of a store, dated by this clock: at most 32 in each scope, with ten earlier versions each, of any name.
+    /// [`Unsupported`](context_core::ErrorKind::Unsupported) if the store keeps no memories.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self> {
+        let records = Records::new(store, OPERATION)?;
+        let other = Some(BlockRule::new(""));
+        Ok(Self { records, clock, rules: BTreeMap::new(), other, most: 32, versions: 10 })
+    }
+
+    /// Declares a block; of two with one name the later counts. An error if its name or its limit is bad.
+    pub fn declare(mut self, rule: BlockRule) -> Result<Self> {
+        rule.check()?;
+        self.rules.insert(rule.name.clone(), rule);
+        Ok(self)
+    }
+
+    /// Other blocks than the declared ones have this limit, in characters, and are seen from there. An error if the limit is bad.
+    pub fn others(mut self, max_chars: usize, reach: Reach) -> Result<Self> {
+        let rule = BlockRule::new("other").max_chars(max_chars).reach(reach);
+        rule.check()?;
+        self.other = Some(rule);
+        Ok(self)
+    }
+
+    /// There are no other blocks than the declared ones.
+    #[must_use]
+    pub fn only_declared(mut self) -> Self {
+        self.other = None;
+        self
+    }
+
+    /// At most so many blocks in each scope: from 1 to 100.
+    #[must_use]
+    pub fn max_blocks(mut self, blocks: usize) -> Self {
+        self.most = blocks.clamp(1, 100);
+        self
+    }
+
+    /// Keeps so many earlier versions of each block, at most 100, and of large blocks fewer: 512 KiB in all.
+    #[must_use]
+    pub fn keep_versions(mut self, versions: usize) -> Self {
+        self.versions = versions.min(100);
+        self
+    }
+
+    /// The blocks that are seen from a scope, by name, then the widest first; declared ones that were never written are empty.
+    pub async fn list(&self, scope: &MemoryScope) -> Result<Vec<Block>> {
+        let mut blocks: Vec<Block> =
+            self.stored(scope.visible()).await?.iter().map(|s| self.block(s)).collect();
+        for rule in self.rules.values() {
+            let Ok(filed) = filed(rule.reach, scope, OPERATION) else { continue };
+            if !blocks.iter().any(|block| block.name == rule.name && block.scope == filed) {
+                blocks.push(empty(rule, &rule.name, filed));
+            }
+        }
+        blocks.retain(|block| !block.is_deleted);
+        let width = |scope: &MemoryScope| {
+            usize::from(scope.project.is_some())
+                + usize::from(scope.agent.is_some())
+                + usize::from(scope.session.is_some())
+        };
+        blocks.sort_by_cached_key(|block| (block.name.clone(), width(&block.scope), block.scope.key()));
+        Ok(blocks)
+    }
+
+    /// A block. [`Unknown`](BlockError::Unknown) if it is not there or was deleted; one that is declared and was never written is empty.
+    pub async fn view(&self, scope: &MemoryScope, name: &str) -> Result<Block, BlockError> {
+        let (rule, filed) = self.filed(scope, name)?;
+        match self.read(&filed, name).await? {
+            Some(stored) if !kept::is_deleted(&stored) => Ok(self.block(&stored)),
+            None if self.rules.contains_key(name) => Ok(empty(rule, name, filed)),
+            _ => Err(BlockError::Unknown { name: name.to_owned() }),
+        }
+    }
+
+    /// The versions of a block that are kept, the newest first; also of one that was deleted.
+    pub async fn history(&self, scope: &MemoryScope, name: &str) -> Result<Vec<BlockVersion>, BlockError> {
+        let (_, filed) = self.filed(scope, name)?;
+        match self.read(&filed, name).await? {
+            Some(stored) => Ok(kept::versions(&stored)?),
+            None => Err(BlockError::Unknown { name: name.to_owned() }),
+        }
+    }
+
+    /// What a block said at a version.
+    pub async fn view_version(
+        &self,
+        scope: &MemoryScope,
+        name: &str,
+        version: u64,
+    ) -> Result<BlockVersion, BlockError> {
+        let mut versions = self.history(scope, name).await?.into_iter();
+        let found = versions.find(|kept| kept.version == version);
+        found.ok_or_else(|| BlockError::NoSuchVersion { name: name.to_owned(), version })
+    }
+
+    /// Changes a block. `seen` is the version that the edit was made for, if there is one: if the block has another by now, an edit
+    /// that means the same on any text is made all the same, and others are a [conflict](BlockError::Changed).
+    pub async fn edit(
+        &self,
+        scope: &MemoryScope,
+        name: &str,
+        edit: &BlockEdit,
+        seen: Option<u64>,
+    ) -> Result<Block, BlockError> {
+        let (rule, filed) = self.filed(scope, name)?;
+        let changed = |version| BlockError::Changed { name: name.to_owned(), version };
+        let mut before = self.read(&filed, name).await?;
+        let first = seen.unwrap_or(version_of(before.as_ref()));
+        for _ in 0..TRIES {
+            let version = version_of(before.as_ref());
+            if version != first && !edit.commutes() {
+                return Err(changed(version));
+            }
+            let now = before.as_ref().and_then(kept::text);
+            // A declared block can be edited before it is written; there is nothing to delete yet.
+            let declared = before.is_none() && self.rules.contains_key(name);
+            let now = now.or_else(|| (declared && !matches!(edit, BlockEdit::Delete)).then_some(""));
+            let now = now.filter(|now| !(now.is_empty() && matches!(edit, BlockEdit::Create { .. })));
+            let after = edit.apply(name, version, now)?;
+            check_length(rule, name, after.as_deref())?;
+            if let (Some(before), true) = (&before, after.as_deref() == before.as_ref().and_then(kept::text))
+            {
+                return Ok(self.block(before));
+            }
+            let is_new = before.as_ref().and_then(kept::text).is_none();
+            if is_new && after.is_some() {
+                self.check_room(&filed, before.is_some()).await?;
+            }
+            let at = self.clock.now();
+            let write = kept::write(&filed, name, after.as_deref(), at, before.as_ref(), self.versions)?;
+            match self.records.get(OPERATION)?.write_memories(std::slice::from_ref(&write)).await? {
+                MemoryOutcome::Applied(_) => {
+                    return Ok(self.block(&StoredMemory::new(write.record, version + 1, 0)));
+                }
+                MemoryOutcome::Conflict { stored, .. } => before = stored.map(|stored| *stored),
+                // Outcomes are not all known here.
+                _ => return Err(changed(version)),
+            }
+        }
+        Err(changed(version_of(before.as_ref())))
+    }
+
+    /// Makes a block. [`Exists`](BlockError::Exists) if there is one that says something.
+    pub async fn create(&self, scope: &MemoryScope, name: &str, text: &str) -> Result<Block, BlockError> {
+        self.edit(scope, name, &BlockEdit::Create { text: text.to_owned() }, None).await
+    }
+
+    /// Where a block of this name is filed, and by which rule.
+    pub(super) fn filed(
+        &self,
+        scope: &MemoryScope,
+        name: &str,
+    ) -> Result<(&BlockRule, MemoryScope), BlockError> {
+        check_name(name)?;
+        let Some(rule) = self.rules.get(name).or(self.other.as_ref()) else {
+            let declared: Vec<_> = self.rules.keys().map(|name| format!("`{name}`")).collect();
+            let declared = if declared.is_empty() { "none".to_owned() } else { declared.join(", ") };
+            return Err(BlockError::NotDeclared { name: name.to_owned(), declared });
+        };
+        Ok((rule, filed(rule.reach, scope, OPERATION)?))
+    }
+
+    async fn read(&self, filed: &MemoryScope, name: &str) -> Result<Option<StoredMemory>> {
+        let mut found = self.records.get(OPERATION)?.memories(filed, &[Block::id(name)]).await?;
+        Ok(found.pop())
+    }
+
+    async fn stored(&self, scopes: Vec<MemoryScope>) -> Result<Vec<StoredMemory>> {
+        let list = MemoryList::new(scopes, limits::MAX_PAGE).kind(kept::KIND);
+        self.records.all(list, MOST_READ, OPERATION).await
+    }
+
+    /// Refuses one block more than there may be.
+    async fn check_room(&self, filed: &MemoryScope, has_history: bool) -> Result<(), BlockError> {
+        let stored = self.stored(vec![filed.clone()]).await?;
+        let there = stored.iter().filter(|stored| !kept::is_deleted(stored)).count();
+        if there >= self.most {
+            return Err(BlockError::TooMany { limit: self.most });
+        }
+        let limit = self.most * DELETED_EACH;
+        if !has_history && stored.len() >= limit {
+            return Err(BlockError::TooManyDeleted { limit });
+        }
+        Ok(())
+    }
+
+    fn block(&self, stored: &StoredMemory) -> Block {
+        let record = &stored.record;
+        let name = record.key.clone().unwrap_or_default();
+        let rule = self.rules.get(&name).or(self.other.as_ref());
+        Block {
+            description: rule.and_then(|rule| rule.description.clone()),
+            max_chars: rule.map_or(BlockRule::DEFAULT_CHARS, |rule| rule.max_chars),
+            text: record.text.clone(),
+            scope: record.scope.clone(),
+            version: stored.version,
+            at: Some(record.at),
+            is_deleted: kept::is_deleted(stored),
+            name,
+        }
+    }
+}
+
+fn version_of(stored: Option<&StoredMemory>) -> u64 {
+    stored.map_or(0, |stored| stored.version)
+}
+
+fn empty(rule: &BlockRule, name: &str, scope: MemoryScope) -> Block {
+    Block {
+        name: name.to_owned(),
+        text: String::new(),
+        scope,
+        version: 0,
+        at: None,
+        description: rule.description.clone(),
+        max_chars: rule.max_chars,
+        is_deleted: false,
+    }
+}
+
+fn check_length(rule: &BlockRule, name: &str, text: Option<&str>) -> Result<(), BlockError> {
+    let chars = text.map_or(0, |text| text.chars().count());
+    if chars <= rule.max_chars {
+        return Ok(());
+    }
+    Err(BlockError::TooLong { name: name.to_owned(), limit: rule.max_chars, chars })
+}
+
+impl fmt::Debug for Blocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Blocks")
+            .field("rules", &self.rules)
+            .field("other", &self.other)
+            .field("most", &self.most)
+            .field("versions", &self.versions)
+            .finish_non_exhaustive()
+    }
+}

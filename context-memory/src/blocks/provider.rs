@@ -1,0 +1,55 @@
+//! Blocks in every turn.
+
+use async_trait::async_trait;
+use context_core::{
+    CancelSignal, CapturedTurn, Diagnostic, DiagnosticCode, MemoriesForgotten, MemoryForget, MemoryProvider,
+    RecallQuery, Recalled, RecalledMemory, Result, Severity,
+};
+
+use super::notes::OPERATION;
+use super::{Block, Blocks};
+use crate::cost;
+
+/// All blocks that are seen from the scope and say something, by name, whatever is asked: the same blocks are the same text in each turn.
+/// Blocks that do not fit the tokens of a query are left out whole. Nothing is captured.
+#[async_trait]
+impl MemoryProvider for Blocks {
+    async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
+        cancel.check("recall")?;
+        query.scope.check("recall")?;
+        let mut blocks = self.list(&query.scope).await?;
+        blocks.retain(|block| !block.text.is_empty());
+        let all = blocks.len();
+        let mut recalled = Recalled::new(blocks.into_iter().map(recalled).collect());
+        cost::fit(&mut recalled.memories, query.max_tokens);
+        let left = all - recalled.memories.len();
+        if left > 0 {
+            let said = format!("{left} of {all} blocks do not fit");
+            let told = Diagnostic::new(DiagnosticCode::OverLimit, Severity::Warning, OPERATION, said);
+            recalled.diagnostics.push(told);
+        }
+        Ok(recalled)
+    }
+
+    async fn capture(&self, _turn: &CapturedTurn, _cancel: &CancelSignal) -> Result<()> {
+        Ok(())
+    }
+
+    async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
+        self.records.get("forget")?.forget_memories(forget).await
+    }
+}
+
+fn recalled(block: Block) -> RecalledMemory {
+    let Block { name, text, description, .. } = &block;
+    let text = match description {
+        Some(description) => format!("{name} ({description}):\n{text}"),
+        None => format!("{name}:\n{text}"),
+    };
+    let mut memory = RecalledMemory::new("block", text);
+    memory.id = Some(Block::id(name));
+    memory.at = block.at;
+    memory.scope = Some(block.scope);
+    memory.score = 1.0;
+    memory
+}

@@ -1,0 +1,79 @@
+//! What is said of a block before it is written.
+
+use context_core::{Error, Result};
+
+use super::BlockError;
+use crate::Reach;
+
+/// The longest limit of a block, in characters.
+const MOST_CHARS: usize = 32_000;
+/// The longest name, in bytes.
+const LONGEST_NAME: usize = 64;
+
+/// A block as the program declares it: it is there, empty, before anything is written into it.
+///
+/// ```
+/// use context_memory::{BlockRule, Reach};
+///
+/// let rule = BlockRule::new("user")
+///     .description("Who the user is and how they like to be answered.")
+///     .max_chars(2_000)
+///     .reach(Reach::User);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct BlockRule {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) max_chars: usize,
+    pub(super) reach: Reach,
+}
+
+impl BlockRule {
+    /// The limit unless another is said, in characters.
+    pub const DEFAULT_CHARS: usize = 4_000;
+
+    /// A block of this name, of 4,000 characters, filed [across sessions](Reach::Agent).
+    pub fn new(name: impl Into<String>) -> Self {
+        let name = name.into();
+        Self { name, description: None, max_chars: Self::DEFAULT_CHARS, reach: Reach::default() }
+    }
+
+    /// What it is for, for the model.
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = Some(text.into());
+        self
+    }
+
+    /// At most so many characters: from 1 to 32,000.
+    pub fn max_chars(mut self, chars: usize) -> Self {
+        self.max_chars = chars;
+        self
+    }
+
+    /// Seen from there, and filed accordingly.
+    pub fn reach(mut self, reach: Reach) -> Self {
+        self.reach = reach;
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        check_name(&self.name)?;
+        if (1..=MOST_CHARS).contains(&self.max_chars) {
+            return Ok(());
+        }
+        Err(Error::invalid("blocks", "a block has at least one character and at most the limit")
+            .with("block", &self.name)
+            .with("asked", self.max_chars)
+            .with("limit", MOST_CHARS))
+    }
+}
+
+/// Refuses a name that is no name: it has 1 to 64 letters and digits of ASCII, `-`, `_` and `.`.
+pub(super) fn check_name(name: &str) -> Result<(), BlockError> {
+    let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(taken) {
+        return Ok(());
+    }
+    Err(BlockError::BadName { longest: LONGEST_NAME })
+}

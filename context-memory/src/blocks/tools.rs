@@ -1,0 +1,234 @@
+//! Blocks as tools of a model.
+
+use context_core::{Error, FunctionTool, MemoryScope, Metadata, Part, Tool, ToolInput, ToolResult};
+use serde_json::{Value, json};
+
+use super::{Block, BlockEdit, BlockError, Blocks, Place, input};
+
+const VIEW: &str = "memory_view";
+const INSERT: &str = "memory_insert";
+const REPLACE: &str = "memory_replace";
+const DELETE: &str = "memory_delete";
+
+/// The tools with which a model reads and edits blocks.
+///
+/// The program calls them for one scope; nothing a model says leads out of it. Whatever a model says is answered: what it got wrong
+/// in words it can act on, as a failed result.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use context_conformance::FixedClock;
+/// # use context_core::{MemoryScope, ToolInput};
+/// # use context_memory::{BlockRule, BlockTools, Blocks};
+/// # use context_store_inmem::InMemoryStore;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> context_core::Result<()> {
+/// let blocks = Blocks::new(Arc::new(InMemoryStore::default()), Arc::new(FixedClock::at(0)))?;
+/// let tools = BlockTools::new(blocks.declare(BlockRule::new("user"))?);
+/// let scope = MemoryScope::new("ada");
+///
+/// let input = ToolInput::from_written(r#"{"block": "user", "text": "Sits by the window."}"#);
+/// let answer = tools.call(&scope, "memory_insert", &input).await;
+/// assert_eq!(answer.text, "block `user` is at version 1 and has 19 of 4000 characters");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct BlockTools {
+    blocks: Blocks,
+}
+
+/// What a tool answers.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct BlockAnswer {
+    /// For the model.
+    pub text: String,
+    /// Whether nothing was done.
+    pub is_error: bool,
+    /// What failed that the model can do nothing about: the store, or the scope of the call.
+    pub fault: Option<Error>,
+}
+
+impl BlockAnswer {
+    /// The answer as the result of this call.
+    pub fn into_part(self, call_id: impl Into<String>, name: &str) -> Part {
+        Part::ToolResult(ToolResult {
+            call_id: call_id.into(),
+            name: Some(name.to_owned()),
+            output: vec![Part::text(self.text)],
+            is_error: self.is_error,
+            metadata: Metadata::default(),
+        })
+    }
+
+    fn wrong(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: true, fault: None }
+    }
+}
+
+impl From<Result<String, BlockError>> for BlockAnswer {
+    fn from(result: Result<String, BlockError>) -> Self {
+        match result {
+            Ok(text) => Self { text, is_error: false, fault: None },
+            Err(error) => {
+                let text = error.to_string();
+                let fault = if let BlockError::Store(fault) = error { Some(fault) } else { None };
+                Self { text, is_error: true, fault }
+            }
+        }
+    }
+}
+
+impl BlockTools {
+    /// Tools for these blocks.
+    pub fn new(blocks: Blocks) -> Self {
+        Self { blocks }
+    }
+
+    /// The blocks.
+    pub fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    /// What a model is told of the tools: the same for the same rules, byte for byte.
+    pub fn tools(&self) -> Vec<Tool> {
+        let block = || json!({"description": "The name of the block.", "type": "string"});
+        let text = |said: &str| json!({"description": said, "type": "string"});
+        let number = |said: &str| json!({"description": said, "minimum": 0, "type": "integer"});
+        let view = format!(
+            "Shows a block with its lines numbered, or without a name the list of all blocks. Blocks are notes that stay between \
+             conversations. {}",
+            self.described()
+        );
+        let tools = [
+            (
+                VIEW,
+                view.as_str(),
+                json!({
+                    "block": block(),
+                    "version": number("An earlier version, if not the newest."),
+                }),
+                &[][..],
+            ),
+            (
+                INSERT,
+                "Puts lines into a block, at its end unless a line is named.",
+                json!({
+                    "block": block(),
+                    "line": number("Behind this line, counted from 1; 0 is the beginning."),
+                    "text": text("The lines to insert."),
+                }),
+                &["block", "text"],
+            ),
+            (
+                REPLACE,
+                "Replaces a text that stands exactly once in a block.",
+                json!({
+                    "block": block(),
+                    "new": text("What will stand there; empty to take the text away."),
+                    "old": text("What stands there, exactly, without the numbers of lines."),
+                }),
+                &["block", "old", "new"],
+            ),
+            (DELETE, "Deletes a block.", json!({"block": block()}), &["block"]),
+        ];
+        let tool = |(name, said, properties, required): (&str, &str, Value, &[&str])| {
+            let schema = json!({
+                "additionalProperties": false,
+                "properties": properties,
+                "required": required,
+                "type": "object",
+            });
+            Tool::from(FunctionTool::new(name, schema).description(said))
+        };
+        tools.into_iter().map(tool).collect()
+    }
+
+    /// Calls a tool for this scope.
+    pub async fn call(&self, scope: &MemoryScope, name: &str, input: &ToolInput) -> BlockAnswer {
+        match name {
+            VIEW => match input::read(input) {
+                Ok(view) => self.view(scope, view).await.into(),
+                Err(wrong) => BlockAnswer::wrong(wrong),
+            },
+            INSERT => match input::read::<input::Insert>(input) {
+                Ok(input::Insert { block, text, line }) => {
+                    let place = line.map_or(Place::End, Place::Line);
+                    self.edit(scope, &block, BlockEdit::Insert { place, text }).await
+                }
+                Err(wrong) => BlockAnswer::wrong(wrong),
+            },
+            REPLACE => match input::read::<input::Replace>(input) {
+                Ok(input::Replace { block, old, new }) => {
+                    self.edit(scope, &block, BlockEdit::Replace { old, new }).await
+                }
+                Err(wrong) => BlockAnswer::wrong(wrong),
+            },
+            DELETE => match input::read::<input::Delete>(input) {
+                Ok(input::Delete { block }) => self.edit(scope, &block, BlockEdit::Delete).await,
+                Err(wrong) => BlockAnswer::wrong(wrong),
+            },
+            _ => BlockAnswer::wrong(format!(
+                "there is no such tool; there are `{VIEW}`, `{INSERT}`, `{REPLACE}` and `{DELETE}`"
+            )),
+        }
+    }
+
+    async fn edit(&self, scope: &MemoryScope, name: &str, edit: BlockEdit) -> BlockAnswer {
+        let done = self.blocks.edit(scope, name, &edit, None).await;
+        done.map(|block| match block.is_deleted {
+            true => format!("block `{name}` is deleted"),
+            false => format!("block `{name}` is at {}", size(&block)),
+        })
+        .into()
+    }
+
+    async fn view(&self, scope: &MemoryScope, view: input::View) -> Result<String, BlockError> {
+        let Some(name) = view.block else { return self.list(scope).await };
+        if let Some(version) = view.version {
+            let kept = self.blocks.view_version(scope, &name, version).await?;
+            return Ok(format!("block `{name}` at version {version}\n{}", numbered(&kept.text)));
+        }
+        let block = self.blocks.view(scope, &name).await?;
+        let text = if block.text.is_empty() { "It is empty.\n".to_owned() } else { numbered(&block.text) };
+        Ok(format!("block `{name}` is at {}\n{text}", size(&block)))
+    }
+
+    /// The blocks that can be edited from here: others of the same name, filed elsewhere, are only recalled.
+    async fn list(&self, scope: &MemoryScope) -> Result<String, BlockError> {
+        let mut blocks = self.blocks.list(scope).await?;
+        blocks.retain(|block| {
+            self.blocks.filed(scope, &block.name).is_ok_and(|(_, filed)| filed == block.scope)
+        });
+        if blocks.is_empty() {
+            return Ok("there are no blocks yet".to_owned());
+        }
+        let line = |block: &Block| {
+            let said = block.description.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
+            format!("- `{}` is at {}{said}", block.name, size(block))
+        };
+        Ok(blocks.iter().map(line).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// The declared blocks, for the model.
+    fn described(&self) -> String {
+        let mut said = Vec::new();
+        for (name, rule) in &self.blocks.rules {
+            let purpose = rule.description.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
+            said.push(format!("`{name}` (at most {} characters){purpose}", rule.max_chars));
+        }
+        if let Some(other) = &self.blocks.other {
+            said.push(format!("any other name (at most {} characters)", other.max_chars));
+        }
+        if said.is_empty() { String::new() } else { format!("Blocks: {}.", said.join("; ")) }
+    }
+}
+
+fn size(block: &Block) -> String {
+    format!("version {} and has {} of {} characters", block.version, block.chars(), block.max_chars)
+}
+
+fn numbered(text: &str) -> String {
+    text.split('\n').enumerate().map(|(at, line)| format!("{}\t{line}\n", at + 1)).collect()
+}

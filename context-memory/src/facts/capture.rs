@@ -1,0 +1,180 @@
+//! Looking for facts in captured messages, in each once.
+//!
+//! A message that is looked through has a record without content that says so, written before the extractor is asked and
+//! marked as done in the same write as the facts. So a message that comes again is not asked about again, one whose extraction broke off
+//! is; and if the message is forgotten meanwhile, its record is gone, and nothing of it is written any more.
+
+use std::collections::HashMap;
+
+use context_core::{
+    CancelSignal, CapturedMessage, CapturedTurn, Error, MemoryExpected, MemoryId, MemoryOutcome,
+    MemoryRecord, MemoryScope, MemorySource, MemoryWrite, MemoryWritten, Result, Role, Timestamp, limits,
+};
+
+use super::notes::OPERATION;
+use super::{ExtractedFact, FactExtractor, Facts, Statement, kept, names};
+use crate::records::filed;
+
+/// The kind of the records of messages that were looked through.
+const KIND: &str = "fact-source";
+const DONE: &str = "done";
+/// How many messages are looked through at once, and how much text they may have together unless one alone has more.
+const MOST_MESSAGES: usize = 16;
+const MOST_BYTES: usize = 32 << 10;
+
+/// A message that is being looked through.
+struct Looked {
+    captured: CapturedMessage,
+    source: MemorySource,
+    id: MemoryId,
+    version: u64,
+}
+
+impl Facts {
+    pub(super) async fn look_through(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
+        let Some(extractor) = &self.extractor else { return Ok(()) };
+        let filed = filed(self.reach, &turn.scope, OPERATION)?;
+        let Some(session) = &turn.scope.session else {
+            return Err(Error::invalid(OPERATION, "a turn without a session has no messages to name"));
+        };
+        let mut messages: Vec<(CapturedMessage, MemorySource)> = Vec::new();
+        for captured in turn.messages.iter().filter(|captured| self.may_say(captured)) {
+            let source = MemorySource::message(session, &captured.id);
+            source.check(OPERATION)?;
+            if !messages.iter().any(|(_, there)| *there == source) {
+                messages.push((captured.clone(), source));
+            }
+        }
+        let mut left = messages.into_iter().peekable();
+        while left.peek().is_some() {
+            cancel.check(OPERATION)?;
+            let (mut batch, mut bytes) = (Vec::new(), 0);
+            while let Some((captured, _)) = left.peek() {
+                bytes += captured.message.plain_text().len();
+                if batch.len() >= MOST_MESSAGES || (bytes > MOST_BYTES && !batch.is_empty()) {
+                    break;
+                }
+                batch.extend(left.next());
+            }
+            let looked = self.not_yet_looked_through(&filed, batch, turn.at).await?;
+            if !looked.is_empty() {
+                self.keep_of(&filed, looked, &**extractor, turn.at, cancel).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether facts are looked for in a message.
+    fn may_say(&self, captured: &CapturedMessage) -> bool {
+        let message = &captured.message;
+        let is_answer = self.answers && message.role == Role::Assistant;
+        (message.is_request() || is_answer) && !context_core::wire::is_blank(&message.plain_text())
+    }
+
+    /// Those of the messages that nobody has looked through to the end, and that were not forgotten.
+    async fn not_yet_looked_through(
+        &self,
+        filed: &MemoryScope,
+        batch: Vec<(CapturedMessage, MemorySource)>,
+        told_at: Timestamp,
+    ) -> Result<Vec<Looked>> {
+        let records = self.records.get(OPERATION)?;
+        let looked: Vec<_> = batch
+            .into_iter()
+            .map(|(captured, source)| {
+                let id = names::message_id(filed, &source);
+                Looked { captured, source, id, version: 0 }
+            })
+            .collect();
+        let writes: Vec<_> = looked.iter().map(|looked| marker(filed, looked, told_at, false)).collect();
+        let MemoryOutcome::Applied(written) = records.write_memories(&writes).await? else {
+            return Err(Error::new(context_core::ErrorKind::Bug, OPERATION, "nothing was expected"));
+        };
+        let ids: Vec<_> = looked.iter().map(|looked| looked.id.clone()).collect();
+        let there = records.memories(filed, &ids).await?;
+        let mut open = HashMap::new();
+        for stored in there {
+            if stored.record.data.get(DONE).is_none() {
+                open.insert(stored.record.id.clone(), stored.version);
+            }
+        }
+        let is_forgotten = |written: &MemoryWritten| matches!(written, MemoryWritten::Forgotten);
+        let pairs = looked.into_iter().zip(written);
+        let left = pairs.filter(|(_, written)| !is_forgotten(written)).filter_map(|(looked, _)| {
+            open.get(&looked.id).copied().map(|version| Looked { version, ..looked })
+        });
+        Ok(left.collect())
+    }
+
+    /// Asks about messages, and keeps what they say together with the word that they were looked through.
+    async fn keep_of(
+        &self,
+        filed: &MemoryScope,
+        mut looked: Vec<Looked>,
+        extractor: &dyn FactExtractor,
+        told_at: Timestamp,
+        cancel: &CancelSignal,
+    ) -> Result<()> {
+        let messages: Vec<_> = looked.iter().map(|looked| looked.captured.clone()).collect();
+        let extracted = extractor.extract(&messages, told_at, cancel).await?;
+        let (mut said, mut dropped) = (HashMap::<usize, Vec<MemoryWrite>>::new(), extracted.dropped);
+        let recorded = self.clock.now();
+        let most = limits::MAX_PAGE - looked.len();
+        for (number, fact) in extracted.facts.into_iter().enumerate() {
+            let message = fact.message;
+            match looked.get(message).and_then(|looked| statement(fact, looked, told_at)) {
+                Some(statement) if number < most => {
+                    let write = kept::write(filed, &statement, recorded)?;
+                    let of_message = said.entry(message).or_default();
+                    if !of_message.iter().any(|there| there.record.id == write.record.id) {
+                        of_message.push(write);
+                    }
+                }
+                _ => dropped += 1,
+            }
+        }
+        if dropped > 0 {
+            tracing::warn!(dropped, messages = looked.len(), "facts that cannot be used were left out");
+        }
+        let records = self.records.get(OPERATION)?;
+        let mut numbers: Vec<usize> = (0..looked.len()).collect();
+        // Who was looked through or forgotten meanwhile falls out, one at a time.
+        while !looked.is_empty() {
+            let mut writes: Vec<_> =
+                looked.iter().map(|looked| marker(filed, looked, told_at, true)).collect();
+            writes.extend(numbers.iter().filter_map(|number| said.get(number)).flatten().cloned());
+            match records.write_memories(&writes).await? {
+                MemoryOutcome::Conflict { write, .. } if write < looked.len() => {
+                    looked.remove(write);
+                    numbers.remove(write);
+                }
+                _ => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is written of a message: that it is being looked through, or that it was.
+fn marker(filed: &MemoryScope, looked: &Looked, told_at: Timestamp, is_done: bool) -> MemoryWrite {
+    let at = looked.captured.at.unwrap_or(told_at);
+    let mut record = MemoryRecord::new(filed.clone(), looked.id.clone(), KIND, at, "");
+    record.source = Some(looked.source.clone());
+    let expected = match is_done {
+        true => {
+            record.data.insert(DONE, serde_json::Value::Bool(true));
+            MemoryExpected::Version(looked.version)
+        }
+        false => MemoryExpected::Absent,
+    };
+    MemoryWrite::new(record, "").expected(expected)
+}
+
+fn statement(fact: ExtractedFact, looked: &Looked, told_at: Timestamp) -> Option<Statement> {
+    let ExtractedFact { subject, relation, object, holds, from, until, .. } = fact;
+    let said_at = looked.captured.at.unwrap_or(told_at);
+    let mut statement = Statement::new(subject, relation, object, holds, said_at);
+    (statement.from, statement.until) = (from, until);
+    let statement = statement.source(looked.source.clone());
+    statement.check(OPERATION).ok().map(|()| statement)
+}

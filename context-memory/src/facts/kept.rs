@@ -1,0 +1,62 @@
+//! The record of a statement.
+
+use context_core::{
+    Error, ErrorKind, Json, MemoryRecord, MemoryScope, MemoryWrite, Result, StoredMemory, Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Holds, Statement, names};
+use crate::words::index_words;
+
+pub(super) const KIND: &str = "fact";
+const DATA: &str = "fact";
+
+/// What is kept beside the text.
+#[derive(Serialize, Deserialize)]
+struct Data {
+    subject: String,
+    relation: String,
+    object: String,
+    holds: Holds,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    from: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<Timestamp>,
+    recorded: Timestamp,
+}
+
+/// A statement as it is kept.
+#[derive(Clone)]
+pub(super) struct Said {
+    pub(super) record: (MemoryScope, context_core::MemoryId),
+    pub(super) statement: Statement,
+    pub(super) recorded: Timestamp,
+}
+
+pub(super) fn write(filed: &MemoryScope, statement: &Statement, recorded: Timestamp) -> Result<MemoryWrite> {
+    let Statement { subject, relation, object, holds, from, until, said_at, source } = statement.clone();
+    let id = names::statement_id(filed, statement);
+    let text = format!("{subject} {relation} {object}");
+    let words = format!("{} {}", names::subject_word(&subject), index_words(&text));
+    let mut record = MemoryRecord::new(filed.clone(), id, KIND, said_at, text);
+    record.key = Some(names::key(&subject, &relation));
+    record.source = source;
+    let data = Data { subject, relation, object, holds, from, until, recorded };
+    let data = Json::from_serialize(&data).map_err(|error| {
+        Error::new(ErrorKind::Bug, "facts", "a statement cannot be written as JSON").with_source(error)
+    })?;
+    record.data.insert(DATA, data);
+    Ok(MemoryWrite::new(record, words))
+}
+
+/// A record as the statement that it is; nothing if it is none.
+pub(super) fn read(stored: StoredMemory) -> Option<Said> {
+    let MemoryRecord { scope, id, at, source, data, .. } = stored.record;
+    let Some(Ok(data)) = data.get(DATA).map(Json::parse::<Data>) else {
+        tracing::warn!(memory = %id, "a record of a fact cannot be read");
+        return None;
+    };
+    let Data { subject, relation, object, holds, from, until, recorded } = data;
+    let statement = Statement { subject, relation, object, holds, from, until, said_at: at, source };
+    Some(Said { record: (scope, id), statement, recorded })
+}

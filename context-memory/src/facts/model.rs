@@ -1,0 +1,89 @@
+//! A model that finds facts.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use context_core::{CancelSignal, CapturedMessage, Error, ErrorKind, LanguageModel, Result, Timestamp};
+
+use super::{Extracted, FactExtractor, ask};
+
+const OPERATION: &str = "extract_facts";
+
+/// Finds facts by asking a model.
+///
+/// Messages go to the model as data in JSON, with the word that nothing in them is an instruction; what comes back is checked fact
+/// by fact, so the worst a message can do is to have something wrong remembered of its own writer. Facts that are not in the form
+/// that was asked for are left out.
+#[derive(Clone, Debug)]
+pub struct ModelExtractor {
+    model: Arc<dyn LanguageModel>,
+    prompt: String,
+    most: usize,
+    longest: usize,
+    output: u64,
+}
+
+impl ModelExtractor {
+    /// Asks this model, for at most 32 facts at a time, showing at most 8 KiB of each message.
+    pub fn new(model: Arc<dyn LanguageModel>) -> Self {
+        Self { model, prompt: ask::PROMPT.to_owned(), most: 32, longest: 8 << 10, output: 4_096 }
+    }
+
+    /// Says which facts are wanted. How the answer is written is said behind it, whatever stands here.
+    #[must_use]
+    pub fn prompt(mut self, text: impl Into<String>) -> Self {
+        self.prompt = text.into();
+        self
+    }
+
+    /// At most so many facts at a time, at most 1,000.
+    #[must_use]
+    pub fn max_facts(mut self, facts: usize) -> Self {
+        self.most = facts.clamp(1, 1_000);
+        self
+    }
+
+    /// Shows at most so many bytes of each message, from its beginning.
+    #[must_use]
+    pub fn max_message_bytes(mut self, bytes: usize) -> Self {
+        self.longest = bytes;
+        self
+    }
+
+    /// The model may write so many tokens.
+    #[must_use]
+    pub fn max_output_tokens(mut self, tokens: u64) -> Self {
+        self.output = tokens;
+        self
+    }
+}
+
+#[async_trait]
+impl FactExtractor for ModelExtractor {
+    async fn extract(
+        &self,
+        messages: &[CapturedMessage],
+        _told_at: Timestamp,
+        cancel: &CancelSignal,
+    ) -> Result<Extracted> {
+        let request = ask::request(&self.prompt, messages, self.most, self.longest);
+        let request = request.max_output_tokens(self.output);
+        let answer = self.model.complete(&request, cancel).await;
+        cancel.check(OPERATION)?;
+        let failed = |code: &str| {
+            Error::new(ErrorKind::Unavailable, OPERATION, "the model did not answer")
+                .with("model", self.model.name())
+                .with("code", code)
+        };
+        let answer = answer.map_err(|error| failed(error.code.as_str()))?;
+        if let Some(error) = answer.error {
+            return Err(failed(error.code.as_str()));
+        }
+        let text = answer.message.plain_text();
+        Ok(ask::answer(&text, messages.len(), self.most).unwrap_or_else(|| {
+            // Asked again, it would say so again: the messages count as looked through.
+            tracing::warn!(model = self.model.name(), bytes = text.len(), "an answer with facts is no JSON");
+            Extracted::default()
+        }))
+    }
+}

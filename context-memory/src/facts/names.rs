@@ -1,0 +1,116 @@
+//! When two names are the same, and the names of records that follow from them.
+
+use context_core::{MemoryId, MemoryScope, MemorySource, search};
+
+use super::Statement;
+use crate::id;
+
+/// Signs between words that make no difference between names.
+const IDLE: &str = ".,;:!?'\"`()[]{}-_‐–—’‘“”…·";
+
+/// The form in which names are compared: words folded as search does, and between them the signs that tell names apart, as in `C++`.
+pub(super) fn folded(name: &str) -> String {
+    let (mut form, mut end) = (String::new(), 0);
+    let signs = |gap: &str, form: &mut String| {
+        form.extend(gap.chars().filter(|c| !c.is_whitespace() && !c.is_control() && !IDLE.contains(*c)));
+    };
+    for word in search::words(name) {
+        signs(&name[end..word.range.start], &mut form);
+        if !form.is_empty() {
+            form.push(' ');
+        }
+        form.push_str(&word.folded);
+        end = word.range.end;
+    }
+    // Signs alone are no name.
+    if end > 0 {
+        signs(&name[end..], &mut form);
+        return form;
+    }
+    String::new()
+}
+
+/// What all statements of a subject and a relation are looked up by.
+pub(super) fn key(subject: &str, relation: &str) -> String {
+    id::of("facts", &[&folded(subject), &folded(relation)]).to_string()
+}
+
+/// A word that only statements about a subject have.
+pub(super) fn subject_word(subject: &str) -> String {
+    format!("s{}", id::of("subject", &[&folded(subject)]))
+}
+
+/// The name of a statement: the same whenever the same is said at the same place.
+pub(super) fn statement_id(scope: &MemoryScope, statement: &Statement) -> MemoryId {
+    let Statement { subject, relation, object, from, until, source, .. } = statement;
+    // Not when it was said: where nobody knows, that is when it was told, and it may be told again.
+    let time = |time: &Option<context_core::Timestamp>| {
+        time.map(|time| time.as_micros().to_string()).unwrap_or_default()
+    };
+    let parts = [
+        &scope.key(),
+        &folded(subject),
+        &folded(relation),
+        &folded(object),
+        &time(from),
+        &time(until),
+        &place(source.as_ref()),
+    ];
+    id::of("fact", &parts.map(String::as_str))
+}
+
+/// The name of what is kept of a message that was looked through.
+pub(super) fn message_id(scope: &MemoryScope, source: &MemorySource) -> MemoryId {
+    let parts = [&*scope.key(), &*place(Some(source))];
+    id::of("fact-source", &parts)
+}
+
+fn place(source: Option<&MemorySource>) -> String {
+    let pair = source.map(|source| (&source.session, &source.message));
+    serde_json::to_string(&pair).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_same_whatever_their_case_accents_and_spaces() {
+        for (a, b) in
+            [("Café Nero", "CAFE  nero"), ("O'Neil", "O’Neil"), ("Works  at", "works at."), ("Ａｄａ", "ada")]
+        {
+            assert_eq!(folded(a), folded(b));
+        }
+        for (a, b) in
+            [("C", "C++"), ("C", "C#"), ("C++", "C#"), ("5", "5%"), ("Bob", "Robert"), ("ab c", "a bc")]
+        {
+            assert_ne!(folded(a), folded(b));
+        }
+        for nothing in ["", " ", "…", "++", "()"] {
+            assert_eq!(folded(nothing), "");
+        }
+    }
+
+    #[test]
+    fn names_of_records_never_change() {
+        let said = Statement::new("Ada", "works at", "Initech", super::super::Holds::One, Default::default());
+        let (scope, source) = (MemoryScope::new("ada"), MemorySource::message("s", "m"));
+        let names = [
+            statement_id(&scope, &said).to_string(),
+            statement_id(&scope, &said.source(source.clone())).to_string(),
+            message_id(&scope, &source).to_string(),
+            key("ADA", "Works at"),
+            subject_word("ada"),
+        ];
+        assert_eq!(names, NAMES);
+    }
+
+    /// Stores keep them: others would let what was forgotten come back.
+    const NAMES: [&str; 5] = [
+        "73f578a1098b6de754f0ef3b089d8e07",
+        "c107d1e2143832742a8a33b3253c2c99",
+        "038f8c088d5367d84efaa38bf47a51cd",
+        "709f8c1705388eb585d69f2910eced8e",
+        "sa5b9a96f907aa14a28fdffb3d14b9c8c",
+    ];
+}

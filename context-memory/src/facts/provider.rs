@@ -1,0 +1,107 @@
+//! Facts in turns.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use context_core::{
+    CancelSignal, CapturedTurn, MemoriesForgotten, MemoryFind, MemoryForget, MemoryId, MemoryProvider,
+    MemoryScope, RecallQuery, Recalled, RecalledMemory, Result, limits,
+};
+
+use super::{Fact, Facts, kept, read};
+use crate::cost;
+use crate::words::content_words;
+
+/// How many statements are looked for, and of how many subjects and relations the facts are worked out.
+const MOST_HITS: usize = 64;
+const MOST_KEYS: usize = 16;
+
+/// Recalls what fits the words of a question and is true at its time, or now; the best first, of equally good ones what began last.
+#[async_trait]
+impl MemoryProvider for Facts {
+    async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
+        cancel.check("recall")?;
+        query.scope.check("recall")?;
+        let mut words: Vec<String> = Vec::new();
+        for word in content_words(&query.text) {
+            if words.len() < limits::MAX_MEMORY_TERMS && !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        if words.is_empty() {
+            return Ok(Recalled::default());
+        }
+        let mut find = MemoryFind::new(query.scope.visible(), words, MOST_HITS);
+        find.kinds = vec![kept::KIND.to_owned()];
+        let hits = self.records.get("recall")?.find_memories(&find).await?.hits;
+        let record = |hit: &context_core::MemoryHit| {
+            let record = &hit.stored.record;
+            ((record.scope.clone(), record.id.clone()), hit.score)
+        };
+        let scores: HashMap<_, _> = hits.iter().map(record).collect();
+        let keys = read::keys(hits.into_iter().map(|hit| hit.stored), MOST_KEYS);
+        cancel.check("recall")?;
+        let lines = self.timelines(query.scope.visible(), keys).await?;
+        let at = query.at.unwrap_or_else(|| self.clock.now());
+        let true_then = lines.into_iter().flatten().filter(|fact| fact.holds_at(at));
+        let mut found: Vec<_> = true_then.filter_map(|fact| scored(fact, &scores)).collect();
+        found.sort_by(|(a, one, _), (b, two, _)| {
+            b.total_cmp(a).then(two.from.cmp(&one.from)).then(one.statements.cmp(&two.statements))
+        });
+        let memories = found.into_iter().map(|(score, fact, record)| recalled(score, fact, record)).collect();
+        let mut recalled = Recalled::new(memories);
+        cost::fit(&mut recalled.memories, query.max_tokens);
+        Ok(recalled)
+    }
+
+    async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
+        self.look_through(turn, cancel).await
+    }
+
+    /// A fact that several messages say has a record for each: forgetting one of them by its id forgets all of that scope, forgetting a
+    /// message forgets only that it said so.
+    async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
+        forget.check()?;
+        let records = self.records.get("forget")?;
+        let MemoryForget::Ids { scope, ids } = forget else {
+            return records.forget_memories(forget).await;
+        };
+        let stored = records.memories(scope, ids).await?;
+        let facts = stored.into_iter().filter(|stored| stored.record.kind == kept::KIND);
+        let keys = read::keys(facts, limits::MAX_PAGE);
+        let lines = self.timelines(vec![scope.clone()], keys).await?;
+        let mut all = ids.clone();
+        for fact in lines.into_iter().flatten() {
+            let own: Vec<MemoryId> = fact.statements.into_iter().map(|(_, id)| id).collect();
+            if own.iter().any(|id| ids.contains(id)) {
+                all.extend(own.into_iter().filter(|id| !ids.contains(id)));
+            }
+        }
+        let mut forgotten = MemoriesForgotten::default();
+        for ids in all.chunks(limits::MAX_PAGE) {
+            let part = MemoryForget::ids(scope.clone(), ids.iter());
+            forgotten = forgotten.and(records.forget_memories(&part).await?);
+        }
+        Ok(forgotten)
+    }
+}
+
+type Named = (MemoryScope, MemoryId);
+
+/// A fact with the score of the statement of it that fits best; nothing if none was found.
+fn scored(fact: Fact, scores: &HashMap<Named, f64>) -> Option<(f64, Fact, Named)> {
+    let found = fact.statements.iter().filter_map(|named| scores.get(named).map(|score| (*score, named)));
+    let (score, named) = found.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let named = named.clone();
+    Some((score, fact, named))
+}
+
+fn recalled(score: f64, fact: Fact, (scope, id): Named) -> RecalledMemory {
+    let mut memory = RecalledMemory::new("fact", fact.text());
+    memory.id = Some(id);
+    memory.scope = Some(scope);
+    memory.at = Some(fact.said_at);
+    memory.source = fact.sources.into_iter().next_back();
+    memory.score = score;
+    memory
+}

@@ -1,0 +1,51 @@
+//! Reading statements, and the facts that follow from them.
+
+use context_core::{MemoryFind, MemoryList, MemoryScope, Result, StoredMemory, limits};
+use futures_util::future::try_join_all;
+
+use super::notes::OPERATION;
+use super::timeline::timeline;
+use super::{Fact, Facts, kept, names};
+
+/// The most relations of a subject that are read.
+const MOST_KEYS: usize = 100;
+
+impl Facts {
+    /// The keys of the relations of a subject, each once.
+    pub(super) async fn keys_of(&self, scope: &MemoryScope, subject: &str) -> Result<Vec<String>> {
+        let words = vec![names::subject_word(subject)];
+        let mut find = MemoryFind::new(scope.visible(), words, limits::MAX_PAGE);
+        find.kinds = vec![kept::KIND.to_owned()];
+        let found = self.records.get(OPERATION)?.find_memories(&find).await?;
+        Ok(keys(found.hits.into_iter().map(|hit| hit.stored), MOST_KEYS))
+    }
+
+    /// The facts of each of these keys, as they follow from what is filed under these scopes.
+    pub(super) async fn timelines(
+        &self,
+        scopes: Vec<MemoryScope>,
+        keys: Vec<String>,
+    ) -> Result<Vec<Vec<Fact>>> {
+        try_join_all(keys.into_iter().map(|key| self.timeline(scopes.clone(), key))).await
+    }
+
+    async fn timeline(&self, scopes: Vec<MemoryScope>, key: String) -> Result<Vec<Fact>> {
+        let list = MemoryList::new(scopes, limits::MAX_PAGE).kind(kept::KIND).key(key);
+        let stored = self.records.all(list, limits::MAX_PAGE, OPERATION).await?;
+        let said: Vec<_> = stored.into_iter().filter_map(kept::read).collect();
+        let relation = said.first().map(|said| names::folded(&said.statement.relation));
+        let rule = relation.and_then(|relation| self.relations.get(&relation).copied());
+        Ok(timeline(said, rule))
+    }
+}
+
+/// The keys of records, each once, in their order.
+pub(super) fn keys(stored: impl Iterator<Item = StoredMemory>, most: usize) -> Vec<String> {
+    let mut keys = Vec::new();
+    for key in stored.filter_map(|stored| stored.record.key) {
+        if keys.len() < most && !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
+}

@@ -1,0 +1,9 @@
+//! Memories through the public API.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod blocks;
+mod blocks_race;
+mod facts;
+mod facts_capture;
+mod slow;

@@ -1,0 +1,201 @@
+//! Where a service is, and who one is to it.
+
+use std::env;
+use std::fmt;
+use std::time::Duration;
+
+use context_http::{Client, ClientOptions, HttpError, Secret};
+
+/// Where OpenAI is.
+const OPENAI: &str = "https://api.openai.com/v1";
+/// Where Anthropic is.
+const ANTHROPIC: &str = "https://api.anthropic.com/v1";
+/// The version of Anthropic's forms that the codec speaks.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// A service: its address with everything in front of `chat/completions` and the like, a key if it wants one, and [how it is
+/// asked](ClientOptions). `Debug` shows no key.
+///
+/// The options are those of a client but for the times: models think long. It waits ten minutes for the beginning of an answer, five for
+/// each further piece, half an hour for all.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use context_model_http::{Endpoint, Retries};
+///
+/// let endpoint = Endpoint::at("https://openrouter.ai/api/v1")
+///     .key("sk-or-demo-123456")
+///     .with(|options| options.retries(Retries::none()).total_timeout(Duration::from_secs(90)));
+/// assert!(!format!("{endpoint:?}").contains("demo"));
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct Endpoint {
+    address: String,
+    key: Option<Key>,
+    options: ClientOptions,
+}
+
+/// How a key is presented.
+#[derive(Clone)]
+enum Key {
+    /// As the wire form has it.
+    Own(Secret),
+    /// As `authorization: Bearer`, whatever the form.
+    Bearer(Secret),
+}
+
+/// How a wire form presents a key if nothing else is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manners {
+    OpenAi,
+    Anthropic,
+}
+
+/// Why there is no model or embedder.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The environment does not say what is needed.
+    #[error("{variable} is not set")]
+    MissingVariable {
+        /// What should hold it.
+        variable: &'static str,
+    },
+    /// The endpoint cannot be used as it is.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+}
+
+impl Endpoint {
+    /// A service at this address, such as `http://localhost:11434/v1`, without a key.
+    pub fn at(address: impl Into<String>) -> Self {
+        let seconds = Duration::from_secs;
+        let options = ClientOptions::default()
+            .head_timeout(seconds(600))
+            .idle_timeout(seconds(300))
+            .total_timeout(seconds(1_800));
+        Self { address: address.into(), key: None, options }
+    }
+
+    /// OpenAI.
+    pub fn openai(key: impl Into<Secret>) -> Self {
+        Self::at(OPENAI).key(key)
+    }
+
+    /// Anthropic.
+    pub fn anthropic(key: impl Into<Secret>) -> Self {
+        Self::at(ANTHROPIC).key(key)
+    }
+
+    /// OpenAI, or what the environment names in its place: `OPENAI_API_KEY`, which only OpenAI itself needs, `OPENAI_BASE_URL`, `OPENAI_ORG_ID`,
+    /// `OPENAI_PROJECT_ID`.
+    pub fn openai_from_env() -> Result<Self, SetupError> {
+        Self::openai_from(|variable| env::var(variable).ok())
+    }
+
+    /// The same, with variables looked up like this.
+    pub fn openai_from(variables: impl Fn(&str) -> Option<String>) -> Result<Self, SetupError> {
+        let get = |name: &str| variables(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        let (address, key) = (get("OPENAI_BASE_URL"), get("OPENAI_API_KEY"));
+        if address.is_none() && key.is_none() {
+            return Err(SetupError::MissingVariable { variable: "OPENAI_API_KEY" });
+        }
+        let mut endpoint = Self::at(address.unwrap_or_else(|| OPENAI.to_owned()));
+        endpoint.key = key.map(|key| Key::Own(key.into()));
+        for (variable, header) in
+            [("OPENAI_ORG_ID", "openai-organization"), ("OPENAI_PROJECT_ID", "openai-project")]
+        {
+            if let Some(value) = get(variable) {
+                endpoint = endpoint.header(header, value);
+            }
+        }
+        Ok(endpoint)
+    }
+
+    /// Anthropic, or what the environment names in its place: `ANTHROPIC_API_KEY` or else `ANTHROPIC_AUTH_TOKEN`, and `ANTHROPIC_BASE_URL`, which by
+    /// custom ends in front of `/v1`.
+    pub fn anthropic_from_env() -> Result<Self, SetupError> {
+        Self::anthropic_from(|variable| env::var(variable).ok())
+    }
+
+    /// The same, with variables looked up like this.
+    pub fn anthropic_from(variables: impl Fn(&str) -> Option<String>) -> Result<Self, SetupError> {
+        let get = |name: &str| variables(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        let address = get("ANTHROPIC_BASE_URL").map(|address| {
+            let address = address.trim_end_matches('/');
+            if address.ends_with("/v1") { address.to_owned() } else { format!("{address}/v1") }
+        });
+        let key = get("ANTHROPIC_API_KEY").map(|key| Key::Own(key.into()));
+        let key = key.or_else(|| get("ANTHROPIC_AUTH_TOKEN").map(|token| Key::Bearer(token.into())));
+        if address.is_none() && key.is_none() {
+            return Err(SetupError::MissingVariable { variable: "ANTHROPIC_API_KEY" });
+        }
+        let mut endpoint = Self::at(address.unwrap_or_else(|| ANTHROPIC.to_owned()));
+        endpoint.key = key;
+        Ok(endpoint)
+    }
+
+    /// With this key, presented as the service of the wire form wants it: `authorization: Bearer` to OpenAI and those like it, `x-api-key` to
+    /// Anthropic.
+    pub fn key(mut self, key: impl Into<Secret>) -> Self {
+        self.key = Some(Key::Own(key.into()));
+        self
+    }
+
+    /// With this key, presented as `authorization: Bearer` whatever the wire form, as gateways want it.
+    pub fn bearer(mut self, token: impl Into<Secret>) -> Self {
+        self.key = Some(Key::Bearer(token.into()));
+        self
+    }
+
+    /// With one more header, such as `openai-organization` or `anthropic-beta`.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.options = self.options.header(name, value);
+        self
+    }
+
+    /// With one more header that is never shown.
+    pub fn secret_header(mut self, name: impl Into<String>, value: impl Into<Secret>) -> Self {
+        self.options = self.options.secret_header(name, value);
+        self
+    }
+
+    /// Asked otherwise: with other times, retries, limits, another proxy.
+    pub fn with(mut self, change: impl FnOnce(ClientOptions) -> ClientOptions) -> Self {
+        self.options = change(self.options);
+        self
+    }
+
+    /// A client of it.
+    pub(crate) fn client(self, manners: Manners) -> Result<Client, HttpError> {
+        let mut options = self.options;
+        options = match (self.key, manners) {
+            (Some(Key::Own(key)), _) | (Some(Key::Bearer(key)), _) if key.is_empty() => options,
+            (Some(Key::Own(key)), Manners::Anthropic) => options.secret_header("x-api-key", key),
+            (Some(Key::Own(key) | Key::Bearer(key)), _) => options.bearer(key),
+            (None, _) => options,
+        };
+        if manners == Manners::Anthropic {
+            options = options.header("anthropic-version", ANTHROPIC_VERSION);
+        }
+        Client::new(&self.address, options)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What is behind a question mark may be a key, and so may what is in front of an @.
+        let shown = self.address.split(['?', '#']).next().unwrap_or_default();
+        let shown = match shown.rsplit_once('@') {
+            Some((_, host)) => format!("…@{host}"),
+            None => shown.to_owned(),
+        };
+        f.debug_struct("Endpoint")
+            .field("address", &shown)
+            .field("has_key", &self.key.is_some())
+            .field("options", &self.options)
+            .finish()
+    }
+}

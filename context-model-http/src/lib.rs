@@ -1,0 +1,55 @@
+//! Language models and embedders over HTTP: OpenAI-compatible endpoints, of which local servers are some, and Anthropic's.
+//!
+//! An [`Endpoint`] says where a service is and who one is to it. An [`HttpModel`] is a
+//! [`LanguageModel`](context_core::LanguageModel) there, an [`HttpEmbedder`] an [`Embedder`](context_core::Embedder). What is said on the wire is the
+//! business of the codecs, how it gets there that of [`context_http`].
+//!
+//! | | path | service |
+//! |---|---|---|
+//! | [`HttpModel::chat`] | `chat/completions` | OpenAI, OpenRouter, vLLM, llama.cpp, Ollama and others |
+//! | [`HttpModel::responses`] | `responses` | OpenAI |
+//! | [`HttpModel::messages`] | `messages` | Anthropic |
+//! | [`HttpEmbedder::new`] | `embeddings` | those of the first row |
+//!
+//! ```
+//! use context_core::{CancelSignal, LanguageModel, Message, ModelRequest};
+//! use context_model_http::{Endpoint, HttpModel};
+//!
+//! # async fn ask() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = HttpModel::messages("claude-sonnet-4-5", Endpoint::anthropic_from_env()?)?;
+//! let request = ModelRequest::new([Message::from("Two tickets to Lisbon, please.")]);
+//! let answer = model.complete(&request, &CancelSignal::never()).await?;
+//!
+//! // The same while it comes.
+//! let mut show = |delta| println!("{delta:?}");
+//! let answer = model.stream(&request, &CancelSignal::never(), &mut show).await?;
+//! # Ok(())
+//! # }
+//! // A local server needs no key.
+//! let local = HttpModel::chat("llama3.2", Endpoint::at("http://localhost:11434/v1"))?;
+//! assert_eq!(local.name(), "llama3.2");
+//! # Ok::<_, context_model_http::SetupError>(())
+//! ```
+//!
+//! # What is tried again
+//!
+//! A request is sent again where the service was not reached, was busy, failed or did not answer, at most
+//! [so often](context_http::Retries), and never once a piece of an answer was handed out. An agent loop with a policy of its own, such as a
+//! `ModelCall` of the facade, says [`Retries::none`](context_http::Retries::none): it sees every refusal then.
+//!
+//! # What it does not do
+//!
+//! It keeps no conversation, counts no tokens and chooses no model; it reads no configuration but what [`Endpoint`] names. Keys are shown nowhere,
+//! not even where a service repeats them.
+
+mod embedder;
+mod endpoint;
+mod fault;
+mod model;
+mod stream;
+mod vectors;
+
+pub use context_http::{ClientOptions, HttpError, Proxy, Retries, Secret};
+pub use embedder::{HttpEmbedder, VectorForm};
+pub use endpoint::{Endpoint, SetupError};
+pub use model::HttpModel;

@@ -1,0 +1,215 @@
+//! Models.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use context_codec_anthropic::messages::MessagesCodec;
+use context_codec_openai::chat::{self, ChatCodec};
+use context_codec_openai::responses::ResponsesCodec;
+use context_core::{
+    Answer, AnswerDelta, CancelSignal, Json, JsonMap, LanguageModel, MessageCodec, ModelCodec, ModelError,
+    ModelErrorCode, ModelRequest,
+};
+use context_http::{Client, Reply, Request};
+
+use crate::endpoint::Manners;
+use crate::{Endpoint, SetupError, fault};
+
+/// The key of a body of Chat Completions that asks for usage in events.
+const STREAM_OPTIONS: &str = "stream_options";
+
+/// A language model at an [`Endpoint`]. A clone is the same model, with the same connections. `Debug` shows no key.
+#[derive(Clone)]
+#[must_use]
+pub struct HttpModel {
+    pub(crate) client: Client,
+    pub(crate) codec: Arc<dyn ModelCodec>,
+    path: &'static str,
+    name: String,
+    in_events: bool,
+    usage_in_events: bool,
+    older_max_tokens: bool,
+    /// Keys of every body that does not name them.
+    keys: JsonMap,
+}
+
+impl HttpModel {
+    /// A model of this name that speaks Chat Completions.
+    pub fn chat(name: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
+        Self::new(name, endpoint, Manners::OpenAi, Arc::new(ChatCodec), "chat/completions")
+    }
+
+    /// A model of this name that speaks Responses.
+    pub fn responses(name: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
+        Self::new(name, endpoint, Manners::OpenAi, Arc::new(ResponsesCodec), "responses")
+    }
+
+    /// A model of this name that speaks Anthropic's Messages.
+    pub fn messages(name: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
+        Self::new(name, endpoint, Manners::Anthropic, Arc::new(MessagesCodec), "messages")
+    }
+
+    fn new(
+        name: impl Into<String>,
+        endpoint: Endpoint,
+        manners: Manners,
+        codec: Arc<dyn ModelCodec>,
+        path: &'static str,
+    ) -> Result<Self, SetupError> {
+        let client = endpoint.client(manners)?;
+        Ok(Self {
+            client,
+            codec,
+            path,
+            name: name.into(),
+            in_events: false,
+            usage_in_events: true,
+            older_max_tokens: false,
+            keys: JsonMap::new(),
+        })
+    }
+
+    /// Whether [`complete`](LanguageModel::complete) has the answer come in events as well. Some services end connections on which nothing comes for
+    /// long; a request that says `stream` itself is asked as it says. Default: no.
+    pub fn in_events(mut self, in_events: bool) -> Self {
+        self.in_events = in_events;
+        self
+    }
+
+    /// Whether Chat Completions are asked to tell usage where the answer comes in events, which a few servers refuse. Default: yes.
+    pub fn usage_in_events(mut self, wanted: bool) -> Self {
+        self.usage_in_events = wanted;
+        self
+    }
+
+    /// Whether Chat Completions are told the most tokens under the older key `max_tokens`, which is the only one that some local servers know.
+    /// Default: no.
+    pub fn older_max_tokens(mut self, older: bool) -> Self {
+        self.older_max_tokens = older;
+        self
+    }
+
+    /// Sends this key with every body that does not name it, such as `thinking` or `reasoning_effort`. A request names keys of its own in its
+    /// [metadata](ModelRequest::metadata).
+    pub fn body_key(mut self, key: impl Into<String>, value: impl Into<Json>) -> Self {
+        self.keys.insert(key.into(), value.into());
+        self
+    }
+
+    /// The codec whose forms it speaks.
+    pub fn codec(&self) -> Arc<dyn ModelCodec> {
+        Arc::clone(&self.codec)
+    }
+
+    /// The request as it goes over the wire.
+    #[expect(clippy::result_large_err, reason = "so is the result of every model")]
+    pub(crate) fn lowered(&self, request: &ModelRequest, in_events: bool) -> Result<Request, ModelError> {
+        let mut request = request.clone();
+        request.model.get_or_insert_with(|| self.name.clone());
+        request.stream = in_events.then_some(true);
+        let is_chat = self.codec.name() == ChatCodec.name();
+        if is_chat && self.older_max_tokens {
+            request.metadata.insert(chat::MAX_TOKENS_KEY, serde_json::Value::from(true));
+        }
+        let mut keys = self.keys.clone();
+        if is_chat && in_events && self.usage_in_events {
+            let usage = serde_json::json!({"include_usage": true});
+            keys.entry(STREAM_OPTIONS.to_owned()).or_insert_with(|| usage.into());
+        }
+        add_keys(&mut request, &format!("{}.body", self.codec.name()), keys);
+        let lowered = self.codec.lower(&request);
+        let lowered =
+            lowered.map_err(|error| self.error(ModelErrorCode::InvalidRequest, &error.to_string()))?;
+        // The service keeps nothing that a second time would change; all it costs is its price.
+        let sent = Request::post(self.path).body(&lowered.body).repeatable(true);
+        Ok(if in_events { sent.for_events() } else { sent })
+    }
+
+    /// The answer in a whole reply.
+    #[expect(clippy::result_large_err, reason = "so is the result of every model")]
+    pub(crate) fn read(&self, reply: &Reply) -> Result<Answer, ModelError> {
+        let Ok(body) = Json::from_text(reply.text()) else {
+            let kind = reply.content_type.as_deref().unwrap_or("nothing in particular");
+            let said = format!("the answer is no JSON; it says that it is {kind}");
+            return Err(self.error(ModelErrorCode::Unknown, &said));
+        };
+        let answer = self.codec.lift_answer(&body);
+        self.settled(answer.map_err(|error| self.error(ModelErrorCode::Unknown, &error.to_string()))?)
+    }
+
+    /// The answer, or the error in its place. An answer that broke off keeps what was whole, beside the error.
+    #[expect(clippy::result_large_err, reason = "so is the result of every model")]
+    pub(crate) fn settled(&self, mut answer: Answer) -> Result<Answer, ModelError> {
+        if let Some(error) = &mut answer.error {
+            fault::redact(error, &self.client);
+        }
+        for diagnostic in &mut answer.diagnostics {
+            diagnostic.message = self.client.redact(&diagnostic.message);
+        }
+        match answer.error {
+            Some(error) if answer.message.parts.is_empty() => Err(error),
+            _ => Ok(answer),
+        }
+    }
+
+    /// An error that is not the service's.
+    pub(crate) fn error(&self, code: ModelErrorCode, said: &str) -> ModelError {
+        ModelError::new(self.codec.name(), code, self.client.redact(said))
+    }
+}
+
+#[async_trait]
+impl LanguageModel for HttpModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Sends the request and waits. A network that fails is [`Network`](ModelErrorCode::Network), one that is slow
+    /// [`Timeout`](ModelErrorCode::Timeout); what cannot be read and a call that is cancelled are [`Unknown`](ModelErrorCode::Unknown).
+    async fn complete(&self, request: &ModelRequest, cancel: &CancelSignal) -> Result<Answer, ModelError> {
+        if request.stream.unwrap_or(self.in_events) {
+            return self.stream(request, cancel, &mut |_| ()).await;
+        }
+        let sent = self.lowered(request, false)?;
+        let reply = self.client.send(&sent, cancel).await;
+        self.read(&reply.map_err(|error| fault::of_model(&error, &self.client, &*self.codec))?)
+    }
+
+    /// Sends the request and hands out what comes. A stream that breaks off after something came gives an answer that is not
+    /// [complete](Answer::complete) and says in its [error](Answer::error) why; it is not asked for again. A cancelled one is an error, whatever came.
+    async fn stream(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancelSignal,
+        show: &mut (dyn FnMut(AnswerDelta) + Send),
+    ) -> Result<Answer, ModelError> {
+        self.in_pieces(request, cancel, show).await
+    }
+}
+
+impl fmt::Debug for HttpModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpModel")
+            .field("name", &self.name)
+            .field("codec", &self.codec.name())
+            .field("client", &self.client)
+            .field("in_events", &self.in_events)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Adds keys to the body, but for those that the request names itself.
+fn add_keys(request: &mut ModelRequest, place: &str, keys: JsonMap) {
+    if keys.is_empty() {
+        return;
+    }
+    let own = request.metadata.get(place).and_then(|body| body.parse::<JsonMap>().ok());
+    let mut body = own.unwrap_or_default();
+    for (key, value) in keys {
+        body.entry(key).or_insert(value);
+    }
+    if let Ok(body) = Json::from_serialize(&body) {
+        request.metadata.insert(place, body);
+    }
+}

@@ -1,0 +1,110 @@
+//! Vectors as services write them.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Why a reply is not the vectors that were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Misfit {
+    /// It holds an error.
+    #[error("the service reports an error")]
+    Error,
+    /// It cannot be read.
+    #[error("the reply is no list of vectors")]
+    Unreadable,
+    /// There are more or fewer than texts.
+    #[error("there are {found} vectors for {expected} texts")]
+    Count { expected: usize, found: usize },
+    /// Two are of the same text, or one of none.
+    #[error("no text has the index {index}, or two vectors have")]
+    Index { index: usize },
+    /// One has another length.
+    #[error("a vector has {found} numbers where others have {expected}")]
+    Length { expected: usize, found: usize },
+    /// One has no number at all.
+    #[error("the vector at index {index} is empty")]
+    Empty { index: usize },
+    /// A number is none.
+    #[error("the vector at index {index} has a number that is not finite")]
+    NotFinite { index: usize },
+}
+
+#[derive(Deserialize)]
+struct Reply<'a> {
+    data: Option<Vec<Item>>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    index: Option<usize>,
+    embedding: Vector,
+}
+
+/// A vector in either form.
+struct Vector(Vec<f32>);
+
+/// Reads the vectors of so many texts, in the order of the texts.
+pub(crate) fn read(body: &[u8], expected: usize) -> Result<Vec<Vec<f32>>, Misfit> {
+    let reply: Reply<'_> = serde_json::from_slice(body).map_err(|_| Misfit::Unreadable)?;
+    let Some(items) = reply.data else {
+        return Err(if reply.error.is_some() { Misfit::Error } else { Misfit::Unreadable });
+    };
+    if items.len() != expected {
+        return Err(Misfit::Count { expected, found: items.len() });
+    }
+    let mut vectors: Vec<Option<Vec<f32>>> = vec![None; expected];
+    for (at, item) in items.into_iter().enumerate() {
+        let index = item.index.unwrap_or(at);
+        let Vector(vector) = item.embedding;
+        if vector.is_empty() {
+            return Err(Misfit::Empty { index });
+        }
+        if vector.iter().any(|number| !number.is_finite()) {
+            return Err(Misfit::NotFinite { index });
+        }
+        let slot = vectors.get_mut(index).filter(|slot| slot.is_none()).ok_or(Misfit::Index { index })?;
+        *slot = Some(vector);
+    }
+    Ok(vectors.into_iter().flatten().collect())
+}
+
+impl<'de> Deserialize<'de> for Vector {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Vector;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of numbers, or bytes in Base64")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vector, A::Error> {
+                let mut numbers = Vec::new();
+                while let Some(number) = list.next_element()? {
+                    numbers.push(number);
+                }
+                Ok(Vector(numbers))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vector, E> {
+                let misfit = || E::custom("no bytes of numbers in Base64");
+                let bytes = STANDARD.decode(text).map_err(|_| misfit())?;
+                let (numbers, rest) = bytes.as_chunks::<4>();
+                if !rest.is_empty() {
+                    return Err(misfit());
+                }
+                Ok(Vector(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()))
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}

@@ -1,0 +1,112 @@
+//! Servers that behave badly cost a bounded time and bounded memory, and are told by the right code.
+
+use std::time::Duration;
+
+use context_conformance::simulator::http::Bad;
+use context_core::ModelErrorCode as Code;
+use context_http::Retries;
+use context_model_http::HttpModel;
+
+use crate::{FORMS, bad, complete, model, stream};
+
+/// A model with small limits that asks once, and waits no longer than this.
+fn careful(form: &str, url: &str, patience: Duration) -> HttpModel {
+    model(form, url, |endpoint| {
+        endpoint.with(|options| {
+            let options = options.retries(Retries::none()).head_timeout(patience).idle_timeout(patience);
+            options.max_reply_bytes(50_000).max_event_bytes(20_000)
+        })
+    })
+}
+
+/// Longer than any test takes.
+const PATIENT: Duration = Duration::from_secs(600);
+
+/// The codes of a whole answer and of a stream, if this one is expected.
+async fn codes(form: &str, behaves: Bad, expected: Code) -> (Code, Code) {
+    let server = bad(behaves.clone()).await;
+    let patience = if expected == Code::Timeout { Duration::from_millis(20) } else { PATIENT };
+    let model = careful(form, &server.url(), patience);
+    let whole = complete(&model).await.unwrap_err();
+    let (in_events, deltas) = stream(&model).await;
+    assert_eq!(deltas, [], "{behaves:?}");
+    (whole.code, in_events.unwrap_err().code)
+}
+
+#[tokio::test]
+async fn every_bad_server_has_its_code() {
+    let page = Bad::Says {
+        status: 200,
+        content_type: "text/html".into(),
+        body: "<html>\n\n<p>data: please log in</p>\n\n</html>".into(),
+    };
+    let pause = Duration::from_millis(2);
+    for form in FORMS {
+        for (behaves, whole, in_events) in [
+            (Bad::NeverAccepts, Code::Timeout, Code::Timeout),
+            (Bad::Silent, Code::Timeout, Code::Timeout),
+            (Bad::SilentStream, Code::Timeout, Code::Timeout),
+            (Bad::SlowBody(Duration::from_secs(60)), Code::Timeout, Code::Timeout),
+            (Bad::Closes, Code::Network, Code::Network),
+            (Bad::Garbage, Code::Network, Code::Network),
+            (Bad::EndlessHead, Code::Network, Code::Network),
+            (Bad::BadChunks, Code::Network, Code::Network),
+            (Bad::BreaksOff, Code::Network, Code::Network),
+            (Bad::Redirects("http://127.0.0.1:9/v1".into()), Code::Network, Code::Network),
+            (Bad::HugeLength, Code::Unknown, Code::Unknown),
+            (Bad::EndlessBody, Code::Unknown, Code::Unknown),
+            (Bad::EndlessComments, Code::Unknown, Code::Unknown),
+            (Bad::EndlessLine, Code::Unknown, Code::Unknown),
+            (Bad::Compressed, Code::Unknown, Code::Unknown),
+            (Bad::EchoesKey, Code::Authentication, Code::Authentication),
+            (Bad::WaitsForever, Code::RateLimit, Code::RateLimit),
+            (page.clone(), Code::Unknown, Code::Unknown),
+            (Bad::says(200, ""), Code::Unknown, Code::Unknown),
+            (Bad::says(200, "[]"), Code::Unknown, Code::Unknown),
+            (Bad::says(500, "<html>oh</html>"), Code::Server, Code::Server),
+        ] {
+            let found = codes(form, behaves.clone(), whole).await;
+            assert_eq!(found, (whole, in_events), "{form} {behaves:?}");
+        }
+        // A byte at a time is alive, but not for ever.
+        let server = bad(Bad::SlowBody(pause)).await;
+        let model = model(form, &server.url(), |endpoint| {
+            endpoint.with(|options| options.total_timeout(Duration::from_millis(60)))
+        });
+        assert_eq!(complete(&model).await.unwrap_err().code, Code::Timeout, "{form}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_brackets_is_refused_and_not_followed_down() {
+    for form in FORMS {
+        let deep = format!("{}{}", "[".repeat(90_000), "]".repeat(90_000));
+        for body in [deep.clone(), format!("{{\"content\":{deep},\"choices\":{deep}}}")] {
+            let server = bad(Bad::says(200, body)).await;
+            complete(&careful(form, &server.url(), PATIENT)).await.unwrap_err();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_redirection_takes_no_key_along() {
+    let elsewhere = bad(Bad::says(200, "{}")).await;
+    for form in FORMS {
+        let server = bad(Bad::Redirects(format!("{}/v1/x", elsewhere.url()))).await;
+        let error = complete(&model(form, &server.url(), |e| e)).await.unwrap_err();
+        assert_eq!((error.code, error.status, error.retryable), (Code::Network, Some(307), false));
+        assert_eq!(server.requests().len(), 1);
+    }
+    assert_eq!(elsewhere.requests(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_the_network() {
+    let gone = bad(Bad::Closes).await;
+    let url = gone.url();
+    drop(gone);
+    // The port is given back when its task is gone.
+    tokio::task::yield_now().await;
+    let error = complete(&careful("openai", &url, PATIENT)).await.unwrap_err();
+    assert_eq!((error.code, error.retryable, error.status), (Code::Network, true, None), "{error:?}");
+}

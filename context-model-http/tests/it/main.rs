@@ -1,0 +1,141 @@
+//! Models and embedders over real connections: to the kit's simulator, and to servers that behave badly.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+mod answers;
+mod cancels;
+mod discreet;
+mod embeds;
+mod hostile;
+mod proxies;
+mod refusals;
+mod retries;
+mod setup;
+mod streams;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use context_codec_anthropic::messages::MessagesCodec;
+use context_codec_openai::chat::ChatCodec;
+use context_codec_openai::responses::ResponsesCodec;
+use context_conformance::simulator::http::{Bad, BadServer, HttpFace, HttpServer};
+use context_conformance::simulator::{Say, Simulator};
+use context_core::{
+    Answer, AnswerDelta, CancelSignal, FunctionTool, Json, LanguageModel, Media, Message, ModelCodec,
+    ModelError, ModelRequest, TokenCount, TokenCounter,
+};
+use context_http::Pauses;
+use context_model_http::{Endpoint, HttpModel};
+use serde_json::json;
+
+/// The key of every test.
+pub(crate) const KEY: &str = "hush-0123456789";
+
+/// The wire forms, by the names of their codecs.
+pub(crate) const FORMS: [&str; 3] = ["openai", "openai-responses", "anthropic"];
+
+/// A token for every four bytes.
+#[derive(Debug)]
+struct Quarters;
+
+impl TokenCounter for Quarters {
+    fn name(&self) -> &str {
+        "quarters"
+    }
+
+    fn count(&self, text: &str) -> TokenCount {
+        TokenCount::exact(text.len().div_ceil(4) as u64)
+    }
+
+    fn count_media(&self, _kind: context_core::MediaKind, _media: &Media) -> TokenCount {
+        TokenCount::exact(100)
+    }
+}
+
+fn codec(form: &str) -> Arc<dyn ModelCodec> {
+    match form {
+        "openai" => Arc::new(ChatCodec),
+        "openai-responses" => Arc::new(ResponsesCodec),
+        _ => Arc::new(MessagesCodec),
+    }
+}
+
+pub(crate) fn simulator(form: &str) -> Simulator {
+    Simulator::new(codec(form), Arc::new(Quarters))
+}
+
+/// A simulator that thinks, talks and calls.
+pub(crate) fn talkative(form: &str) -> Simulator {
+    simulator(form).behaviour(|_: &ModelRequest| {
+        vec![
+            Say::thought("They did not say which seat. I ask, and look meanwhile."),
+            Say::text("Window or aisle? „Fenster oder Gang?“ 🚆 I look up the trains."),
+            Say::call("look", json!({"from": "Berlin", "to": "Lisbon", "note": "a \"quoted\" word"})),
+        ]
+    })
+}
+
+/// The model of this form at an address in front of `/v1`.
+pub(crate) fn model(form: &str, url: &str, change: impl FnOnce(Endpoint) -> Endpoint) -> HttpModel {
+    let endpoint = change(Endpoint::at(format!("{url}/v1")).key(KEY));
+    match form {
+        "openai" => HttpModel::chat("a-model", endpoint),
+        "openai-responses" => HttpModel::responses("a-model", endpoint),
+        _ => HttpModel::messages("a-model", endpoint),
+    }
+    .unwrap()
+}
+
+/// The same, which waits not at all between tries and writes down how long it should have waited.
+pub(crate) fn noted(form: &str, url: &str, notes: &Noted) -> HttpModel {
+    let notes = Arc::new(notes.clone());
+    model(form, url, |endpoint| endpoint.with(|options| options.pauses(notes)))
+}
+
+pub(crate) async fn served(simulator: Simulator) -> HttpServer {
+    HttpFace::default().simulator(simulator).key(KEY).start().await.unwrap()
+}
+
+pub(crate) async fn bad(bad: Bad) -> BadServer {
+    BadServer::start(bad).await.unwrap()
+}
+
+pub(crate) fn request() -> ModelRequest {
+    let schema = json!({"properties": {"step": {"type": "integer"}}, "type": "object"});
+    ModelRequest::new([Message::from("Two tickets to Lisbon, please.")])
+        .system("You book trips.")
+        .max_output_tokens(500)
+        .tools([FunctionTool::new("look", Json::from(&schema)).description("Looks.").into()])
+}
+
+pub(crate) async fn complete(model: &HttpModel) -> Result<Answer, ModelError> {
+    model.complete(&request(), &CancelSignal::never()).await
+}
+
+/// Streams an answer, and gives what was handed out with it.
+pub(crate) async fn stream(model: &dyn LanguageModel) -> (Result<Answer, ModelError>, Vec<AnswerDelta>) {
+    let mut deltas = Vec::new();
+    let mut show = |delta| deltas.push(delta);
+    let answer = model.stream(&request(), &CancelSignal::never(), &mut show).await;
+    (answer, deltas)
+}
+
+/// Waits not at all and writes down what it should have waited.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Noted(Arc<Mutex<Vec<Duration>>>);
+
+impl Noted {
+    pub(crate) fn waits(&self) -> Vec<Duration> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Pauses for Noted {
+    fn pause(&self, length: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        self.0.lock().unwrap().push(length);
+        Box::pin(std::future::ready(()))
+    }
+}

@@ -1,0 +1,142 @@
+//! What a provider refuses, and in which words, is told by the right code with the right numbers.
+
+use std::time::Duration;
+
+use context_conformance::simulator::http::{Bad, HttpFace};
+use context_conformance::simulator::{Fault, Simulator};
+use context_core::{CancelSignal, LanguageModel, ModelError, ModelErrorCode as Code};
+use context_http::Retries;
+use context_model_http::{Endpoint, HttpModel};
+
+use crate::{FORMS, bad, complete, model, request, served, simulator, stream};
+
+/// The error of a model that is asked once, whole and in events: both must be the same.
+async fn refused(form: &str, simulator: Simulator) -> ModelError {
+    let server = served(simulator).await;
+    let model = model(form, &server.url(), |e| e.with(|options| options.retries(Retries::none())));
+    let whole = complete(&model).await.unwrap_err();
+    let (in_events, deltas) = stream(&model).await;
+    assert_eq!(in_events.unwrap_err(), whole, "{form}");
+    assert_eq!(deltas, []);
+    assert_eq!(server.requests().len(), 2);
+    whole
+}
+
+#[tokio::test]
+async fn every_refusal_has_its_code() {
+    for form in FORMS {
+        let rate = Fault::RateLimit { retry_after: Some(Duration::from_secs(7)) };
+        for (fault, code) in [
+            (Fault::Overflow, Code::ContextOverflow),
+            (Fault::OutputTooLarge, Code::OutputTooLarge),
+            (Fault::ImageTooLarge, Code::Image),
+            (rate, Code::RateLimit),
+            (Fault::Overloaded, Code::Overloaded),
+            (Fault::Server, Code::Server),
+        ] {
+            let simulator = simulator(form).window(9_000).max_output(100_000).script([fault, fault]);
+            let direct = simulator.clone();
+            let error = refused(form, simulator).await;
+            assert_eq!((error.code, error.provider.as_str()), (code, form), "{form} {fault:?}: {error:?}");
+            assert!(error.status.is_some_and(|status| status >= 400));
+            assert_eq!(direct.log()[0].refused, Some(code));
+            if fault == rate {
+                assert_eq!(error.retry_after, Some(Duration::from_secs(7)), "{form}");
+                assert!(error.retryable);
+            }
+            if fault == Fault::Overflow && form != "openai-responses" {
+                assert_eq!(error.window, Some(9_000), "{form}: {error:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused_with_a_page() {
+    for form in FORMS {
+        let error = refused(form, simulator(form).max_request_bytes(50)).await;
+        assert_eq!((error.code, error.status), (Code::RequestTooLarge, Some(413)), "{form}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_key_and_a_missing_one_are_authentication() {
+    for form in FORMS {
+        let server =
+            HttpFace::default().simulator(simulator(form)).key("another-0123456789").start().await.unwrap();
+        let with_key = model(form, &server.url(), |e| e);
+        let endpoint = Endpoint::at(format!("{}/v1", server.url()));
+        let without = match form {
+            "openai" => HttpModel::chat("m", endpoint),
+            "openai-responses" => HttpModel::responses("m", endpoint),
+            _ => HttpModel::messages("m", endpoint),
+        };
+        for model in [with_key, without.unwrap()] {
+            let error = complete(&model).await.unwrap_err();
+            assert_eq!((error.code, error.status, error.retryable), (Code::Authentication, Some(401), false));
+        }
+        assert_eq!(server.requests().len(), 2, "nobody tries a key twice");
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_is_not_there_is_no_answer() {
+    for form in FORMS {
+        let server = HttpFace::default().start().await.unwrap();
+        let error = complete(&model(form, &server.url(), |e| e)).await.unwrap_err();
+        assert_eq!(error.status, Some(404), "{form}");
+        assert!(!error.retryable);
+    }
+}
+
+#[tokio::test]
+async fn an_error_that_comes_as_an_answer_is_an_error() {
+    for (form, body, code) in [
+        (
+            "openai",
+            r#"{"error":{"message":"Rate limit reached for m.","type":"tokens","code":"rate_limit_exceeded"}}"#,
+            Code::RateLimit,
+        ),
+        (
+            "openai-responses",
+            r#"{"id":"r","object":"response","status":"failed","output":[],"error":{"code":"server_error","message":"The server had an error."}}"#,
+            Code::Server,
+        ),
+        (
+            "anthropic",
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            Code::Overloaded,
+        ),
+    ] {
+        let server = bad(Bad::says(200, body)).await;
+        let model = model(form, &server.url(), |e| e);
+        assert_eq!(complete(&model).await.unwrap_err().code, code, "{form}");
+        let events = Bad::Says {
+            status: 200,
+            content_type: "text/event-stream".into(),
+            body: match form {
+                "openai-responses" => {
+                    format!("data: {{\"type\":\"response.failed\",\"response\":{body}}}\n\n")
+                }
+                _ => format!("data: {body}\n\n"),
+            },
+        };
+        let server = bad(events).await;
+        let model = crate::model(form, &server.url(), |e| e);
+        let (error, deltas) = stream(&model).await;
+        assert_eq!((error.unwrap_err().code, deltas), (code, vec![]), "{form}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_written_is_not_sent() {
+    for form in FORMS {
+        let server = served(simulator(form)).await;
+        let mut empty = request();
+        empty.messages.clear();
+        empty.system.clear();
+        let model = model(form, &server.url(), |e| e);
+        let error = model.complete(&empty, &CancelSignal::never()).await.unwrap_err();
+        assert_eq!((error.code, server.requests().len()), (Code::InvalidRequest, 0), "{form}");
+    }
+}

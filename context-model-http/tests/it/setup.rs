@@ -1,0 +1,63 @@
+//! Endpoints are what the environment says, or what is said.
+
+use context_core::LanguageModel;
+use context_model_http::{Endpoint, HttpError, HttpModel, SetupError};
+
+fn variables<'v>(set: &'v [(&'v str, &'v str)]) -> impl Fn(&str) -> Option<String> + 'v {
+    move |name| set.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned())
+}
+
+fn address(endpoint: Endpoint) -> String {
+    let text = format!("{endpoint:?}");
+    text.split('"').nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn the_environment_names_services_and_keys() {
+    let openai = |set: &[(&str, &str)]| Endpoint::openai_from(variables(set)).map(address);
+    assert_eq!(openai(&[("OPENAI_API_KEY", "k")]).unwrap(), "https://api.openai.com/v1");
+    let local = ("OPENAI_BASE_URL", "http://localhost:8000/v1");
+    assert_eq!(openai(&[local]).unwrap(), "http://localhost:8000/v1");
+    for set in [&[][..], &[("OPENAI_API_KEY", " \n")], &[("OPENAI_ORG_ID", "o")]] {
+        let refused = openai(set).unwrap_err();
+        assert!(matches!(refused, SetupError::MissingVariable { variable: "OPENAI_API_KEY" }));
+    }
+
+    let anthropic = |set: &[(&str, &str)]| Endpoint::anthropic_from(variables(set)).map(address);
+    assert_eq!(anthropic(&[("ANTHROPIC_API_KEY", "k")]).unwrap(), "https://api.anthropic.com/v1");
+    assert_eq!(anthropic(&[("ANTHROPIC_AUTH_TOKEN", "k")]).unwrap(), "https://api.anthropic.com/v1");
+    for given in ["https://a.example", "https://a.example/", "https://a.example/v1"] {
+        assert_eq!(anthropic(&[("ANTHROPIC_BASE_URL", given)]).unwrap(), "https://a.example/v1");
+    }
+    let refused = anthropic(&[]).unwrap_err();
+    assert_eq!(refused.to_string(), "ANTHROPIC_API_KEY is not set");
+}
+
+#[tokio::test]
+async fn what_the_environment_says_is_sent() {
+    let server = crate::served(crate::talkative("openai")).await;
+    let url = format!("{}/v1", server.url());
+    let set = [
+        ("OPENAI_BASE_URL", url.as_str()),
+        ("OPENAI_API_KEY", crate::KEY),
+        ("OPENAI_ORG_ID", "org-1"),
+        ("OPENAI_PROJECT_ID", "proj-1"),
+    ];
+    let model = HttpModel::chat("a-model", Endpoint::openai_from(variables(&set)).unwrap()).unwrap();
+    let _ = crate::complete(&model).await.unwrap();
+    let seen = server.requests().remove(0);
+    assert_eq!(seen.header("openai-organization"), Some("org-1"));
+    assert_eq!(seen.header("openai-project"), Some("proj-1"));
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_before_anything_is_sent() {
+    for address in ["", "localhost:11434", "http://10.0.0.5:8000/v1"] {
+        let refused = HttpModel::chat("m", Endpoint::at(address)).unwrap_err();
+        assert!(matches!(refused, SetupError::Http(_)), "{address}");
+    }
+    let refused = HttpModel::messages("m", Endpoint::anthropic("bad\nkey")).unwrap_err();
+    assert!(matches!(refused, SetupError::Http(HttpError::BadHeader { number: 0 })));
+    let named = HttpModel::responses("gpt-5", Endpoint::openai("k")).unwrap();
+    assert_eq!((named.name(), named.codec().name()), ("gpt-5", "openai-responses"));
+}
