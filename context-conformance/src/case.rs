@@ -43,6 +43,8 @@ pub enum Requires {
     Streams,
     /// [`TrajectoryStore`](context_core::TrajectoryStore).
     Trajectories,
+    /// [`MemoryRecordStore`](context_core::MemoryRecordStore).
+    Memories,
     /// To be opened by another process after one that used it was killed.
     Kill,
     /// To be used by several processes at once.

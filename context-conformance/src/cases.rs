@@ -20,6 +20,12 @@ mod kill;
 mod limits;
 mod listing;
 mod maintenance;
+mod memories;
+mod memory_listing;
+mod memory_races;
+mod memory_removal;
+mod memory_scopes;
+mod memory_search;
 mod model;
 mod processes;
 mod read;
@@ -68,6 +74,12 @@ const GROUPS: &[&[Case]] = &[
     round_messages::CASES,
     round_removal::CASES,
     round_races::CASES,
+    memories::CASES,
+    memory_listing::CASES,
+    memory_search::CASES,
+    memory_scopes::CASES,
+    memory_removal::CASES,
+    memory_races::CASES,
     fidelity::CASES,
     isolation::CASES,
     limits::CASES,

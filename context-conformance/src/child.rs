@@ -17,6 +17,7 @@ use crate::desk::Desk;
 use crate::diary::RoundLife;
 use crate::expect::{applied, fail, same};
 use crate::life::{agree, answered};
+use crate::notebook::{MemoryLife, MemoryStep};
 use crate::random::Random;
 use crate::script::Script;
 use crate::step::Step;
@@ -49,6 +50,10 @@ pub(crate) enum Work {
     Record { name: String, nodes: usize },
     /// Goes on with a random round after so many commits to it, until it is killed.
     Rounds { seed: u64, done: u64 },
+    /// Goes on with random memories after so many steps, until it is killed.
+    Memories { seed: u64, done: usize },
+    /// Counts a memory up so often, again after each conflict.
+    Count { times: usize },
 }
 
 /// What the test program does as a child.
@@ -90,6 +95,8 @@ async fn work(subject: &dyn Subject, task: Task) -> Checked {
             recorder(&desk, &name, nodes, |label| acknowledge(label).map_err(broken)).await
         }
         Work::Rounds { seed, done } => rounds(&desk, seed, done).await,
+        Work::Memories { seed, done } => memories(&desk, seed, done).await,
+        Work::Count { times } => desk.count_up("m", times).await,
     }
 }
 
@@ -239,6 +246,21 @@ async fn rounds(desk: &Desk, seed: u64, done: u64) -> Checked {
             other => return fail(format!("commit {n} of a round that nobody else writes: saw {other:?}")),
         }
         acknowledge("done").map_err(broken)?;
+    }
+    Ok(())
+}
+
+async fn memories(desk: &Desk, seed: u64, done: usize) -> Checked {
+    let mut life = MemoryLife::new(seed);
+    for n in 0..MOST_STEPS {
+        let step = life.next();
+        if n >= done {
+            match &step {
+                MemoryStep::Write(writes) => drop(desk.write_memories(writes).await?),
+                MemoryStep::Forget(forget) => drop(desk.forget_memories(forget).await?),
+            }
+            acknowledge("done").map_err(broken)?;
+        }
     }
     Ok(())
 }

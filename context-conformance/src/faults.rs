@@ -1,5 +1,6 @@
 //! A store that fails as it is told: which call, which time, before or after it did its work.
 
+mod memories;
 mod plan;
 mod rounds;
 mod store;

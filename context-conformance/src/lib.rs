@@ -57,6 +57,8 @@
 //! | `stream_races`, `stream_removal` | many writers and readers of one, and when it goes |
 //! | `rounds`, `round_values`, `round_listing`, `round_messages` | trajectories: commits to rounds, what they hold, which there are |
 //! | `round_removal`, `round_races` | when rounds go, and many writers of one |
+//! | `memories`, `memory_listing`, `memory_search` | records of memories: writing, reading, pages of them, what is found and in which order |
+//! | `memory_scopes`, `memory_removal`, `memory_races` | nobody sees another's, what is forgotten stays so, many writers of one |
 //! | `search`, `search_hits` | what is found, in which order, and that it follows what is written |
 //! | `concurrency`, `cancel`, `fault` | races, dropped futures, lost replies |
 //! | `durability`, `processes`, `kill` | opening again, several processes, a process that is killed |
@@ -139,6 +141,7 @@ mod lab;
 mod life;
 mod model;
 mod namespace;
+mod notebook;
 pub mod policy;
 mod proxy;
 mod random;

@@ -122,6 +122,7 @@ async fn lacks(lab: &Lab, requires: Requires) -> Option<Verdict> {
         Requires::Search => (store.search().is_none(), false, "search"),
         Requires::Blobs => (store.blobs().is_none(), false, "blobs"),
         Requires::Streams => (store.streams().is_none(), false, "streams"),
+        Requires::Memories => (store.memories().is_none(), false, "memories"),
         Requires::Trajectories => (store.trajectories().is_none(), false, "trajectories"),
     };
     match (absent, claimed) {

@@ -1,6 +1,7 @@
 //! Several stores beside each other: the same calls, in the same order, must come to the same.
 
 mod ago;
+mod memories;
 mod moves;
 mod play;
 mod rounds;
@@ -51,7 +52,7 @@ impl fmt::Display for Difference {
 
 /// Plays random sequences of the calls of the seam to all subjects, and says where the first two come apart: what a call
 /// answers (of errors, their kind), and after it everything that is seen of the chat. Sequences write, amend, redact, delete, fork,
-/// rename, list, search, keep blobs and streams in several chats of two users, record rounds of trajectories, and erase them in the end; a store that lacks an
+/// rename, list, search, keep blobs and streams in several chats of two users, record rounds of trajectories, write, find and forget memories, and erase them in the end; a store that lacks an
 /// optional ability is not compared in it. At last every store checks itself.
 ///
 /// The settings say where it begins and how many sequences there are. Each subject is opened once.

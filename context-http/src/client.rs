@@ -1,6 +1,8 @@
 //! The client.
 
+use std::error::Error;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -196,9 +198,10 @@ impl Client {
     /// What is wrong where there is no reply. Addresses go from what the client says: they may hold keys.
     fn failed(&self, error: reqwest::Error, url: &Url) -> HttpError {
         let address = shown(url);
-        let (connect, timeout) = (error.is_connect(), error.is_timeout());
+        let (connect, timeout, untrusted) = (error.is_connect(), error.is_timeout(), is_untrusted(&error));
         let source = error.without_url().into();
         match (connect, timeout) {
+            _ if untrusted => HttpError::Untrusted { address, source },
             (true, true) => {
                 let longest = self.inner.options.connect;
                 HttpError::Timeout { address, phase: Phase::Connect, longest }
@@ -259,6 +262,18 @@ fn header_map<'h>(pairs: impl Iterator<Item = (&'h str, String, bool)>) -> Resul
         headers.append(name, value);
     }
     Ok(headers)
+}
+
+/// Whether a certificate is the cause.
+fn is_untrusted(error: &(dyn Error + 'static)) -> bool {
+    if let Some(error) = error.downcast_ref::<rustls::Error>() {
+        return matches!(error, rustls::Error::InvalidCertificate(_));
+    }
+    // An error of IO that wraps another one names the causes of that one as its own, and not the wrapped one itself.
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(wrapped) => is_untrusted(wrapped),
+        None => error.source().is_some_and(is_untrusted),
+    }
 }
 
 /// Whether the body is not what it is: nothing unpacks it here.

@@ -53,6 +53,14 @@ pub enum HttpError {
         /// What the client says.
         source: BoxError,
     },
+    /// Who is there is not who was asked for, or not trusted: the certificate is not taken. The request was not sent.
+    #[error("{address} cannot be trusted")]
+    Untrusted {
+        /// What was asked.
+        address: String,
+        /// What the client says.
+        source: BoxError,
+    },
     /// It took too long.
     #[error("{address}: {phase} took longer than {longest:?}")]
     Timeout {
@@ -218,7 +226,7 @@ impl HttpError {
     /// | 408, 425, 429, 529, 503 with a wait | yes | yes |
     /// | 500, 502, 503, 504 | no | yes |
     /// | the connection broke, a reply or a piece of it took too long | no | yes |
-    /// | any other status, a redirection, a limit, the whole time is over | no | no |
+    /// | any other status, a redirection, a certificate, a limit, the whole time is over | no | no |
     ///
     /// Where the service says itself whether to try again, with `x-should-retry`, a no counts always, and a yes for what is repeatable. A
     /// conflict (409) is the caller's business.

@@ -20,10 +20,12 @@ pub(crate) fn of(
             found
         }
         HttpError::Unreachable { .. } | HttpError::Broken { .. } => {
-            let words = causes(error);
-            let mut found = ModelError::new(provider, Code::Network, words.as_str());
-            // Who is not trusted is not trusted later either.
-            found.retryable = !words.contains("certificate");
+            ModelError::new(provider, Code::Network, causes(error))
+        }
+        // Who is not trusted is not trusted later either.
+        HttpError::Untrusted { .. } => {
+            let mut found = ModelError::new(provider, Code::Network, causes(error));
+            found.retryable = false;
             found
         }
         HttpError::Timeout { .. } => plain(Code::Timeout),

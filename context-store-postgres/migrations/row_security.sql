@@ -31,6 +31,13 @@ ALTER TABLE trajectory_skill ENABLE ROW LEVEL SECURITY;
 ALTER TABLE trajectory_edge ENABLE ROW LEVEL SECURITY;
 ALTER TABLE trajectory_version ENABLE ROW LEVEL SECURITY;
 ALTER TABLE trajectory_message ENABLE ROW LEVEL SECURITY;
+ALTER TABLE memory_user ENABLE ROW LEVEL SECURITY;
+ALTER TABLE memory_scope ENABLE ROW LEVEL SECURITY;
+ALTER TABLE memory_shelf ENABLE ROW LEVEL SECURITY;
+ALTER TABLE memory_word ENABLE ROW LEVEL SECURITY;
+ALTER TABLE memory ENABLE ROW LEVEL SECURITY;
+ALTER TABLE memory_vector ENABLE ROW LEVEL SECURITY;
+ALTER TABLE memory_mark ENABLE ROW LEVEL SECURITY;
 
 DROP POLICY IF EXISTS context_user ON chat;
 DROP POLICY IF EXISTS context_user ON branch;
@@ -62,6 +69,13 @@ DROP POLICY IF EXISTS context_user ON trajectory_skill;
 DROP POLICY IF EXISTS context_user ON trajectory_edge;
 DROP POLICY IF EXISTS context_user ON trajectory_version;
 DROP POLICY IF EXISTS context_user ON trajectory_message;
+DROP POLICY IF EXISTS context_user ON memory_user;
+DROP POLICY IF EXISTS context_user ON memory_scope;
+DROP POLICY IF EXISTS context_user ON memory_shelf;
+DROP POLICY IF EXISTS context_user ON memory_word;
+DROP POLICY IF EXISTS context_user ON memory;
+DROP POLICY IF EXISTS context_user ON memory_vector;
+DROP POLICY IF EXISTS context_user ON memory_mark;
 
 -- Without a setting there is nobody, and nothing to see.
 CREATE POLICY context_user ON chat
@@ -112,6 +126,15 @@ CREATE POLICY context_user ON trajectory_version
   USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_version.round));
 CREATE POLICY context_user ON trajectory_message
   USING (EXISTS (SELECT FROM trajectory_round r WHERE r.no = trajectory_message.round));
+CREATE POLICY context_user ON memory_user
+  USING (user_id = decode(current_setting('context.user_id', true), 'hex'));
+CREATE POLICY context_user ON memory_scope
+  USING (user_id = decode(current_setting('context.user_id', true), 'hex'));
+CREATE POLICY context_user ON memory_shelf USING (EXISTS (SELECT FROM memory_scope s WHERE s.no = memory_shelf.scope));
+CREATE POLICY context_user ON memory_word USING (EXISTS (SELECT FROM memory_shelf s WHERE s.no = memory_word.shelf));
+CREATE POLICY context_user ON memory USING (EXISTS (SELECT FROM memory_scope s WHERE s.no = memory.scope));
+CREATE POLICY context_user ON memory_vector USING (EXISTS (SELECT FROM memory_shelf s WHERE s.no = memory_vector.shelf));
+CREATE POLICY context_user ON memory_mark USING (EXISTS (SELECT FROM memory_scope s WHERE s.no = memory_mark.scope));
 
 -- What asks for rows through a view sees none before the view has asked whose they are.
 ALTER VIEW trajectory_rounds SET (security_barrier = true);
@@ -130,3 +153,13 @@ ALTER VIEW trajectory_nodes SET (security_barrier = true);
 ALTER VIEW trajectory_edges SET (security_barrier = true);
 ALTER VIEW trajectory_versions SET (security_barrier = true);
 ALTER VIEW trajectory_messages SET (security_barrier = true);
+
+-- A table that there is only with an extension.
+DO $$ BEGIN
+  IF to_regclass(quote_ident(current_schema()) || '.memory_pgvector') IS NOT NULL THEN
+    ALTER TABLE memory_pgvector ENABLE ROW LEVEL SECURITY;
+    DROP POLICY IF EXISTS context_user ON memory_pgvector;
+    CREATE POLICY context_user ON memory_pgvector
+      USING (EXISTS (SELECT FROM memory_vector v WHERE v.place = memory_pgvector.place));
+  END IF;
+END $$;

@@ -16,7 +16,7 @@ use crate::messages::{Piece, pieces, runs_from};
 use crate::place::{branch_of, count, own_of, place, signed};
 use crate::pool::{Pool, Session, Work};
 use crate::rows::{blob, message_id, nth, text, weight};
-use crate::{branches, chat_rows, check_beside, check_rounds, checkpoints, sql};
+use crate::{branches, chat_rows, check_beside, check_memories, check_rounds, checkpoints, sql};
 
 /// Tables whose rows must be of some chat.
 const STRAYS: [(&str, &str); 4] = [
@@ -34,6 +34,7 @@ pub(crate) async fn check(pool: &Pool, full_text: bool, cancel: &CancelSignal) -
     session.end(checked).await?;
     check_beside::check(pool, cancel, &mut report).await?;
     check_rounds::check(pool, cancel, &mut report).await?;
+    check_memories::check(pool, cancel, &mut report).await?;
     let mut after = 0;
     loop {
         cancel.check("check")?;

@@ -60,6 +60,9 @@ pub struct PostgresConfig {
     pub full_text: Option<bool>,
     /// Whether to work under row-level security.
     pub row_security: bool,
+    /// Whether to use the extension pgvector where the server has it, and to make it known to the database where the role may.
+    /// Memories are then ranked by their vectors in the server, else in the program, which gives the same answers.
+    pub pgvector: bool,
 }
 
 /// Whom to talk to.
@@ -77,7 +80,7 @@ impl PostgresConfig {
     ///
     /// Options behind the `?` are those of the driver (`sslmode`, `sslrootcert`, `host`, `application_name`, …) and
     /// `schema=NAME`, `connections=N`, `connect_timeout_ms=N`, `operation_timeout_ms=N`, `statement_cache=N`,
-    /// `create=true|false`, `create_database=true|false`, `full_text=on|off`, `row_security=on|off`.
+    /// `create=true|false`, `create_database=true|false`, `full_text=on|off`, `row_security=on|off`, `pgvector=on|off`.
     ///
     /// ```
     /// use context_store_postgres::PostgresConfig;
@@ -137,6 +140,7 @@ impl PostgresConfig {
             statement_cache: 256,
             full_text: None,
             row_security: false,
+            pgvector: true,
         }
     }
 
@@ -153,6 +157,7 @@ impl PostgresConfig {
             "create_database" => value.parse().ok().map(|create| self.create_database = create),
             "full_text" => switch_of(value).map(|on| self.full_text = Some(on)),
             "row_security" => switch_of(value).map(|on| self.row_security = on),
+            "pgvector" => switch_of(value).map(|on| self.pgvector = on),
             _ => return Err(Error::invalid(OPERATION, "unknown option in the url").with("option", key)),
         };
         Ok(known.is_some())
@@ -224,6 +229,13 @@ impl PostgresConfig {
         self
     }
 
+    /// Whether to use the extension pgvector where the server has it.
+    #[must_use]
+    pub fn pgvector(mut self, pgvector: bool) -> Self {
+        self.pgvector = pgvector;
+        self
+    }
+
     /// Refuses what cannot be opened.
     pub(crate) fn check(&self) -> Result<()> {
         let name = self.schema.as_str();
@@ -253,6 +265,7 @@ impl fmt::Debug for PostgresConfig {
             .field("statement_cache", &self.statement_cache)
             .field("full_text", &self.full_text)
             .field("row_security", &self.row_security)
+            .field("pgvector", &self.pgvector)
             .finish_non_exhaustive()
     }
 }
@@ -295,12 +308,12 @@ mod tests {
     #[test]
     fn urls_are_read_or_refused() {
         let all = "postgresql://ada:hunter2@[::1]:5433/db?schema=a%20%22b&sslmode=disable&connections=2&create=false\
-            &create_database=false&connect_timeout_ms=20&operation_timeout_ms=30&statement_cache=0&full_text=off&row_security=on";
+            &create_database=false&connect_timeout_ms=20&operation_timeout_ms=30&statement_cache=0&full_text=off&row_security=on&pgvector=off";
         let config = PostgresConfig::from_url(all).unwrap();
         assert_eq!(config.schema, "a \"b");
         assert_eq!((config.connections, config.statement_cache), (2, 0));
         assert_eq!((config.create, config.full_text, config.row_security), (false, Some(false), true));
-        assert!(!config.create_database);
+        assert!(!config.create_database && !config.pgvector);
         assert_eq!(config.connect_timeout, Duration::from_millis(20));
         assert_eq!(config.operation_timeout, Duration::from_millis(30));
         let Server::At(server) = &config.server else { panic!("no server") };

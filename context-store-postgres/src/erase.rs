@@ -7,11 +7,11 @@ use crate::error::Result;
 use crate::place::count;
 use crate::pool::{Pool, Session, Work, quoted};
 use crate::rows::text;
-use crate::{blobs, chats, rounds, sql, streams};
+use crate::{blobs, chats, memory_forget, rounds, sql, streams};
 
 const OPERATION: &str = "erase_user";
 
-/// Erases all chats of a user, each in a transaction of its own, then all rounds, then has the tables written anew without them, then
+/// Erases all chats of a user, each in a transaction of its own, then all rounds, then all memories, then has the tables written anew without them, then
 /// looks what is left.
 pub(crate) async fn erase_user(
     pool: &Pool,
@@ -51,6 +51,10 @@ pub(crate) async fn erase_user(
             removed => erased.rounds += removed,
         }
     }
+    cancel.check(OPERATION)?;
+    let mut session = pool.begin(Work::Write, Some(user)).await?;
+    let forgotten = memory_forget::forget_user(&mut session, user).await;
+    erased.memories = session.end(forgotten).await?;
     rewrite(pool, schema, sql::VACUUM).await?;
     let mut session = pool.begin(Work::Snapshot, Some(user)).await?;
     let remaining = remaining(&mut session, user).await;
@@ -67,8 +71,12 @@ async fn kept(session: &mut Session<'_>, user: &UserId) -> Result<(u64, u64)> {
 /// Rows of this user, and rows that belong to nobody.
 async fn remaining(session: &mut Session<'_>, user: &UserId) -> Result<i64> {
     let mut remaining = 0;
-    let beside =
-        [sql::blobs::REMAINING_BLOBS, sql::streams::REMAINING_STREAMS, sql::rounds::REMAINING_ROUNDS];
+    let beside = [
+        sql::blobs::REMAINING_BLOBS,
+        sql::streams::REMAINING_STREAMS,
+        sql::rounds::REMAINING_ROUNDS,
+        sql::memories::REMAINING_MEMORIES,
+    ];
     for statement in std::iter::once(sql::REMAINING).chain(beside) {
         let query = session.query(statement).bind(user.as_str().as_bytes());
         remaining += session.only(query).await?.try_get::<i64, _>(0)?;

@@ -17,12 +17,13 @@ use crate::pool::quoted;
 use crate::sql;
 
 /// The migrations by version. They are run with the schema as the search path, so they name tables alone.
-const MIGRATIONS: [(i64, &str, &str); 5] = [
+const MIGRATIONS: [(i64, &str, &str); 6] = [
     (1, "init", include_str!("../migrations/0001_init.sql")),
     (2, "search", include_str!("../migrations/0002_search.sql")),
     (10, "blobs", include_str!("../migrations/0010_blobs.sql")),
     (11, "streams", include_str!("../migrations/0011_streams.sql")),
     (12, "trajectories", include_str!("../migrations/0012_trajectories.sql")),
+    (13, "memories", include_str!("../migrations/0013_memories.sql")),
 ];
 
 /// What row-level security adds, if it is wanted. It names every table there is.
@@ -66,6 +67,21 @@ pub(crate) async fn switch_on_row_security(
 ) -> Result<()> {
     let mut transaction = locked(connection, config).await?;
     sqlx::raw_sql(ROW_SECURITY).execute(&mut *transaction).await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// Makes a table that not every server can have, with its policy if the others have theirs.
+pub(crate) async fn add_table(
+    connection: &mut PgConnection,
+    config: &PostgresConfig,
+    mut script: String,
+) -> Result<()> {
+    let mut transaction = locked(connection, config).await?;
+    if sqlx::query(sql::POLICIES_HERE).fetch_one(&mut *transaction).await?.try_get(0)? {
+        script.push_str(ROW_SECURITY);
+    }
+    sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut *transaction).await?;
     transaction.commit().await?;
     Ok(())
 }

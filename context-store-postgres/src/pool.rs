@@ -43,6 +43,8 @@ pub(crate) enum Work {
     Read,
     /// Several that read one state.
     Snapshot,
+    /// The same with statements of many loops, for which the server must not compile anything.
+    Loops,
     /// One statement that writes.
     Append,
     /// A transaction that writes.
@@ -156,6 +158,11 @@ impl Session<'_> {
         &self.pool.prefix
     }
 
+    /// Whether policies hold for what is done.
+    pub(crate) fn row_security(&self) -> bool {
+        self.pool.row_security
+    }
+
     pub(crate) fn connection(&mut self) -> &mut PgConnection {
         match self.held.as_mut().expect("taken only when dropped") {
             Held::Own(connection) => connection,
@@ -193,6 +200,7 @@ impl Session<'_> {
             Work::Read if row_security => self.begin_with(sql::BEGIN_SNAPSHOT).await?,
             Work::Append if row_security => self.begin_with(sql::BEGIN_WRITE).await?,
             Work::Read | Work::Append | Work::Upkeep => {}
+            Work::Loops => self.begin_with(sql::BEGIN_SNAPSHOT_UNCOMPILED).await?,
             Work::Snapshot => self.begin_with(sql::BEGIN_SNAPSHOT).await?,
             Work::Write => self.begin_with(sql::BEGIN_WRITE).await?,
         }

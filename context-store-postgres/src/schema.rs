@@ -7,6 +7,7 @@ use sqlx::postgres::PgRow;
 use crate::config::PostgresConfig;
 use crate::error::Result;
 use crate::migrations::{self, KNOWN};
+use crate::pgvector::{self, Pgvector};
 use crate::pool::{Pool, Session, Work};
 use crate::sql;
 
@@ -14,9 +15,10 @@ use crate::sql;
 const OLDEST_SERVER: i32 = 130_000;
 
 /// What was found out when the store was opened.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Facts {
     pub(crate) full_text: bool,
+    pub(crate) pgvector: Option<Pgvector>,
     pub(crate) durability: Durability,
     pub(crate) warning: Option<&'static str>,
 }
@@ -63,7 +65,8 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
         };
         return Err(Error::invalid("open", message).into());
     }
-    Ok(Facts { full_text, durability, warning })
+    let pgvector = pgvector::open(session, config).await?;
+    Ok(Facts { full_text, pgvector, durability, warning })
 }
 
 /// Sees to it that the policies are there if they are wanted, and that they are known of if they hold.

@@ -14,6 +14,9 @@ pub(crate) const MIGRATIONS_TABLE: &str = "context_migrations";
 
 // Outside of the schema.
 pub(crate) const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+/// The same for statements of which the planner believes that compiling them pays.
+pub(crate) const BEGIN_SNAPSHOT_UNCOMPILED: &str =
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit TO off";
 pub(crate) const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(crate) const COMMIT: &str = "COMMIT";
 pub(crate) const ROLLBACK: &str = "ROLLBACK";
@@ -46,6 +49,8 @@ macro_rules! statements {
 }
 
 pub(crate) mod blobs;
+pub(crate) mod memories;
+pub(crate) mod pgvector;
 pub(crate) mod rounds;
 pub(crate) mod streams;
 
@@ -137,6 +142,21 @@ macro_rules! summary {
     };
 }
 
+/// The first user behind one.
+macro_rules! next_user {
+    ($after:literal) => {
+        concat!(
+            "least((SELECT user_id FROM #chat WHERE user_id > ",
+            $after,
+            " ORDER BY user_id LIMIT 1), (SELECT user_id FROM #trajectory_round WHERE user_id > ",
+            $after,
+            " ORDER BY user_id LIMIT 1), (SELECT s.user_id FROM #memory_scope s WHERE s.user_id > ",
+            $after,
+            " AND EXISTS (SELECT FROM #memory_shelf h WHERE h.scope = s.no) ORDER BY s.user_id LIMIT 1))"
+        )
+    };
+}
+
 /// The best hits, better or newer than the hit of score $6 at $7. Phrase i has the text $2[i] and is looked for in the
 /// index by $3[i]; $1 is what finds all of them. Ranked by BM25 whose statistics are the user's: how rare a phrase is
 /// among a million messages of a hundred words.
@@ -193,15 +213,11 @@ statements! {
           SELECT * FROM #chat WHERE user_id = $1 AND minute <= $2::bigint / 60000000 AND (updated_at, no) < ($2, $3)
           ORDER BY minute DESC, updated_at DESC, no DESC LIMIT $4) c
         ORDER BY c.updated_at DESC, c.no DESC");
-    /// The next $2 users behind $1 who have a chat or a round of a trajectory: one look into each index for each, however many
+    /// The next $2 users behind $1 who have a chat, a round of a trajectory or a memory: one look into each index for each, however many
     /// they have.
-    USERS = "WITH RECURSIVE u (id) AS (
-          SELECT least((SELECT user_id FROM #chat WHERE user_id > $1 ORDER BY user_id LIMIT 1),
-            (SELECT user_id FROM #trajectory_round WHERE user_id > $1 ORDER BY user_id LIMIT 1))
-          UNION ALL
-          SELECT least((SELECT user_id FROM #chat WHERE user_id > u.id ORDER BY user_id LIMIT 1),
-            (SELECT user_id FROM #trajectory_round WHERE user_id > u.id ORDER BY user_id LIMIT 1)) FROM u WHERE u.id IS NOT NULL)
-        SELECT id FROM u WHERE id IS NOT NULL LIMIT $2";
+    USERS = concat!("WITH RECURSIVE u (id) AS (SELECT ", next_user!("$1"), "
+          UNION ALL SELECT ", next_user!("u.id"), " FROM u WHERE u.id IS NOT NULL)
+        SELECT id FROM u WHERE id IS NOT NULL LIMIT $2");
     UPDATE_CHAT = "UPDATE #chat SET title = $2, metadata = $3 WHERE no = $1";
     ACTIVATE = "UPDATE #chat SET active = $2 WHERE no = $1";
     CHANGE_EDITION = "UPDATE #chat SET amended = amended + 1 WHERE no = $1";
@@ -401,7 +417,8 @@ mod tests {
         schema::open(&mut session, &config).await.unwrap_or_else(|fault| panic!("{fault:?}"));
         let mut wrong = Vec::new();
         let load = [("LOAD", rounds::LOAD.as_str())];
-        let beside = blobs::ALL.iter().chain(streams::ALL).chain(rounds::ALL).chain(&load);
+        let beside =
+            blobs::ALL.iter().chain(streams::ALL).chain(rounds::ALL).chain(memories::ALL).chain(&load);
         for (name, text) in ALL.iter().chain(beside) {
             let statement = AssertSqlSafe(text.replace('#', session.prefix()));
             if let Err(error) = session.connection().prepare(statement.into_sql_str()).await {

@@ -7,9 +7,10 @@ use async_trait::async_trait;
 use context_core::{
     BlobStore, Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery,
     ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created,
-    Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId,
-    NewChat, Page, Placed, Result, Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo,
-    StoredFragment, StreamStore, Timestamp, TrajectoryStore, UserId, Vacuumed, Window, limits,
+    Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance,
+    MemoryRecordStore, MessageId, NewChat, Page, Placed, Result, Revision, SearchHit, SearchQuery,
+    SearchStore, Store, StoreInfo, StoredFragment, StreamStore, Timestamp, TrajectoryStore, UserId, Vacuumed,
+    Window, limits,
 };
 
 use crate::config::PostgresConfig;
@@ -31,7 +32,7 @@ pub(crate) struct Shared {
     pub(crate) pool: Pool,
     ends: Ends,
     schema: String,
-    facts: Facts,
+    pub(crate) facts: Facts,
 }
 
 impl PostgresStore {
@@ -57,6 +58,11 @@ impl PostgresStore {
         Ok(Self(Shared { pool, ends: Ends::default(), schema: config.schema, facts }))
     }
 
+    /// Whether vectors of memories are compared in the server, by the extension pgvector.
+    pub fn pgvector(&self) -> bool {
+        self.0.facts.pgvector.is_some()
+    }
+
     /// Closes the connections. One that is in use is closed when its operation ends. A pool that was given stays open.
     pub async fn close(&self) -> Result<()> {
         self.0.pool.close().await.map_err(|fault| fault.during("close"))
@@ -70,6 +76,7 @@ impl fmt::Debug for PostgresStore {
             .field("schema", &self.0.schema)
             .field("durability", &facts.durability)
             .field("full_text", &facts.full_text)
+            .field("pgvector", &facts.pgvector.is_some())
             .finish_non_exhaustive()
     }
 }
@@ -100,6 +107,10 @@ impl Store for PostgresStore {
     }
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
+        Some(&self.0)
+    }
+
+    fn memories(&self) -> Option<&dyn MemoryRecordStore> {
         Some(&self.0)
     }
 

@@ -14,6 +14,7 @@ use crate::error::{Fault, Result};
 use crate::fields::{self, Counts, Edition, Place, Tip, broken};
 use crate::fragments::{self, Listed};
 use crate::look::About;
+use crate::memory_check;
 use crate::messages::read_revision;
 use crate::rounds_check;
 use crate::runs;
@@ -50,6 +51,7 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<Chec
     }
     blobs_check::check(shared, cancel, &mut report).await?;
     rounds_check::check(shared, cancel, &mut report).await?;
+    memory_check::check(shared, cancel, &mut report).await?;
     Ok(report)
 }
 

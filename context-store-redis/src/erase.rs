@@ -5,6 +5,7 @@ use redis::cmd;
 
 use crate::error::Result;
 use crate::keys::Keys;
+use crate::memory_check;
 use crate::references::{self, KINDS};
 use crate::rounds_check;
 use crate::scripts::DELETE;
@@ -18,11 +19,14 @@ pub(crate) async fn erase_user(shared: &Shared, user: &UserId, cancel: &CancelSi
     let pattern = shared.keys.pattern_of_user(user);
     let list = shared.keys.chats(user);
     let blobs = KINDS.map(|kind| shared.keys.of_user(user, kind).into_bytes());
+    let memory_keys = shared.keys.memories(user).map(String::into_bytes);
     let round_indexes = shared.keys.round_indexes(user).map(String::into_bytes);
     let mut erasure = Erasure::default();
     let keys = shared.connection.scan(&pattern).await?;
     let rounds = keys.iter().map(|key| &key[..]).filter(|key| shared.keys.is_round(key));
     rounds_check::erase(shared, user, rounds, cancel, &mut erasure).await?;
+    let memories = keys.iter().map(|key| &key[..]).filter(|key| shared.keys.is_memory(key));
+    memory_check::erase(shared, user, memories, cancel, &mut erasure).await?;
     for key in keys {
         cancel.check(OPERATION)?;
         if Keys::is_chat(&key) {
@@ -39,7 +43,11 @@ pub(crate) async fn erase_user(shared: &Shared, user: &UserId, cancel: &CancelSi
             }
         } else if !shared.keys.is_record(&key) || key == list.as_bytes() || blobs.contains(&key) {
             // Entries go one by one below, and blobs with them: a chat that is created meanwhile keeps its own.
-        } else if shared.keys.is_round(&key) || round_indexes.contains(&key) {
+        } else if shared.keys.is_round(&key)
+            || shared.keys.is_memory(&key)
+            || round_indexes.contains(&key)
+            || memory_keys.contains(&key)
+        {
             // Gone, but for what was written meanwhile.
         } else {
             let _gone: u64 = shared.connection.run(cmd("UNLINK").arg(&key[..])).await?;

@@ -6,15 +6,17 @@
 //! PREFIX{USER}:chats          which chats a user has
 //! PREFIX{USER}:round:SESSION.AGENT.ROUND   a round of a trajectory: one hash
 //! PREFIX{USER}:rounds         which rounds a user has
+//! PREFIX{USER}:KIND:SCOPE     what is remembered under a scope: five keys, of the kinds of `MEMORY`
+//! PREFIX{USER}:scopes         under which scopes there is something
 //! PREFIX{USER}:…              what else belongs to a user
 //! PREFIX{store}:…             numbers of the whole store
 //! ```
 //!
-//! `USER`, `SESSION` and `CHAT` are hashes, so any id is legal and none is shown to whoever lists keys. What stands in braces
+//! `USER`, `SESSION`, `SCOPE` and `CHAT` are hashes, so any id is legal and none is shown to whoever lists keys. What stands in braces
 //! says where a key is in a cluster: all of a chat is in one place, and the chats of a user are in many. The rounds of a user
-//! are in one place, with their indexes.
+//! are in one place, with their indexes, and so are the memories.
 
-use context_core::{ChatId, ChatRef, MessageId, RoundRef, UserId};
+use context_core::{ChatId, ChatRef, MemoryScope, MessageId, RoundRef, UserId};
 
 /// Makes the names of a store's keys.
 #[derive(Clone, Debug)]
@@ -67,7 +69,7 @@ impl Keys {
 
     /// What names a message of a chat among those that nodes stand for.
     pub(crate) fn message(chat: &ChatId, message: &MessageId) -> String {
-        hash(&format!("{}:{chat}{message}", chat.as_str().len()))
+        hash(format!("{}:{chat}{message}", chat.as_str().len()))
     }
 
     /// Which rounds a user has, and which messages their nodes stand for.
@@ -90,6 +92,43 @@ impl Keys {
         let of_round = format!("}}:{ROUND}:");
         key.strip_prefix(self.prefix.as_bytes())
             .is_some_and(|rest| rest.windows(of_round.len()).any(|part| part == of_round.as_bytes()))
+    }
+
+    /// The last place that a memory of a user got, and under which scopes there is something.
+    pub(crate) fn memories(&self, user: &UserId) -> [String; 2] {
+        [self.of_user(user, "places"), self.of_user(user, SCOPES)]
+    }
+
+    /// What is kept under a scope.
+    pub(crate) fn memories_of(&self, scope: &MemoryScope) -> [String; 5] {
+        self.memories_under(&scope.user, scope.key().as_bytes())
+    }
+
+    /// The same by the name of the scope.
+    pub(crate) fn memories_under(&self, user: &UserId, scope: &[u8]) -> [String; 5] {
+        let scope = hash(scope);
+        MEMORY.map(|kind| format!("{}:{scope}", self.of_user(user, kind)))
+    }
+
+    /// The pattern of the counts of all scopes of the store.
+    pub(crate) fn pattern_of_counts(&self) -> String {
+        self.pattern_of_users(&format!("{COUNTS}:*"))
+    }
+
+    /// Whether a key of this store is one of those that are kept under a scope.
+    pub(crate) fn is_memory(&self, key: &[u8]) -> bool {
+        self.kind_under(key).is_some_and(|kind| MEMORY.contains(&kind))
+    }
+
+    /// Whether a key of this store counts what is kept under a scope.
+    pub(crate) fn is_counts(&self, key: &[u8]) -> bool {
+        self.kind_under(key) == Some(COUNTS)
+    }
+
+    /// The kind of a key that has one of several of a user.
+    fn kind_under<'a>(&self, key: &'a [u8]) -> Option<&'a str> {
+        let key = std::str::from_utf8(key).ok()?.strip_prefix(&self.prefix)?;
+        Some(key.split_once("}:")?.1.split_once(':')?.0)
     }
 
     /// A number of the whole store.
@@ -134,10 +173,14 @@ const SWEPT: &str = "swept";
 const ROUND: &str = "round";
 const ROUNDS: &str = "rounds";
 const LINKS: &str = "links";
+const SCOPES: &str = "scopes";
+const COUNTS: &str = "remembered";
+/// Of each scope of memories: the records, their vectors, what they are found by, the counts, the marks of those that were forgotten.
+const MEMORY: [&str; 5] = ["memory", "vectors", "recall", COUNTS, "forgotten"];
 
 /// 128 bits: nobody finds two ids of the same one.
-fn hash(id: &str) -> String {
-    let mut hex = blake3::hash(id.as_bytes()).to_hex().to_string();
+fn hash(id: impl AsRef<[u8]>) -> String {
+    let mut hex = blake3::hash(id.as_ref()).to_hex().to_string();
     hex.truncate(32);
     hex
 }

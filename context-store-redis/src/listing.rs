@@ -16,6 +16,7 @@ use crate::error::{Result, bad_cursor};
 use crate::fields::{Counts, Edition};
 use crate::keys::Keys;
 use crate::look::About;
+use crate::memory_scopes::read_scope;
 use crate::round_fields::read_head;
 use crate::shared::Shared;
 use crate::sweep::sweep;
@@ -71,10 +72,11 @@ pub(crate) async fn list(shared: &Shared, query: &ChatQuery) -> Result<Page<Chat
     Ok(Page { items, next: None })
 }
 
-/// Lists whoever has a chat or a round.
+/// Lists whoever has a chat, a round or a memory.
 pub(crate) async fn users(shared: &Shared, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
     let mut theirs: HashMap<String, Vec<String>> = HashMap::new();
-    for pattern in [shared.keys.pattern_of_rounds(), shared.keys.pattern_of_chats()] {
+    let keys = &shared.keys;
+    for pattern in [keys.pattern_of_counts(), keys.pattern_of_rounds(), keys.pattern_of_chats()] {
         for key in shared.connection.scan(&pattern).await? {
             let Ok(key) = String::from_utf8(key) else { continue };
             if let Some(user) = Keys::user_of(&key) {
@@ -89,12 +91,13 @@ pub(crate) async fn users(shared: &Shared, limit: usize, after: Option<&Cursor>)
             theirs.iter_mut().filter_map(|(user, keys)| Some((user.clone(), keys.pop()?))).collect();
         theirs.retain(|_, keys| !keys.is_empty());
         let keys = asked.iter().map(|(_, key)| key.clone()).collect();
-        // One is a field of chats, the other of rounds.
-        let found = shared.connection.fields_of_all(keys, &["m", "h"]).await?;
+        // One is a field of chats, one of rounds, one of what is counted of a scope of memories.
+        let found = shared.connection.fields_of_all(keys, &["m", "h", "scope"]).await?;
         for ((hash, _), values) in asked.iter().zip(found) {
             let user = match &values[..] {
-                [Some(about), _] => About::read(about)?.chat.user,
-                [_, Some(head)] => read_head(head)?.round.agent.user,
+                [Some(about), ..] => About::read(about)?.chat.user,
+                [_, Some(head), _] => read_head(head)?.round.agent.user,
+                [.., Some(scope)] => read_scope(scope)?.user,
                 _ => continue,
             };
             users.insert(user);

@@ -44,4 +44,10 @@ scripts! {
     ROUND_DROP = "lua/rounds.lua" "lua/round_drop.lua";
     ROUND_LOOK = "lua/rounds.lua" "lua/round_look.lua";
     ROUNDS_CLEAR = "lua/rounds.lua" "lua/rounds_clear.lua";
+    /// Records of memories.
+    MEMORY_WRITE = "lua/memories.lua" "lua/memory_write.lua";
+    MEMORY_FORGET = "lua/memories.lua" "lua/memory_forget.lua";
+    MEMORY_DROP = "lua/memories.lua" "lua/memory_drop.lua";
+    MEMORY_CLEAR = "lua/memories.lua" "lua/memory_clear.lua";
+    MEMORY_LOOK = "lua/memory_look.lua";
 }

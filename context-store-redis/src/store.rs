@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use context_core::{
     BlobStore, Branch, BranchDeletion, BranchName, CancelSignal, Chain, ChainEnd, Chat, ChatPatch, ChatQuery,
     ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint, CheckpointName, Commit, CommitOutcome, Created,
-    Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId,
-    NewChat, Page, Placed, Result, Revision, Store, StoreInfo, StoredFragment, StreamStore, Timestamp,
-    TrajectoryStore, UserId, Vacuumed, Window, limits,
+    Cursor, Erasure, Error, ErrorKind, FragmentId, FragmentStore, HistoryStore, Maintenance,
+    MemoryRecordStore, MessageId, NewChat, Page, Placed, Result, Revision, Store, StoreInfo, StoredFragment,
+    StreamStore, Timestamp, TrajectoryStore, UserId, Vacuumed, Window, limits,
 };
 
 use crate::config::RedisConfig;
@@ -65,6 +65,10 @@ impl Store for RedisStore {
     }
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
+        Some(&self.shared)
+    }
+
+    fn memories(&self) -> Option<&dyn MemoryRecordStore> {
         Some(&self.shared)
     }
 

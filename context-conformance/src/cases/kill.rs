@@ -10,6 +10,7 @@ use crate::desk::{Desk, ids, message};
 use crate::diary::RoundLife;
 use crate::expect::{ensure, fail, same};
 use crate::lab::Lab;
+use crate::notebook::{MemoryLife, Notebook};
 use crate::random::Random;
 use crate::script::Script;
 use crate::visible::Visible;
@@ -20,6 +21,7 @@ cases!("kill":
     killed_writers_lose_no_turn if Kill,
     killed_while_the_store_is_created if Kill,
     a_killed_recorder_loses_no_commit if Kill,
+    killed_while_it_remembers if Kill,
 );
 
 /// How often one store is written to by a process that is killed.
@@ -57,6 +59,10 @@ async fn killed_while_the_store_is_created(lab: &Lab) -> Checked {
 
 async fn a_killed_recorder_loses_no_commit(lab: &Lab) -> Checked {
     kills!(lab, 4, killed_recorders)
+}
+
+async fn killed_while_it_remembers(lab: &Lab) -> Checked {
+    kills!(lab, 4, killed_memories)
 }
 
 /// The store's own check, after a process was killed.
@@ -217,6 +223,42 @@ async fn killed_recorders(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Chec
         desk.expect_round(&did, &life.record()).await?;
         done += 1;
         sound(&*desk.store).await?;
+    }
+    Ok(())
+}
+
+/// What is remembered is what it must be after the acknowledged steps, or after one more.
+async fn killed_memories(lab: &Lab, n: usize, seed: u64, rounds: usize) -> Checked {
+    let name = format!("memories-{n}");
+    let desk = Desk::new(lab.open(&name).await?, "ada", "chat");
+    desk.memories()?;
+    let location = lab.location(&name)?;
+    drop(desk);
+    let (mut random, mut life, mut done) = (Random::new(seed), MemoryLife::new(seed), 0);
+    for round in 0..rounds {
+        let work = Work::Memories { seed, done };
+        let (lines, spins) = (random.below(9), random.below(SPINS));
+        let told = Worker::start(&Task { location: location.clone(), work })?
+            .killed_after(lines, spins)
+            .await?
+            .len();
+        for _ in 0..told {
+            let _step = life.next();
+        }
+        done += told;
+        let desk = opened(lab, &location).await?;
+        let did = format!("kill {round}, {told} steps told, {done} in all");
+        let book = Notebook { desk, model: life.model.clone() };
+        if let Err(Stop::Fail(without)) = book.is_kept(&did).await {
+            // Then the next step was written, and only the word of it was not heard.
+            let step = life.next();
+            done += 1;
+            let book = Notebook { model: life.model.clone(), ..book.clone() };
+            if let Err(Stop::Fail(with)) = book.is_kept(&did).await {
+                return fail(format!("neither with {step:?} nor without: {without}; {with}"));
+            }
+        }
+        sound(&*book.desk.store).await?;
     }
     Ok(())
 }

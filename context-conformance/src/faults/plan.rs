@@ -55,6 +55,13 @@ pub enum Operation {
     Rounds,
     NodesOfMessage,
     PruneRounds,
+    WriteMemories,
+    Memories,
+    ListMemories,
+    FindMemories,
+    MemoriesBeside,
+    ForgetMemories,
+    MemoryStats,
     Check,
     EraseUser,
     Vacuum,
@@ -113,6 +120,17 @@ impl Operation {
     pub const ROUNDS: &[Self] =
         &[Self::RecordRound, Self::LoadRounds, Self::Rounds, Self::NodesOfMessage, Self::PruneRounds];
 
+    /// The calls about records of memories.
+    pub const MEMORIES: &[Self] = &[
+        Self::WriteMemories,
+        Self::Memories,
+        Self::ListMemories,
+        Self::FindMemories,
+        Self::MemoriesBeside,
+        Self::ForgetMemories,
+        Self::MemoryStats,
+    ];
+
     /// The name of the call, as errors have it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -159,6 +177,13 @@ impl Operation {
             Self::Rounds => "rounds",
             Self::NodesOfMessage => "nodes_of_message",
             Self::PruneRounds => "prune_rounds",
+            Self::WriteMemories => "write_memories",
+            Self::Memories => "memories",
+            Self::ListMemories => "list_memories",
+            Self::FindMemories => "find_memories",
+            Self::MemoriesBeside => "memories_beside",
+            Self::ForgetMemories => "forget_memories",
+            Self::MemoryStats => "memory_stats",
             Self::Check => "check",
             Self::EraseUser => "erase_user",
             Self::Vacuum => "vacuum",
@@ -267,8 +292,14 @@ mod tests {
 
     #[test]
     fn operations_are_called_as_errors_call_them() {
-        let all =
-            [Operation::WRITES, Operation::READS, Operation::BLOBS, Operation::STREAMS, Operation::ROUNDS];
+        let all = [
+            Operation::WRITES,
+            Operation::READS,
+            Operation::BLOBS,
+            Operation::STREAMS,
+            Operation::ROUNDS,
+            Operation::MEMORIES,
+        ];
         for operation in all.into_iter().flatten() {
             let json = serde_json::to_value(operation).unwrap();
             assert_eq!(json, operation.as_str());

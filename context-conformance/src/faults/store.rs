@@ -12,9 +12,9 @@ use context_core::{
     Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, BranchName, CancelSignal, Chain,
     ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint,
     CheckpointName, Commit, CommitOutcome, Created, Cursor, Erasure, Error, ErrorKind, FragmentId,
-    FragmentStore, HistoryStore, Maintenance, MessageId, NewBlob, NewChat, Page, Placed, Result, Revision,
-    SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, StreamStore, Timestamp,
-    TrajectoryStore, UserId, Vacuumed, Window,
+    FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, MessageId, NewBlob, NewChat, Page, Placed,
+    Result, Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, StreamStore,
+    Timestamp, TrajectoryStore, UserId, Vacuumed, Window,
 };
 
 use super::plan::{Fault, FaultPlan, Operation};
@@ -99,6 +99,10 @@ impl Store for FaultStore {
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
         self.0.inner.trajectories().map(|_| &*self.0 as &dyn TrajectoryStore)
+    }
+
+    fn memories(&self) -> Option<&dyn MemoryRecordStore> {
+        self.0.inner.memories().map(|_| &*self.0 as &dyn MemoryRecordStore)
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

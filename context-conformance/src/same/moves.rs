@@ -16,6 +16,7 @@ pub(crate) enum Move {
     Blob(BlobMove),
     Stream { stream: usize, what: StreamMove },
     Round(RoundMove),
+    Memory(MemoryMove),
 }
 
 /// A question about a chat.
@@ -57,16 +58,24 @@ pub(crate) enum RoundMove {
     Prune { back: usize, session: Option<usize> },
 }
 
+#[derive(Clone, Debug)]
+pub(crate) enum MemoryMove {
+    Live { seed: u64 },
+    Again,
+    Find { seed: u64 },
+}
+
 impl Move {
     /// A move, and the number of its chat.
     pub(crate) fn random(random: &mut Random) -> (usize, Self) {
         let chat = random.below(CHATS);
-        let what = match random.below(24) {
+        let what = match random.below(28) {
             0..=8 => Self::Live(Step::random(random)),
             9 => Self::Update { n: random.below(60) },
             10..=12 => Self::Look(Look::random(random)),
             13..=15 => Self::Blob(BlobMove::random(random)),
             20..=23 => Self::Round(RoundMove::random(random)),
+            24..=27 => Self::Memory(MemoryMove::random(random)),
             _ => Self::Stream { stream: random.below(3), what: StreamMove::random(random) },
         };
         (chat, what)
@@ -123,6 +132,16 @@ impl StreamMove {
             _ => {
                 Self::Prune { back: random.below(12), of_chat: random.one_in(2), abandoned: random.one_in(2) }
             }
+        }
+    }
+}
+
+impl MemoryMove {
+    fn random(random: &mut Random) -> Self {
+        match random.below(8) {
+            0..=4 => Self::Live { seed: random.bits() },
+            5 => Self::Again,
+            _ => Self::Find { seed: random.bits() },
         }
     }
 }

@@ -9,6 +9,7 @@ use context_core::{
 };
 
 use super::ago::earlier;
+use super::memories::Memories;
 use super::moves::{BlobMove, CHATS, Look, Move};
 use super::rounds::Rounds;
 use super::streams::Streams;
@@ -28,6 +29,7 @@ pub(super) struct Play<'a> {
     scripts: Vec<Script>,
     streams: Streams,
     rounds: Rounds,
+    memories: Memories,
     clock: FixedClock,
 }
 
@@ -42,6 +44,7 @@ impl<'a> Play<'a> {
             scripts,
             streams: Streams::default(),
             rounds: Rounds::default(),
+            memories: Memories::default(),
             clock: FixedClock::at(BIRTH + 1_000_000),
         };
         for i in 0..CHATS {
@@ -64,6 +67,9 @@ impl<'a> Play<'a> {
                 Move::Stream { stream, what } => {
                     let at = self.clock.tick();
                     self.streams.play(self.table, &self.chat(*chat), &did, *stream, what, at).await?;
+                }
+                Move::Memory(what) => {
+                    self.memories.play(self.table, &self.chat(*chat), &did, what).await?;
                 }
                 Move::Round(what) => {
                     self.rounds.play(self.table, &self.chat(*chat), &did, what).await?;

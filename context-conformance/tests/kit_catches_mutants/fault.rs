@@ -117,6 +117,41 @@ pub(crate) enum Fault {
     SortsNodesAsText,
     PrunesWhateverItsTime,
     PrunesAllAgents,
+    /// Looks in the user's own scope, too.
+    WidensScopes,
+    /// Files under the names of a scope with a sign between them.
+    JoinsScopes,
+    KeepsWordsOfRewritten,
+    /// What was forgotten comes back with the next absent write.
+    LosesMarks,
+    /// What was forgotten stays so, whatever is forgotten or erased later.
+    MarksOutliveScopes,
+    /// Vectors stay when their record is forgotten or written over.
+    KeepsVectors,
+    /// Words are as common as they are among the kinds that are looked for.
+    CountsAskedKinds,
+    FindsAllKinds,
+    FoldsWords,
+    OldestOfEqualFirst,
+    ComparesEmbedders,
+    /// Of many records only the newest are looked at, whatever words they have.
+    LooksAtTheNewest,
+    /// What stands before a conflict is written.
+    WritesHalfBatches,
+    IgnoresVersions,
+    /// Reads the version, awaits, writes.
+    ChecksVersionsThenWrites,
+    ReplaysAreConflicts,
+    BesideAnySession,
+    SortsMemoriesByName,
+    MovesRewritten,
+    EndsMemoriesAtNul,
+    ListsSkipMemories,
+    StatsOfAllUsers,
+    /// What is filed more narrowly stays.
+    ForgetsTheScopeAlone,
+    /// A message is forgotten with its session.
+    ForgetsWholeSessions,
     /// `Debug` prints a title.
     ShowsContent,
     Panics,

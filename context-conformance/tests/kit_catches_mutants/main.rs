@@ -5,6 +5,7 @@
 
 mod commit;
 mod fault;
+mod memories;
 mod mutant;
 mod rounds;
 mod search;
@@ -115,6 +116,30 @@ caught! {
     SortsNodesAsText => "round_messages::found_among_all_rounds_in_order";
     PrunesWhateverItsTime => "round_removal::pruned_by_when_they_were_written";
     PrunesAllAgents => "round_removal::pruned_of_a_session_or_agent";
+    WidensScopes => "memory_scopes::scopes_are_exact", "memory_scopes::lookalike_scopes_are_apart", "memory_scopes::random_scopes_never_give_anothers";
+    JoinsScopes => "memory_scopes::lookalike_scopes_are_apart";
+    KeepsWordsOfRewritten => "memory_search::a_rewrite_changes_the_words", "memory_search::random_searches_find_what_the_model_finds";
+    LosesMarks => "memory_removal::marks_keep_forgotten_ones_away", "memory_races::forgotten_while_it_is_written";
+    MarksOutliveScopes => "memory_removal::marks_go_with_their_scope", "memory_removal::erased_with_their_user";
+    KeepsVectors => "memory_search::vectors_by_their_angle", "memory_removal::words_and_vectors_go_too";
+    CountsAskedKinds => "memory_search::common_words_of_all_kinds_count", "memory_search::random_searches_find_what_the_model_finds";
+    FindsAllKinds => "memory_search::common_words_of_all_kinds_count", "memory_search::words_first_and_then_vectors";
+    FoldsWords => "memory_search::words_are_as_they_were_written";
+    OldestOfEqualFirst => "memory_search::of_equal_ones_the_newest";
+    ComparesEmbedders => "memory_search::vectors_of_another_embedder_are_not_compared";
+    LooksAtTheNewest => "memory_search::in_a_large_memory_what_has_all_words_is_found";
+    WritesHalfBatches => "memories::a_conflict_leaves_nothing_written";
+    IgnoresVersions => "memories::a_version_is_written_once", "memory_races::one_of_sixteen_writes_a_version";
+    ChecksVersionsThenWrites => "memory_races::one_of_sixteen_writes_a_version", "memory_races::counting_by_versions_loses_nothing";
+    ReplaysAreConflicts => "memories::a_repeated_write_counts_once", "memory_races::a_lost_reply_is_found_out_by_the_same_write";
+    BesideAnySession => "memories::beside_are_those_of_its_session";
+    SortsMemoriesByName => "memories::read_in_the_order_asked";
+    MovesRewritten => "memories::places_grow_and_stay";
+    EndsMemoriesAtNul => "memories::any_text_comes_back";
+    ListsSkipMemories => "memory_listing::the_newest_first_page_by_page", "memory_listing::pages_go_on_while_memories_are_written";
+    StatsOfAllUsers => "memory_listing::stats_count_what_is_there", "memory_listing::stats_come_page_by_page";
+    ForgetsTheScopeAlone => "memory_removal::forgotten_with_their_scope";
+    ForgetsWholeSessions => "memory_removal::forgotten_by_their_source";
     ShowsContent => "hygiene::debug_shows_no_content";
     Panics => "read::messages_keep_order_holes_and_duplicates";
 }
@@ -132,6 +157,8 @@ async fn sound_store_passes_every_case() {
             "blob_references::a_backup_has_them",
             "stream_removal::a_backup_has_them",
             "round_removal::a_backup_has_them",
+            "memory_removal::a_backup_has_them",
+            "memory_races::counting_in_several_processes_loses_nothing",
             "round_races::recorders_of_several_processes_lose_nothing",
         ];
         let processes = ["kill", "processes"].contains(&skip.case.group);

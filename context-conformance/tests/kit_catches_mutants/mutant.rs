@@ -9,13 +9,14 @@ use async_trait::async_trait;
 use context_core::{
     BlobStore, Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatId, ChatPatch, ChatQuery,
     ChatRef, ChatSize, ChatSummary, Checkpoint, CheckpointName, Commit, CommitKey, CommitOutcome, Committed,
-    Created, Cursor, Durability, FragmentId, FragmentStore, HistoryStore, Maintenance, MessageId, NewChat,
-    Page, Placed, Result, Revision, RoundRef, SearchStore, Store, StoreInfo, StoredFragment, StreamEnd,
-    StreamId, StreamStore, Timestamp, TrajectoryStore, UserId, Window,
+    Created, Cursor, Durability, FragmentId, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore,
+    MessageId, NewChat, Page, Placed, Result, Revision, RoundRef, SearchStore, Store, StoreInfo,
+    StoredFragment, StreamEnd, StreamId, StreamStore, Timestamp, TrajectoryStore, UserId, Window,
 };
 use context_store_inmem::InMemoryStore;
 
 use crate::fault::Fault;
+use crate::memories::Stale;
 
 #[derive(Clone)]
 pub(crate) struct Mutant(Arc<Broken>);
@@ -45,6 +46,8 @@ pub(crate) struct Broken {
     pub(crate) ending: Mutex<Ending>,
     /// Rounds that are being written.
     pub(crate) half: Mutex<HashSet<RoundRef>>,
+    /// What is kept of memories that should be gone.
+    pub(crate) stale: Mutex<Stale>,
     title: Mutex<Option<String>>,
     counter: AtomicUsize,
 }
@@ -63,6 +66,7 @@ impl Broken {
             kept: Mutex::default(),
             ending: Mutex::default(),
             half: Mutex::default(),
+            stale: Mutex::default(),
             title: Mutex::default(),
             counter: AtomicUsize::new(0),
         }
@@ -111,6 +115,10 @@ impl Store for Mutant {
     }
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
+        Some(&*self.0)
+    }
+
+    fn memories(&self) -> Option<&dyn MemoryRecordStore> {
         Some(&*self.0)
     }
 

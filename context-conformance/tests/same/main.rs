@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use context_conformance::{Settings, Subject, find_difference};
 use context_core::{
-    BlobStore, FragmentStore, HistoryStore, Maintenance, Result, Store, StoreInfo, TrajectoryStore,
+    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, Result, Store, StoreInfo,
+    TrajectoryStore,
 };
 use context_store_inmem::InMemoryStore;
 
@@ -36,6 +37,10 @@ impl Store for Split {
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
         self.one.trajectories()
+    }
+
+    fn memories(&self) -> Option<&dyn MemoryRecordStore> {
+        self.one.memories()
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

@@ -387,4 +387,13 @@ async fn every_phase_has_its_limit() {
             other => panic!("{other:?}"),
         }
     }
+    // A handshake is part of the connection. Without certificates to trust there is no client of TLS.
+    let options = options().connect_timeout(short).proxy(Proxy::none());
+    let Ok(client) = Client::new(&address.replace("http:", "https:"), options) else { return };
+    match client.send(&Request::get("x"), &never()).await {
+        Err(HttpError::Timeout { phase, longest, .. }) => {
+            assert_eq!((phase, longest), (Phase::Connect, short))
+        }
+        other => panic!("{other:?}"),
+    }
 }

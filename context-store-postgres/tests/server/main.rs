@@ -7,6 +7,7 @@ mod beside;
 mod connections;
 mod database;
 mod lab;
+mod memories;
 mod proxy;
 mod round_tables;
 mod round_trips;

@@ -77,7 +77,7 @@ async fn another_role_sees_what_its_transaction_names() {
     lab.drop().await;
 }
 
-/// A schema of before blobs, streams and trajectories, with policies on what it had: what the upgrade adds is under policies too, whoever
+/// A schema of before blobs, streams, trajectories and memories, with policies on what it had: what the upgrade adds is under policies too, whoever
 /// opens it.
 #[tokio::test]
 async fn tables_that_an_upgrade_adds_have_policies_too() {
@@ -87,7 +87,7 @@ async fn tables_that_an_upgrade_adds_have_policies_too() {
     let mut connection = lab.connection().await;
     let rounds = format!(
         "DO $$ DECLARE name text; BEGIN
-           FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = '{0}' AND tablename LIKE 'trajectory%' LOOP
+           FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = '{0}' AND tablename SIMILAR TO '(trajectory|memory)%' LOOP
              EXECUTE format('DROP TABLE {0}.%I CASCADE', name);
            END LOOP;
          END $$;

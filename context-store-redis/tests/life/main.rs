@@ -6,6 +6,7 @@
 mod beside;
 mod lab;
 mod loss;
+mod memories;
 mod names;
 mod open;
 mod rivals;

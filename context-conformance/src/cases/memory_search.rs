@@ -1,0 +1,337 @@
+//! What is found of memories, and in which order: within the exact limits all of it, as BM25 and the angles of vectors say.
+
+use context_core::{
+    MemoriesFound, MemoryExpected, MemoryFind, MemoryScope, MemoryVector, MemoryWrite, limits,
+};
+
+use crate::case::cases;
+use crate::checked::Checked;
+use crate::expect::{ensure, same};
+use crate::lab::Lab;
+use crate::notebook::{MemoryStep, Notebook, looked_for, scope, vector, with};
+use crate::random::Random;
+
+cases!("memory_search":
+    found_by_some_of_its_words if Memories,
+    rare_words_and_short_texts_first if Memories,
+    of_equal_ones_the_newest if Memories,
+    common_words_of_all_kinds_count if Memories,
+    of_several_scopes_together if Memories,
+    a_rewrite_changes_the_words if Memories,
+    words_are_as_they_were_written if Memories,
+    vectors_by_their_angle if Memories,
+    vectors_of_another_embedder_are_not_compared if Memories,
+    words_first_and_then_vectors if Memories,
+    so_many_of_each if Memories,
+    in_a_large_memory_what_has_all_words_is_found if Memories,
+    random_searches_find_what_the_model_finds if Memories,
+);
+
+fn ada() -> MemoryScope {
+    MemoryScope::new("ada")
+}
+
+fn find(words: &[&str]) -> MemoryFind {
+    MemoryFind::new(vec![ada()], words.iter().map(|word| (*word).to_owned()).collect(), 10)
+}
+
+fn near(values: &[f32]) -> MemoryFind {
+    with(find(&[]), |find| find.vector = Some(MemoryVector::new("e", values)))
+}
+
+fn ids(found: &MemoriesFound) -> Vec<String> {
+    found.hits.iter().map(|hit| hit.stored.record.id.to_string()).collect()
+}
+
+impl Notebook {
+    async fn note(&mut self, id: &str, words: &str) -> Checked {
+        self.notes(&[(&ada(), id, words)]).await
+    }
+
+    /// What is found must be these, and what the model finds.
+    async fn found(&self, did: &str, find: &MemoryFind, expected: &[&str]) -> Checked {
+        let found = self.desk.memories()?.find_memories(find).await?;
+        same(format!("finding {:?} after {did}", find.words), &ids(&found), &crate::desk::owned(expected))?;
+        self.finds(did, find).await
+    }
+}
+
+async fn found_by_some_of_its_words(lab: &Lab) -> Checked {
+    let mut book = lab.notebook().await?;
+    book.found("nothing", &find(&["lisbon"]), &[]).await?;
+    book.note("trip", "lisbon flight may").await?;
+    book.note("hotel", "hotel lisbon").await?;
+    book.note("silent", "").await?;
+    book.found("three notes", &find(&["flight"]), &["trip"]).await?;
+    book.found("three notes", &find(&["absent", "hotel"]), &["hotel"]).await?;
+    book.found("three notes", &find(&["lisbon"]), &["hotel", "trip"]).await?;
+    book.found("three notes", &find(&["absent"]), &[]).await?;
+    book.found("three notes", &find(&["lisb"]), &[]).await?;
+    book.found("three notes, no words", &find(&[]), &[]).await
+}
+
+async fn rare_words_and_short_texts_first(lab: &Lab) -> Checked {
+    let mut book = lab.notebook().await?;
+    book.note("once", "lisbon x x x").await?;
+    book.note("twice", "lisbon lisbon x x").await?;
+    book.note("rare", "porto x x x").await?;
+    book.note("long", "lisbon x x x x x x x x x x x x").await?;
+    book.note("both", "lisbon porto x x x x x x x x x x").await?;
+    for words in [&["lisbon"][..], &["porto"], &["lisbon", "porto"], &["x", "lisbon"], &["x"]] {
+        book.finds("five notes", &find(words)).await?;
+    }
+    book.found("five notes", &find(&["lisbon"]), &["twice", "once", "both", "long"]).await
+}
+
+async fn of_equal_ones_the_newest(lab: &Lab) -> Checked {
+    let mut book = lab.notebook().await?;
+    for id in ["b", "c", "a"] {
+        book.note(id, "lisbon flight").await?;
+    }
+    book.found("three equal ones", &find(&["lisbon"]), &["a", "c", "b"]).await?;
+    // It keeps its place.
+    book.put(book.desk.note(&ada(), "b", "flight lisbon")).await?;
+    book.found("one was rewritten", &find(&["flight"]), &["a", "c", "b"]).await?;
+    let two = with(find(&["lisbon"]), |find| find.limit = 2);
+    book.found("one was rewritten", &two, &["a", "c"]).await
+}
+
+async fn common_words_of_all_kinds_count(lab: &Lab) -> Checked {
+    let mut book = lab.notebook().await?;
+    for n in 0..6 {
+        let mut write = book.desk.note(&ada(), &format!("m{n}"), ["lisbon", "porto x x x"][n % 2]);
+        write.record.kind = ["episode", "fact", "block"][n % 3].to_owned();
+        book.add(vec![write]).await?;
+    }
+    for kinds in [&["fact"][..], &["fact", "block"], &["nothing of it"], &["episode", "episode"]] {
+        let kinds: Vec<_> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+        book.finds("notes of three kinds", &with(find(&["lisbon", "porto"]), |find| find.kinds = kinds))
+            .await?;
+    }
+    let facts = with(find(&["lisbon", "porto"]), |find| find.kinds = vec!["fact".into()]);
+    book.found("notes of three kinds", &facts, &["m4", "m1"]).await
+}
+
+async fn of_several_scopes_together(lab: &Lab) -> Checked {
+    let mut book = lab.notebook().await?;
+    let scopes = [ada(), ada().session("s"), ada().project("p"), ada().agent("p")];
+    for (n, scope) in scopes.iter().enumerate() {
+        for m in 0..=n {
+            book.notes(&[(scope, &format!("m{n}{m}"), ["lisbon", "lisbon porto", "x"][m % 3])]).await?;
+        }
+    }
+    for n in 1..=scopes.len() {
+        for scopes in scopes.windows(n) {
+            let find = with(find(&["lisbon", "porto"]), |find| find.scopes = scopes.to_vec());
+            book.finds("notes in four scopes", &find).await?;
+        }
+    }
+    let twice = with(find(&["lisbon"]), |find| find.scopes = vec![ada(), ada()]);
+    book.finds("a scope that is named twice", &twice).await
+}
+
+async fn a_rewrite_changes_the_words(lab: &Lab) -> Checked {
+    let mut book = lab.notebook().await?;
+    book.note("m", "lisbon flight").await?;
+    book.note("other", "porto porto").await?;
+    for (words, lost) in [("porto", "lisbon"), ("porto x", "flight"), ("", "x"), ("lisbon", "porto x")] {
+        book.put(book.desk.note(&ada(), "m", words)).await?;
+        for word in ["lisbon", "flight", "porto", "x"] {
+            book.finds(&format!("writing {words:?}, without {lost:?}"), &find(&[word])).await?;
+        }
+    }
+    // What is refused or kept changes nothing.
+    let kept = book.desk.note(&ada(), "m", "kept out");
+    let _kept = book.write("a write of what is there", &[kept]).await?;
+    let stale = book.desk.note(&ada(), "m", "stale").expected(MemoryExpected::Version(1));
+    let _conflict = book.write("a stale write", &[stale]).await?;
+    book.found("writes in vain", &find(&["kept", "out", "stale"]), &[]).await?;
+    same("what check() found", &book.desk.findings().await?, &Vec::new())
+}
+
+/// Words are the provider's: the store neither folds nor cuts them, and none has a meaning of its own.
+async fn words_are_as_they_were_written(lab: &Lab) -> Checked {
+    let mut book = lab.notebook().await?;
+    let words = [
+        "lisbon",
+        "Lisbon",
+        "LISBON",
+        "café",
+        "cafe",
+        "cafe\u{301}",
+        "flights",
+        "flight",
+        "AND",
+        "OR",
+        "NOT",
+        "NEAR",
+        "a-b",
+        "a",
+        "b",
+        "a.b",
+        "a_b",
+        "a:b",
+        "*",
+        "%",
+        "_",
+        "'",
+        "(",
+        "{",
+        "-",
+        "^a",
+        "a*",
+        "x'y",
+        "🦀",
+        "👩‍👩‍👧",
+        "東京",
+        "東",
+        "\u{200b}",
+        "\u{feff}x",
+        "ß",
+        "ss",
+        "ﬁ",
+        "fi",
+        "i",
+        "ı",
+        "İ",
+        "0",
+        "00",
+        "1.0",
+        "\\",
+        "\u{10ffff}",
+    ];
+    for (n, word) in words.iter().enumerate() {
+        book.note(&format!("m{n}"), &format!("{word} common {word}")).await?;
+    }
+    for (n, word) in words.iter().enumerate() {
+        book.found("notes of strange words", &find(&[word]), &[&format!("m{n}")]).await?;
+    }
+    let all = with(find(&words), |find| find.limit = 60);
+    book.finds("notes of strange words", &all).await?;
+    let long = "é".repeat(limits::MAX_ID_BYTES / 2);
+    book.note("long", &long).await?;
+    book.found("a long word", &find(&[&long]), &["long"]).await?;
+    // Spaces apart, wherever they are.
+    book.note("spaces", "  spaced   out ").await?;
+    book.found("words with spaces around them", &find(&["out"]), &["spaces"]).await
+}
+
+async fn vectors_by_their_angle(lab: &Lab) -> Checked {
+    let mut book = lab.notebook().await?;
+    for (id, values) in [("x", [2.0, 0.0]), ("y", [0.0, 1.0]), ("xy", [1.0, 1.0]), ("-x", [-1.0, 0.0])] {
+        let write = book.desk.note(&ada(), id, id).vector(MemoryVector::new("e", values.as_slice()));
+        book.add(vec![write]).await?;
+    }
+    book.note("without", "words alone").await?;
+    book.found("vectors", &near(&[1.0, 0.0]), &["x", "xy", "y", "-x"]).await?;
+    book.found("vectors", &near(&[-3.0, -0.5]), &["-x", "y", "xy", "x"]).await?;
+    let rewritten = book.desk.note(&ada(), "-x", "x").vector(MemoryVector::new("e", [0.9, 0.1].as_slice()));
+    book.put(rewritten).await?;
+    book.put(book.desk.note(&ada(), "x", "without a vector")).await?;
+    book.found("vectors were rewritten", &near(&[1.0, 0.0]), &["-x", "xy", "y"]).await?;
+    let zero = book.desk.note(&ada(), "zero", "zero").vector(MemoryVector::new("e", [0.0, 0.0].as_slice()));
+    book.add(vec![zero]).await?;
+    book.finds("a vector without a direction", &near(&[1.0, 0.0])).await?;
+    let large = book
+        .desk
+        .note(&ada(), "large", "x")
+        .vector(MemoryVector::new("e", [f32::MAX, f32::MIN_POSITIVE].as_slice()));
+    book.add(vec![large]).await?;
+    book.finds("a vector of very large and small numbers", &near(&[f32::MAX, f32::MAX])).await
+}
+
+async fn vectors_of_another_embedder_are_not_compared(lab: &Lab) -> Checked {
+    let mut book = lab.notebook().await?;
+    for (id, model) in [("own", "e"), ("other", "f"), ("case", "E")] {
+        let write = book.desk.note(&ada(), id, "lisbon").vector(MemoryVector::new(model, [1.0].as_slice()));
+        book.add(vec![write]).await?;
+    }
+    book.found("vectors of three embedders", &near(&[1.0]), &["own"]).await?;
+    let both = with(near(&[1.0]), |find| find.words = vec!["lisbon".into()]);
+    book.finds("vectors of three embedders", &both).await
+}
+
+async fn words_first_and_then_vectors(lab: &Lab) -> Checked {
+    let mut book = lab.notebook().await?;
+    for (id, words, value) in
+        [("w", "lisbon x", None), ("wv", "lisbon", Some(0.0)), ("v", "x", Some(9.0)), ("v2", "", Some(0.5))]
+    {
+        let mut write = book.desk.note(&ada(), id, words);
+        write.vector = value.map(|value| MemoryVector::new("e", [1.0, value].as_slice()));
+        book.add(vec![write]).await?;
+    }
+    let both = with(near(&[0.0, 1.0]), |find| find.words = vec!["lisbon".into()]);
+    book.found("both", &both, &["wv", "w", "v", "v2"]).await?;
+    let facts = with(both, |find| find.kinds = vec!["fact".into()]);
+    book.found("both of another kind", &facts, &[]).await
+}
+
+async fn so_many_of_each(lab: &Lab) -> Checked {
+    let mut book = lab.notebook().await?;
+    let writes: Vec<MemoryWrite> = (0..30)
+        .map(|n| {
+            let write = book.desk.note(&ada(), &format!("m{n}"), ["lisbon", "x"][n % 2]);
+            write.vector(MemoryVector::new("e", [1.0, n as f32].as_slice()))
+        })
+        .collect();
+    book.add(writes).await?;
+    for limit in [1, 2, 15, 16, 1000] {
+        let words = vec!["lisbon".to_owned()];
+        let both = with(near(&[1.0, 0.0]), |find| {
+            find.words = words;
+            find.limit = limit;
+        });
+        book.finds(&format!("at most {limit} of each"), &both).await?;
+        book.finds(&format!("at most {limit}"), &with(find(&["lisbon"]), |find| find.limit = limit)).await?;
+        book.finds(&format!("at most {limit}"), &with(near(&[0.0, 1.0]), |find| find.limit = limit)).await?;
+    }
+    Ok(())
+}
+
+/// Above the exact limit a store may leave out records of the common word, but not the one that has the rare ones, too.
+async fn in_a_large_memory_what_has_all_words_is_found(lab: &Lab) -> Checked {
+    let book = lab.notebook().await?;
+    let write = |id: &str, words: &str| book.desk.note(&ada(), id, words);
+    let mut writes = vec![write("needle", "common lisbon porto"), write("half", "common porto x x x x")];
+    for n in 0..limits::EXACT_MEMORY_POSTINGS + 500 {
+        writes.push(write(&format!("m{n}"), "common x x"));
+    }
+    for writes in writes.chunks(500) {
+        let _written = book.desk.write_memories(writes).await?;
+    }
+    for words in [&["common", "lisbon", "porto"][..], &["porto", "common"], &["lisbon", "common"]] {
+        let find = with(find(words), |find| find.limit = 5);
+        let found = book.desk.memories()?.find_memories(&find).await?;
+        let ids = ids(&found);
+        same(
+            format!("the first of {words:?} among many"),
+            &ids.first().map(String::as_str),
+            &Some("needle"),
+        )?;
+        same("how many are found", &ids.len(), &5)?;
+        let descend = found.hits.is_sorted_by(|a, b| a.score >= b.score);
+        ensure(descend, || format!("finding {words:?} among many: not the best first"))?;
+    }
+    Ok(())
+}
+
+async fn random_searches_find_what_the_model_finds(lab: &Lab) -> Checked {
+    let desk = lab.notebook().await?.desk;
+    for n in 0..lab.settings.sequences.div_ceil(4) {
+        let seed = lab.settings.seed.wrapping_add(n.into());
+        let (mut random, user) = (Random::new(seed), format!("user-{n}"));
+        let mut book = Notebook::new(&desk);
+        for i in 0..25 {
+            let step = MemoryStep::random(&mut random, &user, &book.model);
+            book.step(&format!("step {i} of seed {seed:#x}"), &step).await?;
+            let scopes = (0..=random.below(4)).map(|_| scope(&mut random, &user)).collect();
+            let mut find = MemoryFind::new(scopes, looked_for(&mut random), 1 + random.below(6));
+            find.vector = random.one_in(2).then(|| vector(&mut random));
+            if random.one_in(3) {
+                find.kinds = vec!["fact".to_owned(), "block".to_owned()];
+            }
+            book.finds(&format!("step {i} of seed {seed:#x}, {find:?}"), &find).await?;
+        }
+    }
+    Ok(())
+}

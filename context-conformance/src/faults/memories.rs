@@ -1,0 +1,58 @@
+//! Records of memories of a store that fails as it is told.
+
+use async_trait::async_trait;
+use context_core::{
+    Cursor, MemoriesForgotten, MemoriesFound, MemoryFind, MemoryForget, MemoryId, MemoryList, MemoryOutcome,
+    MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, Page, Result, StoredMemory, UserId,
+};
+
+use super::plan::Operation;
+use super::store::{Faulty, lacks};
+
+impl Faulty {
+    fn memory(&self) -> Result<&dyn MemoryRecordStore> {
+        self.inner.memories().ok_or_else(|| lacks("memories"))
+    }
+}
+
+#[async_trait]
+impl MemoryRecordStore for Faulty {
+    async fn write_memories(&self, writes: &[MemoryWrite]) -> Result<MemoryOutcome> {
+        self.call(Operation::WriteMemories, self.memory()?.write_memories(writes)).await
+    }
+
+    async fn memories(&self, scope: &MemoryScope, ids: &[MemoryId]) -> Result<Vec<StoredMemory>> {
+        self.call(Operation::Memories, self.memory()?.memories(scope, ids)).await
+    }
+
+    async fn list_memories(&self, list: &MemoryList) -> Result<Page<StoredMemory>> {
+        self.call(Operation::ListMemories, self.memory()?.list_memories(list)).await
+    }
+
+    async fn find_memories(&self, find: &MemoryFind) -> Result<MemoriesFound> {
+        self.call(Operation::FindMemories, self.memory()?.find_memories(find)).await
+    }
+
+    async fn memories_beside(
+        &self,
+        scope: &MemoryScope,
+        ids: &[MemoryId],
+        each_side: usize,
+    ) -> Result<Vec<Vec<StoredMemory>>> {
+        let call = self.memory()?.memories_beside(scope, ids, each_side);
+        self.call(Operation::MemoriesBeside, call).await
+    }
+
+    async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
+        self.call(Operation::ForgetMemories, self.memory()?.forget_memories(forget)).await
+    }
+
+    async fn memory_stats(
+        &self,
+        user: &UserId,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<MemoryStats>> {
+        self.call(Operation::MemoryStats, self.memory()?.memory_stats(user, limit, after)).await
+    }
+}

@@ -1,0 +1,107 @@
+//! Moves of memories, played to all stores at once.
+
+use context_core::{ChatRef, MemoriesFound, MemoryFind, MemoryList, MemoryOutcome, StoredMemory};
+
+use super::moves::MemoryMove;
+use super::table::{Asked, Table};
+use crate::checked::Checked;
+use crate::desk::Desk;
+use crate::notebook::{MemoryStep, Remembered, looked_for, scope, vector};
+use crate::random::Random;
+
+/// What a move has to know of moves before it.
+#[derive(Default)]
+pub(super) struct Memories {
+    /// What there should be: a step makes sense after it.
+    model: Remembered,
+    /// What was last done, to do it again.
+    last: Option<MemoryStep>,
+}
+
+impl Memories {
+    pub(super) async fn play(
+        &mut self,
+        table: &Table,
+        chat: &ChatRef,
+        did: &str,
+        what: &MemoryMove,
+    ) -> Checked {
+        let (user, name) = (chat.user.as_str(), chat.chat.as_str());
+        match *what {
+            MemoryMove::Live { seed } => {
+                let step = MemoryStep::random(&mut Random::new(seed), user, &self.model);
+                self.step(table, chat, did, step).await
+            }
+            MemoryMove::Again => match self.last.clone() {
+                Some(step) => self.step(table, chat, did, step).await,
+                None => Ok(()),
+            },
+            MemoryMove::Find { seed } => {
+                let mut random = Random::new(seed);
+                let scopes = (0..=random.below(4)).map(|_| scope(&mut random, user)).collect();
+                let mut find = MemoryFind::new(scopes, looked_for(&mut random), 1 + random.below(6));
+                find.vector = random.one_in(2).then(|| vector(&mut random));
+                let found = async |desk: Desk| match desk.store.memories() {
+                    Some(memories) => Ok(memories.find_memories(&find).await.map(hits).into()),
+                    None => Ok(Asked::Unable),
+                };
+                table.same(user, name, did, found).await.map(drop)
+            }
+        }
+    }
+
+    async fn step(&mut self, table: &Table, chat: &ChatRef, did: &str, step: MemoryStep) -> Checked {
+        let (user, name) = (chat.user.as_str(), chat.chat.as_str());
+        let done = async |desk: Desk| match (desk.store.memories(), &step) {
+            (None, _) => Ok(Asked::Unable),
+            (Some(memories), MemoryStep::Write(writes)) => {
+                Ok(memories.write_memories(writes).await.map(outcome).into())
+            }
+            (Some(memories), MemoryStep::Forget(forget)) => {
+                Ok(memories.forget_memories(forget).await.map(|forgotten| format!("{forgotten:?}")).into())
+            }
+        };
+        table.same(user, name, did, done).await?;
+        match &step {
+            MemoryStep::Write(writes) => drop(self.model.write(writes)),
+            MemoryStep::Forget(forget) => drop(self.model.forget(forget)),
+        }
+        self.last = Some(step);
+        let scopes: Vec<_> = self.model.names.keys().filter(|scope| scope.user == *user).cloned().collect();
+        let all = async |desk: Desk| {
+            if desk.store.memories().is_none() {
+                return Ok(Asked::Unable);
+            }
+            let stats = desk.memory_stats(&desk.chat.user, 2).await?;
+            let mut seen = vec![format!("{stats:?}")];
+            for scopes in scopes.chunks(context_core::limits::MAX_MEMORY_SCOPES) {
+                let listed = desk.list_memories(&MemoryList::new(scopes.to_vec(), 3)).await?;
+                seen.extend(listed.iter().map(text));
+            }
+            Ok(Asked::Answer(seen))
+        };
+        table.same(user, name, &format!("the memories after {did}"), all).await.map(drop)
+    }
+}
+
+/// Without the place, of which only the order is the same everywhere.
+fn text(stored: &StoredMemory) -> String {
+    let record = serde_json::to_string(&stored.record).unwrap_or_default();
+    format!("version {} of {record}", stored.version)
+}
+
+/// Which of several conflicts is told, a store may choose.
+fn outcome(outcome: MemoryOutcome) -> String {
+    match outcome {
+        MemoryOutcome::Conflict { .. } => "a conflict".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn hits(found: MemoriesFound) -> Vec<String> {
+    let hits = found.hits.iter().map(|hit| {
+        let similarity = hit.similarity.map(|similarity| format!("{similarity:.4}"));
+        format!("{}, score {:.6}, similarity {similarity:?}", text(&hit.stored), hit.score)
+    });
+    hits.chain([format!("{:?}", found.bm25)]).collect()
+}

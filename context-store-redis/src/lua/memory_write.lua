@@ -1,0 +1,62 @@
+-- Writes records. ARGV: how many scopes, their names, then of each record: its scope from 0, id, mark, what is expected, kind, vector or
+-- '', what it is filed under, the record. Expected is '*': anything, 'a': none, or a version; '=' and a version: it is known that
+-- this one is the record. Answers {0, which, place, record}: it is not as expected, or {1, of each 'w' or 'k' and the version, or 'f'}.
+-- Nothing is written before the last one was looked at.
+local EACH_WRITE, first = 8, 2 + tonumber(ARGV[1])
+local answers, writes = {1}, {}
+for at = first, #ARGV, EACH_WRITE do
+    local scope, expected = of_scope(tonumber(ARGV[at])), ARGV[at + 3]
+    local place, version = nil, '0'
+    local known = redis.call('HGET', scope.records, 'i' .. ARGV[at + 1])
+    if known then place, version = string.match(known, '^(%d+) (%d+)$') end
+    local answer
+    if expected == '=' .. version then
+        answer = 'w' .. version
+    elseif expected == 'a' and place then
+        answer = 'k' .. version
+    elseif expected == 'a' and redis.call('SISMEMBER', scope.marks, ARGV[at + 2]) == 1 then
+        answer = 'f'
+    elseif expected == '*' or expected == 'a' or expected == version then
+        local next_version = string.format('%.0f', tonumber(version) + 1)
+        answer = 'w' .. next_version
+        writes[#writes + 1] = {at, scope, place, next_version}
+    else
+        return {0, (at - first) / EACH_WRITE, place or false, place and redis.call('HGET', scope.records, 'b' .. place) or false}
+    end
+    answers[#answers + 1] = answer
+end
+if #writes == 0 then return answers end
+
+-- First a write that a full server refuses: nothing has changed then.
+local last = tonumber(redis.call('GET', last_place) or 0)
+for _, write in ipairs(writes) do
+    if not write[3] then
+        last = last + 1
+        write[3] = string.format('%.0f', last)
+        write[5] = true
+    end
+end
+redis.call('SET', last_place, string.format('%.0f', last))
+for _, write in ipairs(writes) do
+    local at, scope, place, version, is_new = unpack(write)
+    if not is_new then file(scope, tonumber(place), redis.call('HGET', scope.records, 'e' .. place), false) end
+    local name = ARGV[2 + tonumber(ARGV[at])]
+    local kind = redis.call('HGET', scope.counts, 'k' .. ARGV[at + 4])
+    if not kind then
+        kind = redis.call('HINCRBY', scope.counts, 'n', 1)
+        redis.call('HSET', scope.counts, 'k' .. ARGV[at + 4], kind, 'scope', name)
+        redis.call('ZADD', scopes, 0, name)
+    end
+    local about = struct.pack('>I4', tonumber(kind)) .. ARGV[at + 6]
+    file(scope, tonumber(place), about, true)
+    redis.call('HSET', scope.records, 'i' .. ARGV[at + 1], place .. ' ' .. version, 'b' .. place, version .. ' ' .. ARGV[at + 7],
+        'e' .. place, about)
+    if ARGV[at + 5] ~= '' then
+        redis.call('HSET', scope.vectors, place, ARGV[at + 5])
+    else
+        redis.call('HDEL', scope.vectors, place)
+    end
+    redis.call('SREM', scope.marks, ARGV[at + 2])
+end
+for n, scope in pairs(of_scopes) do finish(scope, ARGV[2 + n]) end
+return answers
