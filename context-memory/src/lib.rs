@@ -10,6 +10,8 @@ mod passages;
 mod queue;
 mod rank;
 mod records;
+#[cfg(feature = "remote")]
+pub mod remote;
 pub mod words;
 
 pub use blocks::{

@@ -6,4 +6,6 @@ mod blocks;
 mod blocks_race;
 mod facts;
 mod facts_capture;
+#[cfg(feature = "remote")]
+mod remote;
 mod slow;

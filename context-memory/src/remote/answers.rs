@@ -1,0 +1,159 @@
+//! What a server answers.
+
+use std::sync::Arc;
+
+use context_core::{
+    CancelSignal, CapturedMessage, CapturedTurn, Error, ErrorKind, MemoryForget, MemoryScope, MemorySource,
+    Message, RecallQuery, RecalledMemory, limits,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::service::{KeyFor, MemoryService, ServiceReply, ServiceRequest};
+use super::{error, wire};
+
+const OPERATION: &str = "serve";
+
+/// A refusal: the status, and what is said.
+struct No(u16, ErrorKind, String);
+
+impl From<Error> for No {
+    fn from(error: Error) -> Self {
+        Self(error::status(error.kind()), error.kind(), error.message().to_owned())
+    }
+}
+
+pub(super) async fn answer(
+    service: &MemoryService,
+    request: ServiceRequest<'_>,
+    cancel: &CancelSignal,
+) -> ServiceReply {
+    match route(service, request, cancel).await {
+        Ok(body) => ServiceReply { status: 200, body },
+        Err(No(status, kind, message)) => {
+            let failed = wire::Failed { kind: kind.as_str().to_owned(), message };
+            // Two texts print as JSON.
+            let body = serde_json::to_vec(&wire::Failure { error: failed }).unwrap_or_default();
+            ServiceReply { status, body }
+        }
+    }
+}
+
+async fn route(
+    service: &MemoryService,
+    request: ServiceRequest<'_>,
+    cancel: &CancelSignal,
+) -> Result<Vec<u8>, No> {
+    let no = |status, kind, said: &str| No(status, kind, said.to_owned());
+    let Some(opens) = service.opens(request.authorization) else {
+        return Err(no(401, ErrorKind::Unavailable, "the key is not known here"));
+    };
+    if request.body.len() > MemoryService::MAX_BODY_BYTES {
+        return Err(no(413, ErrorKind::Invalid, "the body is too long"));
+    }
+    match (request.method, request.path) {
+        ("GET", "/v1/info") => write(&wire::Info { name: service.name.clone(), protocol: wire::PROTOCOL }),
+        ("POST", "/v1/recall") => recall(service, opens, read(request.body)?, cancel).await,
+        ("POST", "/v1/capture") => capture(service, opens, read(request.body)?, cancel).await,
+        ("POST", "/v1/flush") => {
+            let wire::Flush {} = read(request.body)?;
+            service.provider.flush(cancel).await?;
+            write(&wire::Flush {})
+        }
+        ("POST", "/v1/forget") => forget(service, opens, read(request.body)?).await,
+        (_, "/v1/info" | "/v1/recall" | "/v1/capture" | "/v1/flush" | "/v1/forget") => {
+            Err(no(405, ErrorKind::Unsupported, "this path does not take that method"))
+        }
+        _ => Err(no(404, ErrorKind::Unsupported, "there is no such path")),
+    }
+}
+
+async fn recall(
+    service: &MemoryService,
+    opens: &KeyFor,
+    body: wire::Recall,
+    cancel: &CancelSignal,
+) -> Result<Vec<u8>, No> {
+    let scope = scope(opens, body.scope)?;
+    let mut query = RecallQuery::new(scope.clone(), body.text);
+    query.recent =
+        body.recent.into_iter().map(|said| Arc::new(Message::text(said.role, said.text))).collect();
+    (query.max_tokens, query.at) = (body.max_tokens, body.at);
+    let mut memories = service.provider.recall(&query, cancel).await?.memories;
+    // A provider that mixes up scopes is stopped here already.
+    let strange = |memory: &RecalledMemory| memory.scope.as_ref().is_some_and(|filed| !scope.sees(filed));
+    if memories.iter().any(strange) {
+        let said = "the memory gave what belongs to another scope".to_owned();
+        return Err(No(500, ErrorKind::Bug, said));
+    }
+    memories.truncate(limits::MAX_PAGE);
+    let memories = memories.into_iter().map(|memory| wire::Memory::of(memory, &scope)).collect();
+    write(&wire::RecallReply { scope: wire::Scope::from(&scope), memories })
+}
+
+async fn capture(
+    service: &MemoryService,
+    opens: &KeyFor,
+    body: wire::Capture,
+    cancel: &CancelSignal,
+) -> Result<Vec<u8>, No> {
+    let scope = scope(opens, body.scope)?;
+    let messages = body.messages.into_iter().map(|wire| {
+        let mut captured = CapturedMessage::new(wire.id, wire.message);
+        (captured.at, captured.speaker) = (wire.at, wire.speaker);
+        captured
+    });
+    let mut turn = CapturedTurn::new(scope.clone(), body.turn, body.at, messages.collect());
+    turn.errored = body.errored;
+    service.provider.capture(&turn, cancel).await?;
+    write(&wire::Done { scope: wire::Scope::from(&scope) })
+}
+
+async fn forget(service: &MemoryService, opens: &KeyFor, body: wire::Forget) -> Result<Vec<u8>, No> {
+    let scope = scope(opens, body.scope)?;
+    let forget = match (body.ids, body.source, body.all) {
+        (Some(ids), None, None) => MemoryForget::ids(scope.clone(), ids),
+        (None, Some(wire::Source { session, message }), None) => {
+            let mut source = MemorySource::session(session);
+            source.message = message;
+            MemoryForget::source(scope.clone(), source)
+        }
+        (None, None, Some(true)) => MemoryForget::Scope(scope.clone()),
+        _ => {
+            return Err(
+                Error::invalid(OPERATION, "what is to be forgotten is said in exactly one way").into()
+            );
+        }
+    };
+    forget.check()?;
+    let forgotten = service.provider.forget(&forget).await?;
+    let (removed, remaining) = (forgotten.removed, forgotten.remaining);
+    write(&wire::Forgotten { scope: wire::Scope::from(&scope), removed, remaining })
+}
+
+/// The scope of a request, if the key is for it.
+fn scope(opens: &KeyFor, wire: wire::Scope) -> Result<MemoryScope, No> {
+    let scope = MemoryScope::from(wire);
+    scope.check(OPERATION)?;
+    if opens.takes(&scope) {
+        return Ok(scope);
+    }
+    Err(No(403, ErrorKind::Unavailable, "the key is not for this user".to_owned()))
+}
+
+/// Reads a body. What is wrong is said by its place: serde's own words may quote it.
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, No> {
+    serde_json::from_slice(body).map_err(|error| {
+        let said = format!(
+            "the body is not what this path takes, at line {}, column {}",
+            error.line(),
+            error.column()
+        );
+        Error::invalid(OPERATION, said).into()
+    })
+}
+
+fn write(reply: &impl Serialize) -> Result<Vec<u8>, No> {
+    serde_json::to_vec(reply)
+        .map_err(|_| Error::new(ErrorKind::Bug, OPERATION, "the answer cannot be written as JSON").into())
+}

@@ -1,0 +1,127 @@
+//! What goes wrong with a remote memory.
+
+use context_core::{Error, ErrorKind, Retry};
+use context_http::{HttpError, Refused};
+
+use super::wire;
+
+/// Why an answer of a remote memory is not used: the cause of the [`Error`] that a call gives. Shows no content.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoteError {
+    /// There is no answer, or one that says no.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// The answer is for another scope than was asked from.
+    #[error("the answer is for another scope")]
+    OtherScope,
+    /// A memory in the answer is not visible from where was asked: nothing of the answer is used.
+    #[error("memory {number} of the answer is not visible from the scope that asked")]
+    NotVisible {
+        /// Which one, from 0.
+        number: usize,
+    },
+    /// A memory in the answer has a part that is none.
+    #[error("{what} of memory {number} of the answer is none")]
+    BadMemory {
+        /// Which one, from 0.
+        number: usize,
+        /// Which part.
+        what: &'static str,
+    },
+    /// There are more memories in the answer than there may be.
+    #[error("the answer has {count} memories, more than {limit}")]
+    TooMany {
+        /// How many.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The server speaks another version of the protocol.
+    #[error("the server speaks version {version} of the protocol")]
+    OtherProtocol {
+        /// Which.
+        version: u32,
+    },
+}
+
+impl RemoteError {
+    /// The error of a call.
+    pub(super) fn of(self, operation: &'static str) -> Error {
+        let (kind, retry) = match &self {
+            Self::Http(error) => of_http(error),
+            Self::OtherProtocol { .. } => (ErrorKind::Unsupported, Retry::Never),
+            _ => (ErrorKind::Corrupt, Retry::Never),
+        };
+        let said = match &self {
+            Self::Http(HttpError::Refused(_)) => "the memory server said no",
+            Self::Http(HttpError::NotJson { .. }) => {
+                "the memory server did not answer in the protocol's form"
+            }
+            Self::Http(_) => "the memory server did not answer",
+            Self::OtherProtocol { .. } => "the memory server speaks another protocol",
+            _ => "what the memory server answered is refused",
+        };
+        let status = if let Self::Http(error) = &self { error.status() } else { None };
+        let error = Error::new(kind, operation, said).with_retry(retry);
+        let error = if let Some(status) = status { error.with("status", status) } else { error };
+        error.with_source(self)
+    }
+}
+
+fn of_http(error: &HttpError) -> (ErrorKind, Retry) {
+    let kind = match error {
+        HttpError::Timeout { .. } => ErrorKind::Timeout,
+        HttpError::Cancelled => ErrorKind::Cancelled,
+        HttpError::NotJson { .. } | HttpError::TooLong { .. } | HttpError::Compressed { .. } => {
+            ErrorKind::Corrupt
+        }
+        HttpError::Refused(refused) => of_refusal(refused),
+        HttpError::BadAddress { .. } | HttpError::BadProxy | HttpError::BadHeader { .. } => {
+            ErrorKind::Invalid
+        }
+        HttpError::PlainHttp { .. } | HttpError::BadPath | HttpError::Write { .. } => ErrorKind::Invalid,
+        _ => ErrorKind::Unavailable,
+    };
+    (kind, error.retry(true))
+}
+
+/// What kind of refusal it is: by what the server says, if it speaks the protocol, else by the status.
+fn of_refusal(refused: &Refused) -> ErrorKind {
+    let said = serde_json::from_str::<wire::Failure>(&refused.body).ok();
+    let said = said.and_then(|said| kind(&said.error.kind));
+    said.unwrap_or(match refused.status {
+        400 | 413 => ErrorKind::Invalid,
+        404 | 405 | 422 | 501 => ErrorKind::Unsupported,
+        409 => ErrorKind::Conflict,
+        408 | 504 => ErrorKind::Timeout,
+        _ => ErrorKind::Unavailable,
+    })
+}
+
+/// A kind by its name. Cancelled is no answer of a server: the caller did not cancel.
+fn kind(name: &str) -> Option<ErrorKind> {
+    const KINDS: [ErrorKind; 7] = [
+        ErrorKind::NotFound,
+        ErrorKind::Conflict,
+        ErrorKind::Invalid,
+        ErrorKind::Corrupt,
+        ErrorKind::Unsupported,
+        ErrorKind::Unavailable,
+        ErrorKind::Timeout,
+    ];
+    KINDS.into_iter().find(|kind| kind.as_str() == name)
+}
+
+/// The status that goes with a kind.
+pub(super) fn status(kind: ErrorKind) -> u16 {
+    match kind {
+        ErrorKind::Invalid => 400,
+        ErrorKind::NotFound => 404,
+        ErrorKind::Conflict => 409,
+        ErrorKind::Unsupported => 422,
+        ErrorKind::Unavailable | ErrorKind::Cancelled => 503,
+        ErrorKind::Timeout => 504,
+        _ => 500,
+    }
+}

@@ -1,0 +1,79 @@
+//! What is sent of a conversation.
+
+use std::sync::Arc;
+
+use context_core::{
+    CapturedMessage, CapturedTurn, Media, MediaSource, Message, Part, ToolResult, wire::is_blank,
+};
+
+use super::wire;
+
+/// How much of a turn is sent at once, unless one message alone has more.
+const PIECE_BYTES: usize = 1 << 20;
+const PIECE_MESSAGES: usize = 500;
+/// How much of the conversation is sent with a question.
+const RECENT: usize = 6;
+const RECENT_BYTES: usize = 2_000;
+
+/// A turn in pieces that can be sent; at least one.
+pub(super) fn of_turn(turn: &CapturedTurn) -> Vec<wire::Capture> {
+    let piece = || wire::Capture {
+        scope: wire::Scope::from(&turn.scope),
+        turn: turn.turn.clone(),
+        at: turn.at,
+        errored: turn.errored,
+        messages: Vec::new(),
+    };
+    let (mut pieces, mut bytes) = (vec![piece()], 0);
+    for captured in &turn.messages {
+        let captured = of_message(captured);
+        let length = captured.message.encode().bytes().len();
+        bytes += length;
+        let is_full = |piece: &wire::Capture| {
+            piece.messages.len() >= PIECE_MESSAGES || (bytes > PIECE_BYTES && !piece.messages.is_empty())
+        };
+        if pieces.last().is_none_or(is_full) {
+            pieces.push(piece());
+            bytes = length;
+        }
+        if let Some(last) = pieces.last_mut() {
+            last.messages.push(captured);
+        }
+    }
+    pieces
+}
+
+fn of_message(captured: &CapturedMessage) -> wire::Captured {
+    let CapturedMessage { id, message, at, speaker, .. } = captured;
+    let mut sent = Message::clone(message);
+    sent.parts = parts(&message.parts);
+    wire::Captured { id: id.clone(), message: sent, at: *at, speaker: speaker.clone() }
+}
+
+/// What can be remembered: no thoughts, nothing that only a provider reads, no bytes of media.
+fn parts(parts: &[Part]) -> Vec<Part> {
+    let sent = |part: &Part| match part {
+        Part::Reasoning(_) | Part::Opaque(_) | Part::Unknown(_) => None,
+        Part::ToolResult(result) => {
+            let output = self::parts(&result.output);
+            Some(Part::ToolResult(ToolResult { output, ..result.clone() }))
+        }
+        Part::Image(Media { source: MediaSource::Base64(_), .. })
+        | Part::Document(Media { source: MediaSource::Base64(_), .. })
+        | Part::Audio(Media { source: MediaSource::Base64(_), .. }) => None,
+        part => Some(part.clone()),
+    };
+    parts.iter().filter_map(sent).collect()
+}
+
+/// The last texts of a conversation, the oldest first, each from its beginning.
+pub(super) fn recent(messages: &[Arc<Message>]) -> Vec<wire::Recent> {
+    let texts = messages.iter().rev().filter_map(|message| {
+        let text = message.plain_text();
+        let text = &text[..text.floor_char_boundary(RECENT_BYTES)];
+        (!is_blank(text)).then(|| wire::Recent { role: message.role, text: text.to_owned() })
+    });
+    let mut texts: Vec<_> = texts.take(RECENT).collect();
+    texts.reverse();
+    texts
+}

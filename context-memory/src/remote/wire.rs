@@ -1,0 +1,176 @@
+//! The bodies. What a server reads has no unknown fields; a client passes over those it does not know, but in scopes.
+
+use context_core::{
+    MemoryId, MemoryScope, MemorySource, Message, MessageId, RecalledMemory, Role, SessionId, Timestamp,
+    UserId,
+};
+use serde::{Deserialize, Serialize};
+
+pub(super) const PROTOCOL: u32 = 1;
+
+/// A scope of which nothing is overlooked: a name that is not known here may narrow it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Scope {
+    user: UserId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<SessionId>,
+}
+
+impl From<&MemoryScope> for Scope {
+    fn from(scope: &MemoryScope) -> Self {
+        let MemoryScope { user, project, agent, session, .. } = scope.clone();
+        Self { user, project, agent, session }
+    }
+}
+
+impl From<Scope> for MemoryScope {
+    fn from(wire: Scope) -> Self {
+        let mut scope = Self::new(wire.user);
+        (scope.project, scope.agent, scope.session) = (wire.project, wire.agent, wire.session);
+        scope
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Recall {
+    pub(super) scope: Scope,
+    pub(super) text: String,
+    #[serde(default)]
+    pub(super) recent: Vec<Recent>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) max_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) at: Option<Timestamp>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Recent {
+    pub(super) role: Role,
+    pub(super) text: String,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct RecallReply {
+    pub(super) scope: Scope,
+    pub(super) memories: Vec<Memory>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Memory {
+    pub(super) kind: String,
+    pub(super) text: String,
+    pub(super) scope: Scope,
+    #[serde(default)]
+    pub(super) score: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<MemoryId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) source: Option<MemorySource>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) speaker: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) at: Option<Timestamp>,
+}
+
+impl Memory {
+    /// A memory as it is sent; one whose scope the provider does not say is filed under the scope that asked.
+    pub(super) fn of(memory: RecalledMemory, asked: &MemoryScope) -> Self {
+        let RecalledMemory { kind, text, id, scope, source, speaker, at, score, .. } = memory;
+        let scope = Scope::from(scope.as_ref().unwrap_or(asked));
+        Self { kind, text, scope, score, id, source, speaker, at }
+    }
+}
+
+impl From<Memory> for RecalledMemory {
+    fn from(wire: Memory) -> Self {
+        let mut memory = Self::new(wire.kind, wire.text);
+        memory.scope = Some(wire.scope.into());
+        (memory.id, memory.source, memory.speaker) = (wire.id, wire.source, wire.speaker);
+        (memory.at, memory.score) = (wire.at, wire.score);
+        memory
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Capture {
+    pub(super) scope: Scope,
+    pub(super) turn: String,
+    pub(super) at: Timestamp,
+    #[serde(default)]
+    pub(super) errored: bool,
+    pub(super) messages: Vec<Captured>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Captured {
+    pub(super) id: MessageId,
+    pub(super) message: Message,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) speaker: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Flush {}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Forget {
+    pub(super) scope: Scope,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ids: Option<Vec<MemoryId>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) source: Option<Source>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) all: Option<bool>,
+}
+
+/// As strict as scopes are: what is overlooked here is forgotten as well.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Source {
+    pub(super) session: SessionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) message: Option<MessageId>,
+}
+
+/// What answers a capture, and what any answer for a scope has.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Done {
+    pub(super) scope: Scope,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Forgotten {
+    pub(super) scope: Scope,
+    pub(super) removed: u64,
+    pub(super) remaining: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Info {
+    pub(super) name: String,
+    pub(super) protocol: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Failure {
+    pub(super) error: Failed,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Failed {
+    pub(super) kind: String,
+    pub(super) message: String,
+}
