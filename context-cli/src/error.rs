@@ -135,6 +135,9 @@ fn store_advice(error: &Error) -> Option<&'static str> {
         ErrorKind::Unsupported if error.operation() == "users" => {
             "name them instead; --user may be given more than once"
         }
+        ErrorKind::Unsupported if error.operation() == "memories" => {
+            "memories are kept by stores that are not encrypted: sqlite:, postgres://, redis:// and mem:"
+        }
         ErrorKind::Unsupported if error.operation() == "search" => {
             "`context log` and `context export` show messages to look through"
         }
