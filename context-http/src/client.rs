@@ -281,3 +281,22 @@ fn is_encoded(headers: &HeaderMap) -> bool {
     let plain = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
     headers.get_all(CONTENT_ENCODING).iter().any(|value| !value.is_empty() && !plain(value))
 }
+
+#[cfg(test)]
+mod tests {
+    use rustls::CertificateError;
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_found_however_deep_it_is_wrapped() {
+        let untrusted = || rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        assert!(is_untrusted(&untrusted()));
+        assert!(is_untrusted(&io::Error::other(io::Error::new(io::ErrorKind::InvalidData, untrusted()))));
+        let deep =
+            HttpError::Unreachable { address: String::new(), source: io::Error::other(untrusted()).into() };
+        assert!(is_untrusted(&deep));
+        let other = rustls::Error::HandshakeNotComplete;
+        assert!(!is_untrusted(&io::Error::other(other)) && !is_untrusted(&io::Error::other("certificate")));
+    }
+}

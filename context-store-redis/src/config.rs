@@ -24,7 +24,7 @@ pub struct RedisConfig {
     /// say in a cluster where a key belongs.
     pub prefix: String,
     /// How long a chat, or a round of a trajectory, is kept after it was last written to, by the clock of the server; for
-    /// ever if not said. Each goes whole.
+    /// ever if not said. Each goes whole. Memories are kept until they are forgotten, whatever this says.
     pub chat_ttl: Option<Duration>,
     /// How long to wait for an answer. It has to be enough for the largest chat that is read at once.
     pub response_timeout: Duration,

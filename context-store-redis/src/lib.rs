@@ -27,6 +27,9 @@
 //!   process. A failover may lose acknowledged writes, whatever is set: replication does not wait.
 //! * **A round of a trajectory is one key** as well, and a commit to it is one script and one question. The rounds of an agent are read in one
 //!   question, up to 256 at once; those of a user are in one place, so that indexes and rounds change together.
+//! * **A write of memories is one script** as well: all that is remembered of a user is in one place, so a record comes under everything it
+//!   is found by, or goes, at once. A recall asks three questions, and is exact as long as the words that are looked for have no more than
+//!   2,048 blocks of 1,024 places: about twenty words however common among 100,000 records, two among a million.
 //! * **Cost.** An append costs the same in a chat of ten messages and of a million. A chain is read in runs of up to
 //!   64 messages; a window costs the window. A fork copies nothing. A listing asks every chat of the user when it was
 //!   written to, so it costs what the user has chats.
@@ -52,9 +55,10 @@
 //!   entry in a list and blobs, goes when the user's chats are listed, when blobs of all chats are pruned, and bit by bit
 //!   when others are created with a time to live; of a user who never comes back it stays until the user is erased.
 //!   A round of a trajectory expires by its own last write. Its entries in the two indexes of its user are none for who reads; they go
-//!   when the rounds are listed or pruned, a few whenever one is begun, and with the last round.
+//!   when the rounds are listed or pruned, a few whenever one is begun, and with the last round. Memories outlive the chats they
+//!   come from: they do not expire, and go when they are forgotten or their user is erased.
 //! * A script runs alone on its server: one that writes 10,000 messages, or deletes a branch of a million, keeps others
-//!   waiting. All calls of a handle share a connection, so a large read keeps small ones behind it waiting: who reads
+//!   waiting, as does one that writes 1,000 memories of many words. All calls of a handle share a connection, so a large read keeps small ones behind it waiting: who reads
 //!   very large chats opens a second handle for it.
 //!
 //! # What is deleted
@@ -64,6 +68,8 @@
 //!   the server's files with their next rewriting (`BGREWRITEAOF`, `BGSAVE`), which a user of the store may not start.
 //! * Erasing looks at all keys of the store, so that nothing is left that a list forgot. A mark without content, a number
 //!   under a hash of the names, stays for an hour where a chat was.
+//! * A memory that is forgotten by its name or source leaves a mark of 16 bytes, so that capturing it again does not bring it back; a scope
+//!   that is forgotten leaves none. Of a user of whom all is forgotten, the number of the last place stays, until they are erased.
 //!
 //! # Layout
 //!
@@ -75,6 +81,9 @@
 //!
 //! A round is a hash with a field for each node and for each change of one, and its edges in a few; its fields are listed at the top of
 //! `round_fields.rs`.
+//!
+//! Memories are five keys for each scope: a hash of the records, one of their vectors, one of the lists of places in which they are found
+//! by their words, kind, key, source and vector, one of counts, and a set of marks. They are listed at the top of `memory_names.rs`.
 //!
 //! The list of a user's chats is in another place than the chats, and no script reaches both: an entry is written
 //! before its chat, an entry without a chat is none, and who finds one sweeps it, with a mark at the chat's place so

@@ -2,12 +2,13 @@
 //!
 //! The lists of the words say which records have them, how often, and how long those are, so records are scored by their places
 //! alone, and only what is answered is read. Lists are read from the rarest word on, each from its newest block, and as many
-//! blocks as [`BLOCKS`] says: up to there the answer is exact. In larger memories, what is only in the older blocks of common words is left
-//! out; a record that has a rarer word as well is found, and is scored by all words it has.
+//! blocks as [`BLOCKS`] says: up to there the answer is exact, which is some twenty words among 100,000 records. In larger memories, older
+//! blocks of the commonest words are not read; of what is in the others, the best by the words that are known are scored by all they have.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
+use context_core::limits::EXACT_MEMORY_POSTINGS;
 use context_core::search::Bm25;
 use context_core::{MemoriesFound, MemoryFind, MemoryHit};
 
@@ -19,7 +20,11 @@ use crate::shared::Shared;
 
 /// How many blocks are read at most. Each has one row at least, so as many rows as must be looked at are.
 const BLOCKS: usize = 2048;
-const _: () = assert!(BLOCKS as u64 >= context_core::limits::EXACT_MEMORY_POSTINGS);
+/// How many records are scored by all their words where not all blocks are read: those that fit best by the words that are known.
+const LOOKED_AT: usize = 2000;
+const _: () = assert!(LOOKED_AT as u64 >= EXACT_MEMORY_POSTINGS && BLOCKS >= LOOKED_AT);
+/// How many of them at once.
+const BATCH: usize = 256;
 
 /// A record that fits so well: by its words, or by its angle.
 #[derive(Clone, Copy, Debug)]
@@ -154,19 +159,18 @@ impl Search<'_> {
         let (opened, is_whole) = self.open(&mut walk);
         walk.need(opened.values().flatten().map(|(_, at)| *at)).await?;
         let limit = self.find.limit;
-        let mut best = Best::of(if is_whole { limit } else { 2 * limit });
+        let mut best = Best::of(if is_whole { limit } else { LOOKED_AT.max(limit) });
         self.score(&opened, &walk, &mut best);
         let mut best = best.sorted();
         if !is_whole {
             // Not all words of these are known yet.
-            let scored = self.scored(&best).await?;
-            best = best
-                .into_iter()
-                .zip(scored)
-                .filter_map(|(hit, score)| Some(Candidate { fit: score?, ..hit }))
-                .collect();
-            best.sort_unstable_by(|one, other| other.cmp(one));
-            best.truncate(limit);
+            let mut again = Best::of(limit);
+            for some in best.chunks(BATCH) {
+                for (hit, score) in some.iter().zip(self.scored(some).await?) {
+                    score.into_iter().for_each(|fit| again.offer(Candidate { fit, ..*hit }));
+                }
+            }
+            best = again.sorted();
         }
         Ok(best)
     }

@@ -15,7 +15,9 @@ use crate::messages::{Piece, pieces, runs_from};
 use crate::place::{branch_of, count, own_of, place, signed};
 use crate::rows::{blob, message_id, nth};
 use crate::words::Tag;
-use crate::{branches, chat_rows, check_blobs, check_rounds, check_streams, checkpoints, sql, words};
+use crate::{
+    branches, chat_rows, check_blobs, check_memories, check_rounds, check_streams, checkpoints, sql, words,
+};
 
 pub(crate) async fn check(
     connection: &mut SqliteConnection,
@@ -27,6 +29,7 @@ pub(crate) async fn check(
     check_blobs::check(connection, cancel, &mut report).await?;
     check_streams::check(connection, cancel, &mut report).await?;
     check_rounds::check(connection, cancel, &mut report).await?;
+    check_memories::check(connection, cancel, &mut report).await?;
     let mut after = 0;
     loop {
         cancel.check("check")?;
@@ -53,10 +56,10 @@ pub(crate) async fn check(
 /// What SQLite can say, and rows that no chat reaches.
 async fn file(connection: &mut SqliteConnection, full_text: bool, report: &mut CheckReport) -> Result<()> {
     let mut transaction = connection.begin().await?;
-    if full_text {
-        // SQLite's check of the index believes what this connection remembers of it, which others may have changed;
-        // a query looks.
-        sqlx::query(sql::LOOK_AT_WORDS).fetch_all(&mut *transaction).await?;
+    // SQLite's check of an index believes what this connection remembers of it, which others may have changed; a query
+    // looks.
+    for look in [sql::memories::LOOK_AT_INDEX].into_iter().chain(full_text.then_some(sql::LOOK_AT_WORDS)) {
+        sqlx::query(look).fetch_all(&mut *transaction).await?;
     }
     for row in sqlx::query(sql::INTEGRITY).fetch_all(&mut *transaction).await? {
         let problem: String = row.try_get(0)?;

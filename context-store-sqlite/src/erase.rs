@@ -9,12 +9,12 @@ use crate::node_tables::TABLES;
 use crate::place::count;
 use crate::routes::Routes;
 use crate::words::Tag;
-use crate::{blobs, round_listing, sql, streams};
+use crate::{blobs, memories, round_listing, sql, streams};
 
-/// How many messages or nodes are deleted in one transaction, unless one chat or round has more.
+/// How many messages, nodes or memories are deleted in one transaction, unless one chat or round has more.
 const BATCH: i64 = 50_000;
 
-/// Erases all chats and trajectories of a user, then clears the file and its log of them, then looks what is left.
+/// Erases all chats, trajectories and memories of a user, then clears the file and its log of them, then looks what is left.
 pub(crate) async fn erase_user(
     connections: &Connections,
     user: &UserId,
@@ -35,8 +35,9 @@ pub(crate) async fn erase_user(
         all.blobs += batch.blobs;
         all.streams += batch.streams;
         all.rounds += batch.rounds;
+        all.memories += batch.memories;
         cancel.check(OPERATION)?;
-        if batch.chats == 0 && batch.rounds == 0 {
+        if batch.chats == 0 && batch.rounds == 0 && batch.memories == 0 {
             break;
         }
     }
@@ -56,7 +57,7 @@ pub(crate) async fn erase_user(
     let remaining = remaining(&mut writer, user).await?;
     let mut erased = Erasure::new(count(all.chats)?, count(all.messages)?, count(remaining)?);
     (erased.blobs, erased.streams) = (count(all.blobs)?, count(all.streams)?);
-    erased.rounds = count(all.rounds)?;
+    (erased.rounds, erased.memories) = (count(all.rounds)?, count(all.memories)?);
     Ok(erased)
 }
 
@@ -68,10 +69,11 @@ struct Batch {
     blobs: i64,
     streams: i64,
     rounds: i64,
+    memories: i64,
 }
 
-/// Deletes a few chats in one transaction, or a few rounds if there are no chats any more, and says what went; ends early if it is cancelled, and what was deleted until then
-/// is gone.
+/// Deletes a few chats in one transaction, or a few rounds if there are no chats any more, or then memories, and says what went; ends
+/// early if it is cancelled, and what was deleted until then is gone.
 async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) -> Result<Batch> {
     let mut transaction = writer.begin().await?;
     let rows = sqlx::query(sql::CHATS_OF).bind(user.as_str()).fetch_all(&mut *transaction).await?;
@@ -89,6 +91,9 @@ async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) 
     }
     if batch.chats == 0 && !cancel.is_cancelled() {
         batch.rounds = round_listing::erase_some(&mut transaction, user, BATCH).await?;
+        if batch.rounds == 0 {
+            batch.memories = memories::erase_some(&mut transaction, user, BATCH).await?;
+        }
     }
     let (left, _) = blobs::kept(&mut transaction, user).await?;
     batch.blobs = blobs - left;
@@ -105,6 +110,7 @@ async fn remaining(writer: &mut Writer, user: &UserId) -> Result<i64> {
     let nodes =
         sqlx::query(TABLES.remaining.as_str()).bind(user.as_str()).fetch_one(&mut *connection).await?;
     let mut remaining = rows.try_get::<i64, _>(0)? + nodes.try_get::<i64, _>(0)?;
+    remaining += memories::remaining(connection, user).await?;
     if writer.full_text {
         let words = sqlx::query(sql::REMAINING_WORDS).bind(Tag::of(user).any_word()).bind(user.as_str());
         remaining += words.fetch_one(connection).await?.try_get::<i64, _>(0)?;
@@ -125,8 +131,9 @@ pub(crate) async fn vacuum(connections: &Connections) -> Result<Vacuumed> {
     Ok(Vacuumed::new(before, connections.size()))
 }
 
-/// Writes the full-text index anew without the words of messages that are gone.
+/// Writes the full-text indexes anew without the words of what is gone.
 async fn tidy(writer: &mut Writer) -> Result<()> {
+    memories::tidy(&mut writer.connection).await?;
     if writer.full_text {
         sqlx::query(sql::TIDY_WORDS).execute(&mut writer.connection).await?;
     }

@@ -9,48 +9,10 @@ use context_core::trajectory::{Field, FieldForm, FieldValue, Node, NodeBody, Nod
 use context_core::{Json, Timestamp};
 
 use crate::gathered::Gather;
-
-/// How many rows are added by one statement, if there are as many.
-const MANY: usize = 16;
-/// And by another, of those that are left: a round of a usual length has no sixteen nodes of one kind.
-const FEW: usize = 4;
+use crate::insert::Insert;
 
 /// The columns of every table of nodes, in front of those of the fields.
 const COLUMNS: [&str; 7] = ["round", "ordinal", "label", "description", "created_at", "author", "measures"];
-
-/// Adds rows: [`MANY`] of them, [`FEW`], or one.
-pub(crate) struct Insert {
-    one: String,
-    few: String,
-    many: String,
-}
-
-impl Insert {
-    fn new(table: &str, columns: &[String]) -> Self {
-        let row = format!("({})", vec!["?"; columns.len()].join(", "));
-        let rows = |rows| {
-            let values = vec![row.as_str(); rows].join(", ");
-            format!("INSERT INTO {table} ({}) VALUES {values}", columns.join(", "))
-        };
-        Self { one: rows(1), few: rows(FEW), many: rows(MANY) }
-    }
-
-    fn named(table: &str, columns: &[&str]) -> Self {
-        Self::new(table, &columns.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
-    }
-
-    /// Items in groups, each with the statement that adds it.
-    pub(crate) fn groups<'a, T>(
-        &'static self,
-        items: &'a [T],
-    ) -> impl Iterator<Item = (&'static str, &'a [T])> {
-        let (many, rest) = items.as_chunks::<MANY>();
-        let (few, rest) = rest.as_chunks::<FEW>();
-        let many = many.iter().map(|group| (self.many.as_str(), group.as_slice()));
-        let few = few.iter().map(|group| (self.few.as_str(), group.as_slice()));
-        many.chain(few).chain(rest.chunks(1).map(|one| (self.one.as_str(), one)))
-    }
-}
 
 /// The statements on the table of a kind.
 pub(crate) struct NodeTable {
@@ -214,7 +176,7 @@ mod tests {
         let mut all = vec![tables.kinds_of.as_str(), &tables.remaining];
         let kinds = tables.kinds.iter().map(|table| &table.add);
         for insert in kinds.chain([&tables.edges, &tables.versions, &tables.messages]) {
-            all.extend([insert.one.as_str(), &insert.few, &insert.many]);
+            all.extend(insert.all());
         }
         for table in &tables.kinds {
             all.extend([table.change.as_str(), &table.remove]);

@@ -15,7 +15,7 @@ use crate::error::{Fault, Result};
 use crate::{sql, words};
 
 /// The newest version this program knows.
-const KNOWN: i64 = 6;
+const KNOWN: i64 = 7;
 /// The first one that may have full text.
 const WITH_FULL_TEXT: i64 = 3;
 
@@ -30,6 +30,7 @@ fn migrations() -> Migrator {
         (4, "blobs", include_str!("../migrations/0004_blobs.sql")),
         (5, "streams", include_str!("../migrations/0005_streams.sql")),
         (6, "trajectories", include_str!("../migrations/0006_trajectories.sql")),
+        (7, "memories", include_str!("../migrations/0007_memories.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         Migration::new(version, Cow::Borrowed(name), MigrationType::Simple, sql.into_sql_str(), false)

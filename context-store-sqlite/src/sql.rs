@@ -17,6 +17,7 @@ macro_rules! statements {
     };
 }
 
+pub(crate) mod memories;
 pub(crate) mod rounds;
 
 macro_rules! row {
@@ -114,9 +115,9 @@ statements! {
         " FROM chat c WHERE c.user = ?1 AND c.id = ?2");
     CREATE_CHAT = "INSERT INTO chat (user, id, title, metadata, active, created_at, updated_at)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)";
-    /// The users behind ?1 who have a chat, or a round of a trajectory.
+    /// The users behind ?1 who have a chat, a round of a trajectory, or a memory.
     USERS = "SELECT user FROM chat WHERE user > ?1 UNION SELECT user FROM trajectory_round WHERE user > ?1
-        ORDER BY user LIMIT ?2";
+        UNION SELECT user FROM memory_scope WHERE user > ?1 AND records > 0 ORDER BY user LIMIT ?2";
     /// The next chats whose row says when they were last written to: in the order of an index.
     LIST_SETTLED = concat!(summary!("f.updated_at"), " FROM (
           SELECT no, updated_at FROM chat WHERE user = ?1 AND moved = 0 AND updated_at = ?2 AND no < ?3
@@ -421,7 +422,7 @@ mod tests {
         let with: Connections = SqliteStore::open(config(true)).await.unwrap().into_connections();
         let without: Connections = SqliteStore::open(config(false)).await.unwrap().into_connections();
         let (mut with, mut without) = (with.writer().await, without.writer().await);
-        for (name, text) in ALL.iter().chain(rounds::ALL) {
+        for (name, text) in ALL.iter().chain(rounds::ALL).chain(memories::ALL) {
             // Appends are made for one of the two.
             let Err(one) = (&mut with.connection).prepare(text.into_sql_str()).await else { continue };
             let appends = name.starts_with("APPEND") && !name.ends_with("_WORDS");

@@ -10,10 +10,10 @@ use context_core::{
     Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, BranchName, CancelSignal, Chain,
     ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatSummary, CheckReport, Checkpoint,
     CheckpointName, Commit, CommitOutcome, Created, Cursor, Durability, Erasure, FragmentId, FragmentStore,
-    HistoryStore, Maintenance, MessageId, NewBlob, NewChat, Page, Placed, Result, Revision, SearchHit,
-    SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, StoredStream, StreamAppend, StreamClaim,
-    StreamId, StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned, Timestamp, TrajectoryStore,
-    UserId, Vacuumed, Window, limits,
+    HistoryStore, Maintenance, MemoryRecordStore, MessageId, NewBlob, NewChat, Page, Placed, Result,
+    Revision, SearchHit, SearchQuery, SearchStore, Store, StoreInfo, StoredFragment, StoredStream,
+    StreamAppend, StreamClaim, StreamId, StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned,
+    Timestamp, TrajectoryStore, UserId, Vacuumed, Window, limits,
 };
 
 use crate::calls::{reading, writing};
@@ -93,6 +93,10 @@ impl Store for SqliteStore {
     }
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {
+        Some(&self.0)
+    }
+
+    fn memories(&self) -> Option<&dyn MemoryRecordStore> {
         Some(&self.0)
     }
 

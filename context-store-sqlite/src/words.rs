@@ -31,10 +31,10 @@ pub(crate) type Counts = [u64; 4];
 
 /// Reads counts as FTS5 stores them: a number per column, seven bits in a byte, all bytes but the last with the
 /// eighth. Nothing if it is something else.
-pub(crate) fn counts(stored: &[u8]) -> Option<Counts> {
+pub(crate) fn counts<const COLUMNS: usize>(stored: &[u8]) -> Option<[u64; COLUMNS]> {
     const MOST_BYTES: usize = 8;
     let mut bytes = stored.iter();
-    let mut counts = Counts::default();
+    let mut counts = [0; COLUMNS];
     for count in &mut counts {
         let mut length = 0;
         loop {
@@ -207,7 +207,7 @@ mod tests {
     fn counts_are_read_as_they_are_stored() {
         assert_eq!(counts(&[0, 5, 0x81, 0x00, 0xff, 0x7f]), Some([0, 5, 128, 16_383]));
         for bad in [&[][..], &[0, 0, 0], &[0, 0, 0, 0, 0], &[0x80; 40]] {
-            assert_eq!(counts(bad), None);
+            assert_eq!(counts::<4>(bad), None);
         }
     }
 

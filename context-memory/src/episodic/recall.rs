@@ -76,6 +76,7 @@ async fn answer(
     let mut candidates: Vec<Candidate> = found.hits.into_iter().map(Candidate::new).collect();
     read_beside(store, &mut candidates).await?;
     score(&question, &found.bm25, &mut candidates);
+    candidates.retain(|candidate| candidate.fits || candidate.hit.similarity.is_some());
     fuse(&mut candidates);
     // Some of them may stand in the conversation.
     let most = memory.most.saturating_add(query.recent.len().min(limits::MAX_PAGE));

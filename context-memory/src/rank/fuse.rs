@@ -13,8 +13,7 @@ pub(crate) fn fuse(candidates: &mut [Candidate]) {
         let by_words = places(candidates, |candidate| candidate.score);
         let by_meaning = places(candidates, |candidate| candidate.hit.similarity.map_or(f64::MIN, f64::from));
         for ((candidate, words), meaning) in candidates.iter_mut().zip(by_words).zip(by_meaning) {
-            let fits = candidate.score > 0.0;
-            let by_words = if fits { 1.0 / (K + words as f64) } else { 0.0 };
+            let by_words = if candidate.fits { 1.0 / (K + words as f64) } else { 0.0 };
             let by_meaning =
                 if candidate.hit.similarity.is_some() { 1.0 / (K + meaning as f64) } else { 0.0 };
             candidate.score = by_words + by_meaning;

@@ -33,11 +33,13 @@ pub(crate) struct Candidate {
     pub(crate) beside: Vec<StoredMemory>,
     /// How well it answers, once that is known.
     pub(crate) score: f64,
+    /// Whether it does by its words, or by those of what was asked before it.
+    pub(crate) fits: bool,
 }
 
 impl Candidate {
     pub(crate) fn new(hit: MemoryHit) -> Self {
-        Self { hit, beside: Vec::new(), score: 0.0 }
+        Self { hit, beside: Vec::new(), score: 0.0, fits: false }
     }
 
     /// What it says.
@@ -75,7 +77,9 @@ pub(crate) fn score(question: &Question, bm25: &Bm25, candidates: &mut [Candidat
         score += if question.spans.iter().any(|span| span.has(record.at)) { TIME } else { 0.0 };
         score += weight * (record.at.as_micros().saturating_sub(oldest)) as f64 / span;
         score += NEIGHBOUR * neighbours(question, bm25, &candidate.beside) / best;
-        score += REPLY * asked_before(question, bm25, length, candidate) / best_sentence;
+        let asked = asked_before(question, bm25, length, candidate);
+        score += REPLY * asked / best_sentence;
+        candidate.fits = looked.whole > 0.0 || asked > 0.0 || candidate.hit.score > 0.0;
         candidate.score = score;
     }
 }

@@ -22,14 +22,29 @@ pub(crate) struct Lab {
 impl Lab {
     /// Nothing if there is no server, which is then said.
     pub(crate) fn new() -> Option<Self> {
+        Self::named(&format!("server_{}", Self::number()))
+    }
+
+    /// Of this process, and of this lab.
+    fn number() -> String {
         static OPENED: AtomicU32 = AtomicU32::new(0);
-        let number = OPENED.fetch_add(1, Ordering::Relaxed);
-        Self::named(&format!("server_{}_{number}", std::process::id()))
+        format!("{}_{}", std::process::id(), OPENED.fetch_add(1, Ordering::Relaxed))
     }
 
     pub(crate) fn named(schema: &str) -> Option<Self> {
         let url = server_url("CONTEXT_TEST_POSTGRES_URL")?;
         Some(Self { url, schema: schema.to_owned() })
+    }
+
+    /// On a server that has pgvector, which nothing starts: nothing if there is none.
+    #[expect(clippy::print_stderr, reason = "what is skipped is said")]
+    pub(crate) fn with_pgvector() -> Option<Self> {
+        let variable = "CONTEXT_TEST_PGVECTOR_URL";
+        let Some(url) = std::env::var(variable).ok().filter(|url| !url.is_empty()) else {
+            eprintln!("SKIPPED: {variable} is not set; it names a PostgreSQL server that has pgvector");
+            return None;
+        };
+        Some(Self { url, schema: format!("pgvector_{}", Self::number()) })
     }
 
     pub(crate) fn config(&self) -> PostgresConfig {

@@ -1,5 +1,5 @@
 //! What the conformance suite does not ask: schemas and their versions, connections, round trips, row-level security, what stands
-//! beside messages.
+//! beside messages, memories.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -8,6 +8,8 @@ mod connections;
 mod database;
 mod lab;
 mod memories;
+mod memories_at_once;
+mod memories_kept;
 mod proxy;
 mod round_tables;
 mod round_trips;

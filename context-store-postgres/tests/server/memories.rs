@@ -301,6 +301,17 @@ fn what_is_remembered_is_what_the_reference_remembers() {
     whatever_is_done_the_reference_does_the_same(lab, async |lab| lab.open().await, cases());
 }
 
+#[test]
+fn with_pgvector_it_is_the_same() {
+    let Some(lab) = Lab::with_pgvector() else { return };
+    let open = async |lab: &Lab| {
+        let store = lab.open().await;
+        assert!(store.pgvector(), "{store:?}");
+        store
+    };
+    whatever_is_done_the_reference_does_the_same(lab, open, cases());
+}
+
 /// More of them by hand.
 fn cases() -> u32 {
     std::env::var("CONTEXT_TEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(48)

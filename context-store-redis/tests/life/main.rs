@@ -7,6 +7,7 @@ mod beside;
 mod lab;
 mod loss;
 mod memories;
+mod memories_beside;
 mod names;
 mod open;
 mod rivals;

@@ -21,13 +21,35 @@ const KINDS: [&str; 3] = ["episode", "fact", "\0"];
 struct Step {
     what: u8,
     scope: usize,
-    /// Of each record that is written: id, kind, source, key, words, vector, what is expected, scope.
-    parts: Vec<(usize, usize, usize, usize, Vec<usize>, u8, u8, usize)>,
+    parts: Vec<Part>,
+}
+
+/// A record that is written.
+#[derive(Clone, Debug)]
+struct Part {
+    id: usize,
+    kind: usize,
+    from: usize,
+    key: usize,
+    words: Vec<usize>,
+    vector: u8,
+    expected: u8,
+    scope: usize,
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let words = prop::collection::vec(0..WORDS.len(), 0..9);
     let part = (0..ODD.len(), 0..KINDS.len(), 0usize..9, 0usize..4, words, 0u8..6, 0u8..6, 0usize..6);
+    let part = part.prop_map(|(id, kind, from, key, words, vector, expected, scope)| Part {
+        id,
+        kind,
+        from,
+        key,
+        words,
+        vector,
+        expected,
+        scope,
+    });
     let parts = prop::collection::vec(part, 1..5);
     (0u8..10, 0usize..6, parts).prop_map(|(what, scope, parts)| Step { what, scope, parts })
 }
@@ -188,16 +210,8 @@ impl Both<'_> {
 
 fn writes(user: &str, step: &Step, n: i64) -> Vec<MemoryWrite> {
     let scopes = scopes(user);
-    let write = |(id, kind, from, key, words, of, expected, scope): &(
-        usize,
-        usize,
-        usize,
-        usize,
-        Vec<usize>,
-        u8,
-        u8,
-        usize,
-    )| {
+    let write = |part: &Part| {
+        let Part { id, kind, from, key, words, vector: of, expected, scope } = part;
         // Mostly in one scope, now and then in several.
         let scope = if *scope == 5 { step.scope } else { (*scope).min(2) };
         let at = Timestamp::from_micros(if *expected == 5 { 7 } else { n });
@@ -226,7 +240,7 @@ async fn replay(store: &RedisStore, user: &str, steps: &[Step]) {
     for (n, step) in steps.iter().enumerate() {
         let n = i64::try_from(n).unwrap();
         let scope = scopes(user)[step.scope].clone();
-        let (id, _, from, ..) = &step.parts[0];
+        let Part { id, from, .. } = &step.parts[0];
         match step.what {
             0 => drop(both.forget(&MemoryForget::ids(scope, [ODD[*id], ODD[(*id + 1) % 6]])).await),
             1 => {
@@ -260,7 +274,7 @@ async fn replay(store: &RedisStore, user: &str, steps: &[Step]) {
     both.same(user).await;
 }
 
-/// Runs the same random cases on a store; `check` is asked in the end.
+/// Runs random cases on a store.
 fn run(store: &RedisStore, runtime: &tokio::runtime::Runtime) {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24);
     let config = ProptestConfig { failure_persistence: None, cases, ..ProptestConfig::default() };

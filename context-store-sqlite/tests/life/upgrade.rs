@@ -9,19 +9,22 @@ use std::path::{Path, PathBuf};
 use context_core::trajectory::{NewQuery, Round};
 use context_core::{
     AgentRef, BlobId, BranchName, CancelSignal, ChainEnd, ChatPatch, ChatQuery, ChatRef, Commit, Encoded,
-    Metadata, NewBlob, NewChat, Node, NodeKind, Placed, RecordOutcome, RoundCommit, Store, StoredFragment,
-    StreamAppend, StreamClaim, StreamOutcome, Timestamp, Window,
+    MemoryFind, MemoryOutcome, MemoryRecord, MemoryScope, MemoryWrite, MemoryWritten, Metadata, NewBlob,
+    NewChat, Node, NodeKind, Placed, RecordOutcome, RoundCommit, Store, StoredFragment, StreamAppend,
+    StreamClaim, StreamOutcome, Timestamp, Window,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use serde_json::{Value, json};
 
 use crate::lab::{apply, extend, fork, many, says, stay};
 
-const OLD: [&str; 4] = ["v1.db", "v3.db", "v4.db", "v5.db"];
+const OLD: [&str; 5] = ["v1.db", "v3.db", "v4.db", "v5.db", "v6.db"];
 /// Those with blobs.
-const WITH_BLOBS: [&str; 2] = ["v4.db", "v5.db"];
-/// The one with streams.
-const WITH_STREAMS: &str = "v5.db";
+const WITH_BLOBS: [&str; 3] = ["v4.db", "v5.db", "v6.db"];
+/// Those with streams.
+const WITH_STREAMS: [&str; 2] = ["v5.db", "v6.db"];
+/// The one with trajectories.
+const WITH_ROUNDS: &str = "v6.db";
 /// A blob of two pieces.
 const REPORT: &[u8] = &[b'r'; 300_000];
 
@@ -99,6 +102,19 @@ async fn fill(store: &SqliteStore) {
     ] {
         assert!(matches!(outcome, StreamOutcome::Applied(_)), "{outcome:?}");
     }
+    let (round, commit) = asked();
+    let recorded = store.trajectories().unwrap().record_round(&commit).await.unwrap();
+    assert_eq!(recorded, RecordOutcome::Applied);
+    assert_eq!(round.head().revision, 1);
+}
+
+/// A round of one question.
+fn asked() -> (Round, RoundCommit) {
+    let mut round = Round::new(AgentRef::main("ada", "early").round(0), at(440));
+    let (_, changes) = round.ask(NewQuery::new("Where from?"), at(440)).unwrap();
+    round.committed();
+    let commit = RoundCommit::new("early", changes, round.head());
+    (round, commit)
 }
 
 fn keyed(chat: &ChatRef) -> Commit {
@@ -215,7 +231,7 @@ async fn life_goes_on_in_an_old_file() {
         assert_eq!(part.chunks, ["b"], "{name}");
         let early = streams.read_stream(&chat, &"early".into(), 0, 10).await.unwrap();
         let early = early.map(|part| part.chunks.concat());
-        assert_eq!(early.as_deref(), (name == WITH_STREAMS).then_some(&b"xy"[..]), "{name}");
+        assert_eq!(early.as_deref(), WITH_STREAMS.contains(&name).then_some(&b"xy"[..]), "{name}");
         let trajectories = store.trajectories().unwrap();
         let agent = AgentRef::main("ada", "session");
         let mut round = Round::new(agent.round(0), at(470));
@@ -225,6 +241,16 @@ async fn life_goes_on_in_an_old_file() {
             trajectories.record_round(&RoundCommit::new("k", changes, round.head())).await.unwrap();
         assert_eq!(recorded, RecordOutcome::Applied, "{name}");
         assert_eq!(trajectories.load_rounds(&agent, 0..=9).await.unwrap(), [round.to_record()], "{name}");
+        let early = trajectories.load_rounds(&AgentRef::main("ada", "early"), 0..=9).await.unwrap();
+        let expected = (name == WITH_ROUNDS).then(|| asked().0.to_record());
+        assert_eq!(early, expected.into_iter().collect::<Vec<_>>(), "{name}");
+        let (memories, scope) = (store.memories().unwrap(), MemoryScope::new("ada"));
+        let record = MemoryRecord::new(scope.clone(), "m", "episode", at(480), "To Porto.");
+        let written = memories.write_memories(&[MemoryWrite::new(record.clone(), "porto")]).await.unwrap();
+        assert_eq!(written, MemoryOutcome::Applied(vec![MemoryWritten::Written(1)]), "{name}");
+        let find = MemoryFind::new(vec![scope], vec!["porto".to_owned()], 10);
+        let found = memories.find_memories(&find).await.unwrap().hits;
+        assert_eq!(found.iter().map(|hit| &hit.stored.record).collect::<Vec<_>>(), [&record], "{name}");
         // A chat of the same name is another edition.
         let gone = ChatRef::new("bob", "gone");
         let mut editions = Vec::new();

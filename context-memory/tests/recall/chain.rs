@@ -1,0 +1,86 @@
+//! Several memories as one.
+
+use std::sync::Arc;
+
+use context_core::{ErrorKind, MemoryForget, MemoryProvider, MemoryScope, RecallQuery};
+use context_memory::{Chain, Episodic};
+use context_store_inmem::InMemoryStore;
+
+use crate::kit::{Shaky, ada, episodic, never, over, recall, turn};
+
+#[tokio::test]
+async fn all_are_told_and_asked_and_what_two_of_them_say_is_said_once() {
+    let chain = Chain::new().with("first", episodic(), 1).with("second", episodic(), 1);
+    chain.capture(&turn(&ada("s"), 0, &["The harbour is closed."]), &never()).await.unwrap();
+    assert_eq!(recall(&chain, ada("t"), "harbour").await, ["The harbour is closed."]);
+    let forgotten = chain.forget(&MemoryForget::Scope(MemoryScope::new("ada"))).await.unwrap();
+    assert_eq!((forgotten.removed, forgotten.remaining), (2, 0));
+    assert!(recall(&chain, ada("t"), "harbour").await.is_empty());
+}
+
+#[tokio::test]
+async fn one_that_fails_costs_its_own_memories_alone_and_is_named() {
+    let chain =
+        Chain::new().with("good", episodic(), 1).with("shaky", Shaky::failing(1, ErrorKind::Unavailable), 1);
+    let told = turn(&ada("s"), 0, &["The harbour is closed."]);
+    let error = chain.capture(&told, &never()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("shaky"), "{error}");
+    // Told again it counts once in the one, and is kept by the other.
+    chain.capture(&told, &never()).await.unwrap();
+    assert_eq!(recall(&chain, ada("t"), "harbour").await.len(), 1);
+
+    let broken = Chain::new().with("good", over(&Arc::default()), 1).with("remote", Refuses, 1);
+    broken.recall(&RecallQuery::new(ada("t"), "harbour"), &never()).await.unwrap();
+    let recalled = broken.recall(&RecallQuery::new(ada("t"), "harbour"), &never()).await.unwrap();
+    assert!(recalled.diagnostics[0].message.contains("remote"), "{:?}", recalled.diagnostics);
+    let alone = Chain::new().with("remote", Refuses, 1);
+    let error = alone.recall(&RecallQuery::new(ada("t"), "harbour"), &never()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+}
+
+#[tokio::test]
+async fn each_has_its_share_and_what_one_leaves_over_is_for_those_behind_it() {
+    let (small, large): (Arc<InMemoryStore>, Arc<InMemoryStore>) = Default::default();
+    let tell = async |memory: Episodic, times: usize, word: &str| {
+        for at in 0..times {
+            let said = format!("{word} number {at} of the harbour has {} boats and more to say {at}", at * 7);
+            memory.capture(&turn(&ada(word), at * 2, &[&said]), &never()).await.unwrap();
+        }
+    };
+    tell(over(&small), 1, "pier").await;
+    tell(over(&large), 20, "quay").await;
+    let chain = Chain::new().with("small", over(&small), 1).with("large", over(&large).limit(20), 1);
+    let query = RecallQuery::new(ada("t"), "harbour").max_tokens(600);
+    let recalled = chain.recall(&query, &never()).await.unwrap().memories;
+    assert!(recalled[0].text.starts_with("pier"));
+    // About sixty tokens each: the half of the second would hold five.
+    assert!((7..=10).contains(&recalled.len()), "{}", recalled.len());
+}
+
+/// Cannot keep scopes apart, and says so.
+#[derive(Debug)]
+struct Refuses;
+
+#[async_trait::async_trait]
+impl MemoryProvider for Refuses {
+    async fn recall(
+        &self,
+        _query: &RecallQuery,
+        _cancel: &context_core::CancelSignal,
+    ) -> context_core::Result<context_core::Recalled> {
+        Err(context_core::Error::new(ErrorKind::Unsupported, "recall", "this memory knows no sessions"))
+    }
+
+    async fn capture(
+        &self,
+        _turn: &context_core::CapturedTurn,
+        _cancel: &context_core::CancelSignal,
+    ) -> context_core::Result<()> {
+        Ok(())
+    }
+
+    async fn forget(&self, _forget: &MemoryForget) -> context_core::Result<context_core::MemoriesForgotten> {
+        Ok(context_core::MemoriesForgotten::default())
+    }
+}

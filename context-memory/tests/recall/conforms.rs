@@ -1,0 +1,1 @@
+//! The contract of memories, by the suite that proves it of any.

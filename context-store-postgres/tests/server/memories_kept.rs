@@ -1,0 +1,223 @@
+//! Memories in the tables: what the check finds, what erasing leaves, who sees what, and pgvector.
+
+use context_core::{
+    CancelSignal, MemoryFind, MemoryForget, MemoryOutcome, MemoryRecord, MemoryScope, MemorySource,
+    MemoryVector, MemoryWrite, MemoryWritten, Store,
+};
+use context_store_postgres::{PostgresConfig, PostgresStore};
+use sqlx::ConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+
+use crate::lab::{Lab, T, nothing_is_wrong};
+
+pub(crate) fn remembered(scope: &MemoryScope, id: &str, words: &str) -> MemoryWrite {
+    let mut record = MemoryRecord::new(scope.clone(), id, "fact", T, format!("{words}."));
+    record.source = Some(MemorySource::message("session", id));
+    MemoryWrite::new(record, words)
+}
+
+pub(crate) async fn write(store: &dyn Store, writes: &[MemoryWrite]) -> Vec<MemoryWritten> {
+    match store.memories().unwrap().write_memories(writes).await.unwrap() {
+        MemoryOutcome::Applied(written) => written,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The names of what is found, the best first.
+pub(crate) async fn found(store: &dyn Store, find: &MemoryFind) -> Vec<String> {
+    let found = store.memories().unwrap().find_memories(find).await.unwrap();
+    found.hits.iter().map(|hit| hit.stored.record.id.to_string()).collect()
+}
+
+pub(crate) fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn meant(numbers: [f32; 2]) -> MemoryVector {
+    MemoryVector::new("e", numbers.as_slice())
+}
+
+#[tokio::test]
+async fn the_check_finds_what_is_wrong_with_memories() {
+    let Some(lab) = Lab::new() else { return };
+    let store = lab.open().await;
+    let mut connection = lab.connection().await;
+    let scope = MemoryScope::new("ada").session("s");
+    for (statement, expected) in [
+        ("UPDATE @store.memory SET body = 'x' WHERE id = 'a'", "a memory cannot be read"),
+        ("UPDATE @store.memory SET id = 'other' WHERE id = 'a'", "its row does not say what the record says"),
+        ("UPDATE @store.memory SET message = NULL", "its row does not say what the record says"),
+        ("UPDATE @store.memory SET version = 0", "was never written"),
+        ("UPDATE @store.memory SET words = words[2:]", "words are in another number of records"),
+        ("UPDATE @store.memory SET words = words || words", "has [2, 6, 1, 19]"),
+        ("UPDATE @store.memory_word SET records = records + 1", "2 words are in another number of records"),
+        ("DELETE FROM @store.memory_word", "2 words are in another number of records"),
+        ("UPDATE @store.memory_shelf SET bytes = 7", "has [2, 3, 1, 19]"),
+        ("UPDATE @store.memory_shelf SET last = first", "or has them outside of its places"),
+        ("DELETE FROM @store.memory_vector", "has [2, 3, 0, 19]"),
+        ("UPDATE @store.memory_vector SET data = 'abc'", "its vector cannot be read"),
+        ("UPDATE @store.memory_vector SET length = 3", "its vector cannot be read"),
+        ("INSERT INTO @store.memory_vector VALUES (-7, 1, 'e', 1, 'x')", "-7: belongs to no memory"),
+        ("INSERT INTO @store.memory_word VALUES (-7, 1, 1)", "-7: belongs to no shelf"),
+        ("UPDATE @store.memory SET shelf = -7", "belongs to no shelf"),
+        ("UPDATE @store.memory_scope SET key = 'x'", "are filed under another scope"),
+        ("UPDATE @store.memory_scope SET user_id = 'eve'", "or belongs to nobody"),
+        ("UPDATE @store.memory_user SET written = 1", "belongs to no shelf"),
+    ] {
+        let writes = [
+            remembered(&scope, "a", "lisbon hotel").vector(meant([1.0, 0.0])),
+            remembered(&scope, "b", "hotel"),
+        ];
+        write(&store, &writes).await;
+        let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+        assert_eq!((report.findings, report.memories), (vec![], 2));
+        lab.run(&mut connection, statement).await;
+        let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+        let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
+        assert!(found.iter().any(|problem| problem.contains(expected)), "{statement}: {found:?}");
+        let clear = "SET client_min_messages TO warning; TRUNCATE @store.memory, @store.memory_word, @store.memory_vector,
+            @store.memory_mark, @store.memory_shelf, @store.memory_scope, @store.memory_user CASCADE";
+        lab.run(&mut connection, clear).await;
+    }
+    lab.drop().await;
+}
+
+#[tokio::test]
+async fn erasing_a_user_leaves_no_memory_and_no_mark() {
+    let Some(lab) = Lab::new() else { return };
+    let store = lab.open().await;
+    let (ada, bob) = (MemoryScope::new("ada"), MemoryScope::new("bob"));
+    let within = ada.clone().project("p");
+    write(&store, &[remembered(&ada, "a", "x y"), remembered(&within, "b", "x").vector(meant([1.0, 2.0]))])
+        .await;
+    write(&store, &[remembered(&ada, "c", "x"), remembered(&within, "d", "z")]).await;
+    write(&store, &[remembered(&bob, "a", "x y").vector(meant([1.0, 2.0]))]).await;
+    let forget = MemoryForget::ids(within.clone(), ["d"]);
+    assert_eq!(store.memories().unwrap().forget_memories(&forget).await.unwrap().removed, 1);
+    let maintenance = store.maintenance().unwrap();
+    assert_eq!(maintenance.users(9, None).await.unwrap().items, ["ada", "bob"]);
+    let erased = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap();
+    assert_eq!((erased.memories, erased.remaining), (3, 0));
+    assert_eq!(maintenance.users(9, None).await.unwrap().items, ["bob"]);
+    assert_eq!(found(&store, &MemoryFind::new(vec![bob.clone()], words(&["x"]), 9)).await, ["a"]);
+    let left = "DO $$ BEGIN
+        ASSERT (SELECT count(*) FROM @store.memory_user) = 1 AND (SELECT count(*) FROM @store.memory_scope) = 1;
+        ASSERT (SELECT count(*) FROM @store.memory_shelf) = 1 AND (SELECT count(*) FROM @store.memory_word) = 2;
+        ASSERT (SELECT count(*) FROM @store.memory) = 1 AND (SELECT count(*) FROM @store.memory_vector) = 1;
+        ASSERT (SELECT count(*) FROM @store.memory_mark) = 0; END $$";
+    lab.run(&mut lab.connection().await, left).await;
+    // What was forgotten before may be remembered again.
+    assert_eq!(write(&store, &[remembered(&within, "d", "z")]).await, [MemoryWritten::Written(1)]);
+    nothing_is_wrong(&store).await;
+    lab.drop().await;
+}
+
+/// Opens the store as the owner, and as a role that is under the policies.
+async fn as_two_roles(
+    lab: &Lab,
+    connection: &mut PgConnection,
+) -> (PostgresStore, PostgresStore, PgConnectOptions) {
+    let owner = PostgresStore::open(lab.config().row_security(true)).await.unwrap();
+    let role = format!("{}_app", lab.schema);
+    let grant = format!(
+        "CREATE ROLE {role} LOGIN PASSWORD 'hunter2'; GRANT USAGE ON SCHEMA @store TO {role};
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA @store TO {role}"
+    );
+    lab.run(connection, &grant).await;
+    let options = lab.url.parse::<PgConnectOptions>().unwrap().username(&role).password("hunter2");
+    let url = options.to_url_lossy().to_string();
+    let config = PostgresConfig::from_url(url.split('?').next().unwrap()).unwrap();
+    let config = config.schema(lab.schema.as_str()).connections(2).create(false).row_security(true);
+    (owner, PostgresStore::open(config).await.unwrap(), options)
+}
+
+/// With more words than are looked at exactly, too.
+async fn another_role_remembers_for_the_user_it_names(lab: Lab) {
+    let mut connection = lab.connection().await;
+    let (owner, store, options) = as_two_roles(&lab, &mut connection).await;
+    for user in ["ada", "bob"] {
+        let scope = MemoryScope::new(user);
+        let many =
+            |n: usize| remembered(&scope, &format!("{user} {n}"), if n == 7 { "x y z" } else { "x y" });
+        let writes: Vec<_> = (0..1000).map(many).collect();
+        write(&store, &writes).await;
+        let near = remembered(&scope, "near", "hotel").vector(meant([1.0, 1.0]));
+        let far = remembered(&scope, "far", "hotel").vector(meant([1.0, -1.0]));
+        write(&store, &[far, near, remembered(&scope, "last", "x")]).await;
+        let mut find = MemoryFind::new(vec![scope.clone()], words(&["x", "z", "y"]), 3);
+        assert_eq!(
+            found(&store, &find).await,
+            [format!("{user} 7"), format!("{user} 999"), format!("{user} 998")]
+        );
+        find.words = words(&["nowhere"]);
+        find.vector = Some(meant([2.0, 2.5]));
+        assert_eq!(found(&store, &find).await, ["near", "far"]);
+        let changed = remembered(&scope, "near", "other").expected(context_core::MemoryExpected::Version(1));
+        assert_eq!(write(&store, &[changed]).await, [MemoryWritten::Written(2)]);
+        assert_eq!(found(&store, &find).await, ["far"]);
+    }
+    let mut bare = options.connect().await.unwrap();
+    let tables = "SELECT tablename::text FROM pg_tables WHERE schemaname = $1 AND tablename LIKE 'memory%'";
+    let tables: Vec<String> =
+        sqlx::query_scalar(tables).bind(&lab.schema).fetch_all(&mut connection).await.unwrap();
+    assert!(tables.len() >= 7, "{tables:?}");
+    for table in tables {
+        let count = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM \"{}\".{table}", lab.schema));
+        let seen: i64 = sqlx::query_scalar(count).fetch_one(&mut bare).await.unwrap();
+        assert_eq!(seen, 0, "{table}");
+    }
+    let forget = MemoryForget::source(MemoryScope::new("ada"), MemorySource::session("session"));
+    assert_eq!(store.memories().unwrap().forget_memories(&forget).await.unwrap().removed, 1003);
+    nothing_is_wrong(&owner).await;
+    store.close().await.unwrap();
+    let role = format!("{}_app", lab.schema);
+    lab.run(&mut connection, &format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
+    lab.drop().await;
+}
+
+#[tokio::test]
+async fn another_role_sees_memories_of_the_user_it_names() {
+    let Some(lab) = Lab::new() else { return };
+    another_role_remembers_for_the_user_it_names(lab).await;
+}
+
+#[tokio::test]
+async fn another_role_sees_memories_of_the_user_it_names_with_pgvector() {
+    let Some(lab) = Lab::with_pgvector() else { return };
+    another_role_remembers_for_the_user_it_names(lab).await;
+}
+
+/// Rows of programs that do not use the extension are compared here, those of others there, and it makes no difference.
+#[tokio::test]
+async fn pgvector_may_be_used_by_some_and_not_by_others() {
+    let Some(lab) = Lab::with_pgvector() else { return };
+    let without = PostgresStore::open(lab.config().pgvector(false)).await.unwrap();
+    let scope = MemoryScope::new("ada");
+    let point = |n: i16| {
+        let angle = f32::from(n) * 0.1;
+        remembered(&scope, &format!("{n}"), "x").vector(meant([angle.cos() * 3.0, angle.sin() * 3.0]))
+    };
+    let zero = remembered(&scope, "zero", "x").vector(meant([0.0, 0.0]));
+    write(&without, &(0..10).map(point).chain([zero]).collect::<Vec<_>>()).await;
+    let with = lab.open().await;
+    assert!(with.pgvector() && !without.pgvector());
+    write(&with, &(10..60).map(point).collect::<Vec<_>>()).await;
+    let huge = remembered(&scope, "huge", "x").vector(meant([f32::MAX, f32::MAX]));
+    let tiny = remembered(&scope, "tiny", "x").vector(meant([f32::MIN_POSITIVE, 0.0]));
+    write(&with, &[huge, tiny, remembered(&scope, "none", "x")]).await;
+    for numbers in
+        [[1.0, 1.0], [1.0, 0.1], [-1.0, 0.5], [-3.0, -1.0], [0.0, 0.0], [f32::MAX, f32::MAX], [1e-30, 0.0]]
+    {
+        let mut find = MemoryFind::new(vec![scope.clone()], Vec::new(), 20);
+        find.vector = Some(meant(numbers));
+        let ours = with.memories().unwrap().find_memories(&find).await.unwrap();
+        assert_eq!(ours, without.memories().unwrap().find_memories(&find).await.unwrap(), "{numbers:?}");
+        assert_eq!(ours.hits.len(), 20);
+    }
+    let forget = MemoryForget::ids(scope, (0..60).map(|n| n.to_string()));
+    assert_eq!(without.memories().unwrap().forget_memories(&forget).await.unwrap().removed, 60);
+    let left = "DO $$ BEGIN ASSERT (SELECT count(*) FROM @store.memory_pgvector) = 2; END $$";
+    lab.run(&mut lab.connection().await, left).await;
+    nothing_is_wrong(&with).await;
+    lab.drop().await;
+}

@@ -1,0 +1,149 @@
+//! Finding records: the index says which have the words, their lists how well they fit.
+//!
+//! If the words are in few records, all of these are looked at. Else a bounded number is, in this order: those with all of the words;
+//! those with the rarest; those with two of the others; those with one of them, always the newest first.
+
+use std::collections::{HashMap, HashSet};
+
+use context_core::{MemoriesFound, MemoryFind, MemoryHit, StoredMemory, limits};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection, Row};
+
+use crate::connections::run;
+use crate::error::{Fault, Result};
+use crate::memories::lists::List;
+use crate::memories::rows::stored_at;
+use crate::memories::scopes::Scopes;
+use crate::memories::terms::{Term, Terms};
+use crate::memories::vectors;
+use crate::place::count;
+use crate::sql::memories as sql;
+
+/// How many records with all of the words are looked at, of many.
+const WITH_ALL: u64 = 400;
+/// How many records the rarest words have together, at most, that are all looked at.
+const RAREST: u64 = 1000;
+/// How many records with a pair of other words are looked at, and how many pairs.
+const WITH_PAIR: u64 = 100;
+const PAIRS: usize = 6;
+
+/// Reads one state of the file.
+pub(super) async fn find(connection: &mut SqliteConnection, find: &MemoryFind) -> Result<MemoriesFound> {
+    let mut transaction = connection.begin().await?;
+    let scopes = Scopes::read(&mut transaction, &find.scopes).await?;
+    let terms = Terms::read(&mut transaction, &scopes, find).await?;
+    let mut best = look(&mut transaction, &terms).await?;
+    best.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(b.place.cmp(&a.place)));
+    best.truncate(find.limit);
+    let by_words: Vec<i64> = best.iter().map(|hit| hit.place).collect();
+    let mut similar = HashMap::new();
+    let mut others = Vec::new();
+    if let Some(vector) = &find.vector {
+        let kinds = scopes.kinds(|kind| find.takes(kind));
+        similar = vectors::similarities(&mut transaction, &kinds, vector, &by_words).await?;
+        let apart: HashSet<i64> = by_words.iter().copied().collect();
+        let alone = similar.iter().filter(|(place, _)| !apart.contains(*place));
+        others = alone.map(|(place, similarity)| (*place, *similarity)).collect();
+        others.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+        others.truncate(find.limit);
+    }
+    let places = by_words.iter().copied().chain(others.iter().map(|(place, _)| *place));
+    let stored = stored_at(&mut transaction, places).await?;
+    transaction.commit().await?;
+    let mut stored: HashMap<u64, StoredMemory> =
+        stored.into_iter().map(|stored| (stored.place, stored)).collect();
+    let mut hits = Vec::with_capacity(stored.len());
+    let by_vectors = others.iter().map(|(place, _)| Hit { place: *place, score: 0.0 });
+    for Hit { place, score } in best.into_iter().chain(by_vectors) {
+        let found = stored.remove(&place.unsigned_abs());
+        let stored = found.ok_or(Fault::Corrupt("a memory that was found is not there", None))?;
+        // Whatever the index says.
+        if !scopes.0.contains_key(&stored.record.scope) || !find.takes(&stored.record.kind) {
+            return Err(Fault::Corrupt("a memory is filed under another scope or kind than its own", None));
+        }
+        hits.push(MemoryHit::new(stored, score, similar.get(&place).copied()));
+    }
+    Ok(MemoriesFound::new(hits, terms.bm25))
+}
+
+/// A record that has some of the words.
+struct Hit {
+    place: i64,
+    score: f64,
+}
+
+/// What was looked at.
+struct Looked<'a> {
+    terms: &'a Terms,
+    hits: Vec<Hit>,
+    seen: HashSet<i64>,
+    /// How many records were read, some of them twice.
+    rows: u64,
+}
+
+async fn look(connection: &mut SqliteConnection, terms: &Terms) -> Result<Vec<Hit>> {
+    let mut looked = Looked { terms, hits: Vec::new(), seen: HashSet::new(), rows: 0 };
+    let words = terms.terms.as_slice();
+    if words.is_empty() {
+        return Ok(looked.hits);
+    }
+    let places: u64 = words.iter().map(|term| term.found).sum();
+    if places <= limits::EXACT_MEMORY_POSTINGS {
+        looked.read(connection, &any(words), places).await?;
+        return Ok(looked.hits);
+    }
+    if words.len() > 1 {
+        looked.read(connection, &all(words.iter()), WITH_ALL).await?;
+    }
+    let mut together = 0;
+    let rare = words.iter().take_while(|term| {
+        together += term.found;
+        together <= RAREST
+    });
+    let (rare, others) = words.split_at(rare.count());
+    if !rare.is_empty() {
+        looked.read(connection, &any(rare), RAREST).await?;
+    }
+    let pairs = (1..others.len()).flat_map(|second| (0..second).map(move |first| (first, second)));
+    for (first, second) in pairs.take(PAIRS) {
+        looked.read(connection, &all([&others[first], &others[second]].into_iter()), WITH_PAIR).await?;
+    }
+    for term in others {
+        let left = limits::EXACT_MEMORY_POSTINGS.saturating_sub(looked.rows);
+        if left == 0 {
+            break;
+        }
+        looked.read(connection, &term.expression, left).await?;
+    }
+    Ok(looked.hits)
+}
+
+impl Looked<'_> {
+    /// Looks at the newest records that an expression finds.
+    async fn read(&mut self, connection: &mut SqliteConnection, expression: &str, most: u64) -> Result<()> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let query = sqlx::query(sql::LISTS).bind(expression).bind(most).bind(0_i64);
+        let rows = run(connection, query).await?;
+        let Some(row) = rows.first() else { return Ok(()) };
+        self.rows += count(row.try_get(0)?)?;
+        let mut lists = row.try_get::<Option<&[u8]>, _>(1)?.unwrap_or_default();
+        let (mut list, mut counts) = (List::default(), Vec::new());
+        while !lists.is_empty() {
+            list.read(&mut lists)?;
+            if self.seen.insert(list.place)
+                && let Some(score) = self.terms.score(&list, &mut counts)
+            {
+                self.hits.push(Hit { place: list.place, score });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn any(words: &[Term]) -> String {
+    words.iter().map(|term| term.expression.as_str()).collect::<Vec<_>>().join(" OR ")
+}
+
+fn all<'a>(words: impl Iterator<Item = &'a Term>) -> String {
+    words.map(|term| term.expression.as_str()).collect::<Vec<_>>().join(" AND ")
+}

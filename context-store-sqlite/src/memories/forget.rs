@@ -1,0 +1,127 @@
+//! Forgetting records, and looking whether they are gone.
+
+use std::collections::{BTreeSet, HashMap};
+
+use context_core::{MemoriesForgotten, MemoryForget, MemoryId, MemoryRecord, MemoryScope};
+use sqlx::Row;
+use sqlx::sqlite::SqliteConnection;
+
+use crate::connections::{Connections, Writer, run};
+use crate::error::Result;
+use crate::memories::remove::{Gone, sweep, take_out};
+use crate::memories::rows::{json_answer, json_filed, json_texts};
+use crate::memories::scopes::Scopes;
+use crate::place::count;
+use crate::rows::json_numbers;
+use crate::sql::memories as sql;
+use crate::sql::{SHRED, SHRED_NO_MORE};
+
+/// How many places are looked for at once afterwards.
+const BATCH: usize = 10_000;
+
+/// Forgets in one transaction, clears what it frees, and reads back.
+pub(super) async fn forget(connections: &Connections, forget: &MemoryForget) -> Result<MemoriesForgotten> {
+    let mut writer = connections.writer().await;
+    run(&mut writer.connection, sqlx::query(SHRED)).await?;
+    let removed = remove(&mut writer, forget).await;
+    run(&mut writer.connection, sqlx::query(SHRED_NO_MORE)).await?;
+    let removed = removed?;
+    if !removed.is_empty() {
+        // As far as it can be done at once: it is forgotten, whatever comes of this.
+        let _ = connections.clear_log(false).await;
+    }
+    let mut remaining = places(&mut writer.connection, forget).await?.len() as u64;
+    for places in removed.chunks(BATCH) {
+        let query = sqlx::query(sql::REMAINING_AT).bind(json_numbers(places.iter()));
+        for row in run(&mut writer.connection, query).await? {
+            remaining += count(row.try_get(0)?)?;
+        }
+    }
+    Ok(MemoriesForgotten::new(removed.len() as u64, remaining))
+}
+
+/// Removes what is meant and says where it was.
+async fn remove(writer: &mut Writer, forget: &MemoryForget) -> Result<Vec<i64>> {
+    let mut transaction = writer.begin().await?;
+    let places = places(&mut transaction, forget).await?;
+    let mut gone = take_out(&mut transaction, &places).await?;
+    if forget.leaves_marks() {
+        mark(&mut transaction, forget.scope(), &gone.ids).await?;
+    } else {
+        forget_marks(&mut transaction, forget.scope(), &mut gone).await?;
+    }
+    sweep(&mut transaction, &gone).await?;
+    transaction.commit().await?;
+    Ok(places)
+}
+
+/// Where the records are that are meant.
+async fn places(connection: &mut SqliteConnection, forget: &MemoryForget) -> Result<Vec<i64>> {
+    let query = match forget {
+        MemoryForget::Ids { scope, ids } => {
+            let Some(no) = Scopes::read(connection, [scope]).await?.no(scope) else { return Ok(Vec::new()) };
+            let ids = json_texts(ids.iter().map(MemoryId::as_str));
+            sqlx::query(sql::FORGOTTEN_IDS).bind(no).bind(ids)
+        }
+        MemoryForget::Source { scope, source } => {
+            let message = source.message.as_ref().map(|message| message.as_str());
+            let statement = if message.is_some() { sql::FORGOTTEN_MESSAGE } else { sql::FORGOTTEN_SESSION };
+            covering(sqlx::query(statement), scope).bind(source.session.as_str()).bind(message)
+        }
+        MemoryForget::Scope(scope) => covering(sqlx::query(sql::FORGOTTEN_SCOPE), scope),
+        _ => return Ok(Vec::new()),
+    };
+    let mut places: Vec<i64> = json_answer(connection, query).await?;
+    // A name that was named twice counts once.
+    places.sort_unstable();
+    places.dedup();
+    Ok(places)
+}
+
+/// Removes the marks of what was forgotten within a scope; the scopes that have none any more may go.
+pub(super) async fn forget_marks(
+    connection: &mut SqliteConnection,
+    within: &MemoryScope,
+    gone: &mut Gone,
+) -> Result<()> {
+    let query = covering(sqlx::query(sql::COVERED_SCOPES), within);
+    let scopes: Vec<i64> = json_answer(connection, query).await?;
+    run(connection, sqlx::query(sql::FORGET_ALL_MARKS).bind(json_numbers(scopes.iter()))).await?;
+    gone.scopes.extend(scopes);
+    Ok(())
+}
+
+type Statement<'q> = sqlx::query::Query<'q, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>;
+
+fn covering<'q>(query: Statement<'q>, scope: &'q MemoryScope) -> Statement<'q> {
+    query
+        .bind(scope.user.as_str())
+        .bind(scope.project.as_deref())
+        .bind(scope.agent.as_deref())
+        .bind(scope.session.as_ref().map(|session| session.as_str()))
+}
+
+/// Leaves marks of what was filed under these scopes by these names.
+async fn mark(
+    connection: &mut SqliteConnection,
+    within: &MemoryScope,
+    ids: &[(i64, MemoryId)],
+) -> Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let numbers: BTreeSet<i64> = ids.iter().map(|(scope, _)| *scope).collect();
+    let list = json_numbers(numbers.iter());
+    let mut scopes = HashMap::new();
+    for row in run(connection, sqlx::query(sql::SCOPES_AT).bind(list)).await? {
+        let mut scope = MemoryScope::new(within.user.clone());
+        (scope.project, scope.agent) = (row.try_get(1)?, row.try_get(2)?);
+        scope.session = row.try_get::<Option<&str>, _>(3)?.map(Into::into);
+        scopes.insert(row.try_get::<i64, _>(0)?, scope);
+    }
+    let marks = ids.iter().filter_map(|(no, id)| Some((*no, MemoryRecord::mark(scopes.get(no)?, id))));
+    let marks: Vec<(i64, [u8; 16])> = marks.collect();
+    let pairs = json_filed(marks.iter().map(|(scope, mark)| (*scope, mark.as_slice())));
+    run(connection, sqlx::query(sql::ADD_MARKS).bind(pairs)).await?;
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Records by their names, in the order they were written, beside others, and how many there are.
+
+use context_core::{Cursor, MemoryId, MemoryList, MemoryScope, MemoryStats, Page, StoredMemory, UserId};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection, Row};
+
+use crate::connections::run;
+use crate::error::{Fault, Result, bad_cursor};
+use crate::memories::rows::{index_of, json_answer, json_texts, stored_at, stored_of};
+use crate::memories::scopes::{Scopes, session_no};
+use crate::place::{count, signed};
+use crate::sql::memories as sql;
+
+/// Records by their ids, in the order of these.
+pub(super) async fn by_id(
+    connection: &mut SqliteConnection,
+    scope: &MemoryScope,
+    ids: &[MemoryId],
+) -> Result<Vec<StoredMemory>> {
+    let mut transaction = connection.begin().await?;
+    let Some(no) = Scopes::read(&mut transaction, [scope]).await?.no(scope) else { return Ok(Vec::new()) };
+    let query = sqlx::query(sql::MEMORIES).bind(no).bind(json_texts(ids.iter().map(MemoryId::as_str)));
+    let stored = run(&mut transaction, query).await?.iter().map(stored_of).collect();
+    transaction.commit().await?;
+    stored
+}
+
+/// A page of records. First it is worked out which, then these are read.
+pub(super) async fn list(connection: &mut SqliteConnection, list: &MemoryList) -> Result<Page<StoredMemory>> {
+    let bad = || bad_cursor("list_memories");
+    let before = list.after.as_ref().map(|after| after.as_str().parse::<u64>().map_err(|_| bad()));
+    // Above every place, before the first page.
+    let before = before.transpose()?.map_or(i64::MAX, |place| i64::try_from(place).unwrap_or(i64::MAX));
+    let mut transaction = connection.begin().await?;
+    let scopes = Scopes::read(&mut transaction, &list.scopes).await?;
+    let takes = |kind: &str| list.kinds.is_empty() || list.kinds.iter().any(|wanted| wanted == kind);
+    let (mut session, mut message) = (None, None);
+    if let (Some(source), Some(scope)) = (&list.source, list.scopes.first()) {
+        session = session_no(&mut transaction, &scope.user, source.session.as_str()).await?;
+        if session.is_none() {
+            return Ok(Page { items: Vec::new(), next: None });
+        }
+        message = source.message.as_ref().map(|message| message.as_str());
+    }
+    let statement = match (&list.key, session, message) {
+        (Some(_), ..) => sql::PLACES_OF_KEY,
+        (None, Some(_), Some(_)) => sql::PLACES_OF_MESSAGE,
+        (None, Some(_), None) => sql::PLACES_OF_SESSION,
+        (None, None, _) => sql::PLACES,
+    };
+    let mut places: Vec<i64> = Vec::new();
+    for filed in scopes.0.values() {
+        for (_, kind) in filed.kinds.iter().filter(|(kind, _)| takes(kind)) {
+            let mut query = sqlx::query(statement).bind(*kind).bind(before).bind(signed(list.limit + 1));
+            if statement != sql::PLACES {
+                query = query.bind(session).bind(message);
+            }
+            if let Some(key) = &list.key {
+                query = query.bind(filed.no).bind(key);
+            }
+            places.extend(json_answer::<Vec<i64>>(&mut transaction, query).await?);
+        }
+    }
+    places.sort_unstable_by_key(|place| std::cmp::Reverse(*place));
+    let more = places.len() > list.limit;
+    places.truncate(list.limit);
+    let mut items = stored_at(&mut transaction, places.into_iter()).await?;
+    transaction.commit().await?;
+    items.sort_unstable_by_key(|stored| std::cmp::Reverse(stored.place));
+    let next = items.last().filter(|_| more).map(|last| Cursor::new(last.place.to_string()));
+    Ok(Page { items, next })
+}
+
+/// What is beside each of these records.
+pub(super) async fn beside(
+    connection: &mut SqliteConnection,
+    scope: &MemoryScope,
+    ids: &[MemoryId],
+    each_side: usize,
+) -> Result<Vec<Vec<StoredMemory>>> {
+    let mut beside = vec![Vec::new(); ids.len()];
+    let mut transaction = connection.begin().await?;
+    let Some(no) = Scopes::read(&mut transaction, [scope]).await?.no(scope) else { return Ok(beside) };
+    let query = sqlx::query(sql::BESIDE).bind(no).bind(json_texts(ids.iter().map(MemoryId::as_str)));
+    for row in run(&mut transaction, query.bind(signed(each_side))).await? {
+        let of = beside.get_mut(index_of(&row, 3)?);
+        of.ok_or(Fault::Corrupt("a row that was not asked for", None))?.push(stored_of(&row)?);
+    }
+    transaction.commit().await?;
+    for records in &mut beside {
+        records.sort_unstable_by_key(|stored: &StoredMemory| stored.place);
+    }
+    Ok(beside)
+}
+
+/// What there is under each scope of a user: counters are read, not records.
+pub(super) async fn stats(
+    connection: &mut SqliteConnection,
+    user: &UserId,
+    limit: usize,
+    after: Option<&Cursor>,
+) -> Result<Page<MemoryStats>> {
+    let query = sqlx::query(sql::STATS).bind(user.as_str()).bind(after.map_or("", Cursor::as_str));
+    let mut items: Vec<MemoryStats> = Vec::new();
+    for row in run(connection, query.bind(signed(limit + 1))).await? {
+        let mut scope = MemoryScope::new(user.clone());
+        (scope.project, scope.agent) = (row.try_get(1)?, row.try_get(2)?);
+        scope.session = row.try_get::<Option<&str>, _>(3)?.map(Into::into);
+        if items.last().is_none_or(|last| last.scope != scope) {
+            items.push(MemoryStats::new(scope));
+        }
+        if let Some(stats) = items.last_mut() {
+            stats.kinds.insert(row.try_get(4)?, count(row.try_get(5)?)?);
+            stats.bytes += count(row.try_get(6)?)?;
+            stats.vectors += count(row.try_get(7)?)?;
+        }
+    }
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|last| Cursor::new(last.scope.key()));
+    Ok(Page { items, next })
+}

@@ -1,0 +1,133 @@
+//! The words of a record as they are kept: numbers, each with how often it is there.
+//!
+//! Ranking reads the lists of hundreds of records, so they are short, say whose they are, and may stand one behind the other in one
+//! value.
+
+use crate::error::{Fault, Result};
+
+const DAMAGED: Fault = Fault::Corrupt("a list of words of a memory cannot be read", None);
+
+/// Which words a record has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct List {
+    /// The record.
+    pub(crate) place: i64,
+    /// Of which kind in which scope.
+    pub(crate) kind: i64,
+    /// The numbers of its words, the lowest first, and how often each is there.
+    pub(crate) words: Vec<(i64, u32)>,
+}
+
+impl List {
+    /// How many words the record has, each as often as it is there.
+    pub(crate) fn length(&self) -> u64 {
+        self.words.iter().map(|(_, count)| u64::from(*count)).sum()
+    }
+
+    /// What FTS5 is given: the words, each once.
+    pub(crate) fn tokens(&self) -> String {
+        let tokens: Vec<String> = self.words.iter().map(|(no, _)| token(*no)).collect();
+        tokens.join(" ")
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(8 + self.words.len() * 3);
+        for number in [self.place, self.kind, self.words.len() as i64] {
+            put(number.unsigned_abs(), &mut bytes);
+        }
+        let mut last = 0;
+        for (no, count) in &self.words {
+            // Most words are there once, which takes a bit.
+            put(no.abs_diff(last) << 1 | u64::from(*count > 1), &mut bytes);
+            if *count > 1 {
+                put(u64::from(*count), &mut bytes);
+            }
+            last = *no;
+        }
+        bytes
+    }
+
+    /// Reads the next list of some, into this one.
+    pub(crate) fn read(&mut self, bytes: &mut &[u8]) -> Result<()> {
+        self.words.clear();
+        (self.place, self.kind) = (take_number(bytes)?, take_number(bytes)?);
+        let words = take(bytes).ok_or(DAMAGED)?;
+        let mut last: i64 = 0;
+        for _ in 0..words {
+            let number = take(bytes).ok_or(DAMAGED)?;
+            last = i64::try_from(number >> 1).ok().and_then(|step| last.checked_add(step)).ok_or(DAMAGED)?;
+            let count = if number & 1 == 1 { take(bytes).ok_or(DAMAGED)? } else { 1 };
+            self.words.push((last, u32::try_from(count).map_err(|_| DAMAGED)?));
+        }
+        Ok(())
+    }
+
+    /// The only list of these bytes.
+    pub(crate) fn from_bytes(mut bytes: &[u8]) -> Result<Self> {
+        let mut list = Self::default();
+        list.read(&mut bytes)?;
+        if bytes.is_empty() { Ok(list) } else { Err(DAMAGED) }
+    }
+}
+
+/// A word as the index has it.
+pub(crate) fn token(no: i64) -> String {
+    format!("{no:x}")
+}
+
+/// Seven bits in a byte, the lowest first, all bytes but the last with the eighth.
+fn put(mut number: u64, bytes: &mut Vec<u8>) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+fn take_number(bytes: &mut &[u8]) -> Result<i64> {
+    take(bytes).and_then(|number| i64::try_from(number).ok()).ok_or(DAMAGED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_as_they_were_written() {
+        let lists = [
+            List { place: 1, kind: 2, words: Vec::new() },
+            List { place: 300, kind: 1, words: vec![(1, 1), (127, 2), (70_000, 65_536), (i64::MAX >> 2, 1)] },
+        ];
+        let all: Vec<u8> = lists.iter().flat_map(List::to_bytes).collect();
+        let (mut bytes, mut list) = (all.as_slice(), List::default());
+        for expected in &lists {
+            list.read(&mut bytes).unwrap();
+            assert_eq!(list, *expected);
+            assert_eq!(List::from_bytes(&expected.to_bytes()).unwrap(), *expected);
+        }
+        assert!(bytes.is_empty());
+        assert_eq!(lists[1].length(), 1 + 2 + 65_536 + 1);
+        assert_eq!(lists[1].tokens(), "1 7f 11170 1fffffffffffffff");
+    }
+
+    #[test]
+    fn what_is_no_list_is_refused() {
+        let bytes = List { place: 9, kind: 1, words: vec![(5, 3)] }.to_bytes();
+        for bad in [&[][..], &bytes[..2], &[0x80; 12], &[bytes.as_slice(), &[0]].concat()] {
+            assert!(List::from_bytes(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Taking records out with all that is kept of them, and what nobody needs any more then.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use context_core::MemoryId;
+use sqlx::Row;
+use sqlx::sqlite::SqliteConnection;
+
+use crate::connections::run;
+use crate::error::Result;
+use crate::memories::lists::List;
+use crate::rows::json_numbers;
+use crate::sql::memories as sql;
+
+/// How many records are taken out by one round of statements.
+const BATCH: usize = 1000;
+
+/// How many records there are more or less, with how much.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// By kind: records, bytes, vectors.
+    kinds: BTreeMap<i64, (i64, i64, i64)>,
+    /// By scope: records, words.
+    scopes: BTreeMap<i64, (i64, i64)>,
+}
+
+impl Counts {
+    /// Counts a record: `sign` is 1 or -1.
+    pub(super) fn add(&mut self, sign: i64, scope: i64, list: &List, bytes: i64, vector: bool) {
+        let of_kind = self.kinds.entry(list.kind).or_default();
+        of_kind.0 += sign;
+        of_kind.1 += sign * bytes;
+        of_kind.2 += sign * i64::from(vector);
+        let of_scope = self.scopes.entry(scope).or_default();
+        of_scope.0 += sign;
+        of_scope.1 += sign * list.length() as i64;
+    }
+
+    pub(super) async fn write(&self, connection: &mut SqliteConnection) -> Result<()> {
+        for (kind, (records, bytes, vectors)) in &self.kinds {
+            let query = sqlx::query(sql::COUNT_KIND).bind(*kind).bind(*records).bind(*bytes).bind(*vectors);
+            run(connection, query).await?;
+        }
+        for (scope, (records, words)) in &self.scopes {
+            let query = sqlx::query(sql::COUNT_SCOPE).bind(*scope).bind(*records).bind(*words);
+            run(connection, query).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What records have gone from.
+#[derive(Default)]
+pub(super) struct Gone {
+    /// The scope and the name of each.
+    pub(super) ids: Vec<(i64, MemoryId)>,
+    kinds: BTreeSet<i64>,
+    sessions: BTreeSet<i64>,
+    pub(super) scopes: BTreeSet<i64>,
+}
+
+/// Removes records with their words and vectors, and counts.
+pub(super) async fn take_out(connection: &mut SqliteConnection, places: &[i64]) -> Result<Gone> {
+    let mut gone = Gone::default();
+    for places in places.chunks(BATCH) {
+        take_some(connection, places, &mut gone).await?;
+    }
+    Ok(gone)
+}
+
+async fn take_some(connection: &mut SqliteConnection, places: &[i64], gone: &mut Gone) -> Result<()> {
+    let places = json_numbers(places.iter());
+    let mut counts = Counts::default();
+    let mut words: BTreeMap<i64, u32> = BTreeMap::new();
+    for row in run(connection, sqlx::query(sql::GOING).bind(&places)).await? {
+        let (scope, kind): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
+        gone.ids.push((scope, MemoryId::from(row.try_get::<&str, _>(3)?)));
+        gone.kinds.insert(kind);
+        gone.scopes.insert(scope);
+        gone.sessions.extend(row.try_get::<Option<i64>, _>(4)?);
+        let list = List::from_bytes(row.try_get(7)?)?;
+        counts.add(-1, scope, &list, row.try_get(5)?, row.try_get(6)?);
+        list.words.iter().for_each(|(no, _)| *words.entry(*no).or_default() += 1);
+    }
+    let less: Vec<(i64, u32)> = words.into_iter().collect();
+    let less = serde_json::to_string(&less).unwrap_or_default();
+    for statement in [sql::DISCOUNT_WORDS, sql::FORGET_WORDS] {
+        run(connection, sqlx::query(statement).bind(&less)).await?;
+    }
+    for statement in [sql::FORGET_INDEX, sql::FORGET_LISTS, sql::FORGET_VECTORS, sql::FORGET_MEMORIES] {
+        run(connection, sqlx::query(statement).bind(&places)).await?;
+    }
+    counts.write(connection).await
+}
+
+/// Removes kinds, sessions and scopes that records have gone from and none is in any more.
+pub(super) async fn sweep(connection: &mut SqliteConnection, gone: &Gone) -> Result<()> {
+    let all = [
+        (sql::FORGET_KINDS, &gone.kinds),
+        (sql::FORGET_SESSIONS, &gone.sessions),
+        (sql::FORGET_SCOPES, &gone.scopes),
+    ];
+    for (statement, numbers) in all {
+        if !numbers.is_empty() {
+            run(connection, sqlx::query(statement).bind(json_numbers(numbers.iter()))).await?;
+        }
+    }
+    Ok(())
+}

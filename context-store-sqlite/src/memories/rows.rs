@@ -1,0 +1,91 @@
+//! Records as they are in rows, and lists of what is asked for as JSON.
+
+use std::fmt::Write as _;
+
+use context_core::{Error, ErrorKind, MemoryRecord, StoredMemory};
+use serde::de::DeserializeOwned;
+use sqlx::Row;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+
+use crate::connections::run;
+use crate::error::{Fault, Result};
+use crate::place::count;
+use crate::rows::json_numbers;
+use crate::sql::memories as sql;
+
+/// What is kept of a record.
+pub(super) fn body(record: &MemoryRecord) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(record).map_err(|error| {
+        Error::new(ErrorKind::Bug, "write_memories", "a memory is no JSON").with_source(error)
+    })
+}
+
+/// A record of a row that begins with its place, its version and its body.
+pub(crate) fn stored_of(row: &SqliteRow) -> Result<StoredMemory> {
+    let record = serde_json::from_slice(row.try_get(2)?)
+        .map_err(|_| Fault::Corrupt("a memory cannot be read", None))?;
+    Ok(StoredMemory::new(record, count(row.try_get(1)?)?, count(row.try_get(0)?)?))
+}
+
+/// The records at these places, in any order.
+pub(super) async fn stored_at(
+    connection: &mut SqliteConnection,
+    places: impl Iterator<Item = i64>,
+) -> Result<Vec<StoredMemory>> {
+    let query = sqlx::query(sql::MEMORIES_AT).bind(json_numbers(places));
+    run(connection, query).await?.iter().map(stored_of).collect()
+}
+
+/// What a statement has written as JSON.
+pub(super) fn json_of<T: DeserializeOwned>(row: &SqliteRow, column: usize) -> Result<T> {
+    serde_json::from_str(row.try_get(column)?).map_err(|_| Fault::Corrupt("a list is not one", None))
+}
+
+/// The first column of the only row, which is JSON.
+pub(crate) async fn json_answer<T: DeserializeOwned>(
+    connection: &mut SqliteConnection,
+    query: sqlx::query::Query<'_, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>,
+) -> Result<T> {
+    let rows = run(connection, query).await?;
+    json_of(rows.first().ok_or(Fault::Corrupt("a statement has no answer", None))?, 0)
+}
+
+/// Where an item of a list that was asked for stood in it.
+pub(super) fn index_of(row: &SqliteRow, column: usize) -> Result<usize> {
+    usize::try_from(row.try_get::<i64, _>(column)?)
+        .map_err(|_| Fault::Corrupt("a row that was not asked for", None))
+}
+
+/// Texts as a JSON list of hexadecimal digits.
+pub(super) fn json_texts<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let mut json = String::from("[");
+    for text in texts {
+        json.push_str(if json.len() > 1 { ",\"" } else { "\"" });
+        hex(text.as_bytes(), &mut json);
+        json.push('"');
+    }
+    json.push(']');
+    json
+}
+
+/// Scopes and what is asked for in each, as JSON pairs.
+pub(super) fn json_filed<'a>(pairs: impl Iterator<Item = (i64, &'a [u8])>) -> String {
+    let mut json = String::from("[");
+    for (scope, bytes) in pairs {
+        // Writing to a text cannot fail.
+        let _ = write!(json, "{}[{scope},\"", if json.len() > 1 { "," } else { "" });
+        hex(bytes, &mut json);
+        json.push_str("\"]");
+    }
+    json.push(']');
+    json
+}
+
+fn hex(bytes: &[u8], out: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.reserve(bytes.len() * 2);
+    for byte in bytes {
+        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+}

@@ -1,0 +1,138 @@
+//! Which scopes there are, by the numbers their rows have.
+
+use std::collections::{HashMap, HashSet};
+
+use context_core::{MemoryScope, UserId};
+use sqlx::Row;
+use sqlx::sqlite::SqliteConnection;
+
+use crate::connections::run;
+use crate::error::{Fault, Result};
+use crate::memories::rows::index_of;
+use crate::place::count;
+use crate::sql::memories as sql;
+
+/// A scope that is there.
+#[derive(Debug)]
+pub(super) struct Filed {
+    pub(super) no: i64,
+    /// How many records there are, and how many words they have together.
+    pub(super) records: u64,
+    pub(super) words: u64,
+    /// The numbers of the kinds there are.
+    pub(super) kinds: HashMap<String, i64>,
+}
+
+/// Scopes of a user, each once, as far as they are there.
+#[derive(Debug, Default)]
+pub(super) struct Scopes<'a>(pub(super) HashMap<&'a MemoryScope, Filed>);
+
+impl<'a> Scopes<'a> {
+    /// All are of one user.
+    pub(super) async fn read(
+        connection: &mut SqliteConnection,
+        scopes: impl IntoIterator<Item = &'a MemoryScope>,
+    ) -> Result<Self> {
+        let mut seen = HashSet::new();
+        let asked: Vec<&MemoryScope> = scopes.into_iter().filter(|scope| seen.insert(*scope)).collect();
+        let Some(first) = asked.first() else { return Ok(Self::default()) };
+        let keys: Vec<String> = asked.iter().map(|scope| scope.key()).collect();
+        let keys = serde_json::to_string(&keys).unwrap_or_default();
+        let query = sqlx::query(sql::SCOPES).bind(first.user.as_str()).bind(keys);
+        let mut found = HashMap::new();
+        for row in run(connection, query).await? {
+            let scope = asked
+                .get(index_of(&row, 0)?)
+                .ok_or(Fault::Corrupt("a scope that was not asked for", None))?;
+            let (records, words) = (count(row.try_get(2)?)?, count(row.try_get(3)?)?);
+            let no = row.try_get(1)?;
+            let filed =
+                found.entry(*scope).or_insert_with(|| Filed { no, records, words, kinds: HashMap::new() });
+            if let Some(kind) = row.try_get::<Option<i64>, _>(4)? {
+                filed.kinds.insert(row.try_get(5)?, kind);
+            }
+        }
+        Ok(Self(found))
+    }
+
+    pub(super) fn no(&self, scope: &MemoryScope) -> Option<i64> {
+        self.0.get(scope).map(|filed| filed.no)
+    }
+
+    /// The kinds of these scopes that are taken.
+    pub(super) fn kinds(&self, takes: impl Fn(&str) -> bool) -> Vec<i64> {
+        let kinds = self.0.values().flat_map(|filed| &filed.kinds);
+        let mut kinds: Vec<i64> = kinds.filter(|(kind, _)| takes(kind)).map(|(_, no)| *no).collect();
+        kinds.sort_unstable();
+        kinds
+    }
+
+    /// The number of a scope, which is made if need be.
+    pub(super) async fn need(
+        &mut self,
+        connection: &mut SqliteConnection,
+        scope: &'a MemoryScope,
+    ) -> Result<&mut Filed> {
+        if !self.0.contains_key(scope) {
+            let query = sqlx::query(sql::CREATE_SCOPE)
+                .bind(scope.user.as_str())
+                .bind(scope.key())
+                .bind(scope.project.as_deref())
+                .bind(scope.agent.as_deref())
+                .bind(scope.session.as_ref().map(|session| session.as_str()));
+            let no = new_no(connection, query).await?;
+            self.0.insert(scope, Filed { no, records: 0, words: 0, kinds: HashMap::new() });
+        }
+        self.0.get_mut(scope).ok_or(Fault::Corrupt("a scope was not made", None))
+    }
+
+    /// The numbers of a scope and of a kind in it, which are made if need be.
+    pub(super) async fn need_kind(
+        &mut self,
+        connection: &mut SqliteConnection,
+        scope: &'a MemoryScope,
+        kind: &str,
+    ) -> Result<(i64, i64)> {
+        let filed = self.need(connection, scope).await?;
+        if let Some(no) = filed.kinds.get(kind) {
+            return Ok((filed.no, *no));
+        }
+        let no = new_no(connection, sqlx::query(sql::CREATE_KIND).bind(filed.no).bind(kind)).await?;
+        filed.kinds.insert(kind.to_owned(), no);
+        Ok((filed.no, no))
+    }
+}
+
+/// The number of a session of a user, which is made if need be.
+pub(super) async fn need_session(
+    connection: &mut SqliteConnection,
+    user: &UserId,
+    session: &str,
+) -> Result<i64> {
+    match session_no(connection, user, session).await? {
+        Some(no) => Ok(no),
+        None => {
+            let query = sqlx::query(sql::CREATE_SESSION).bind(user.as_str()).bind(session);
+            new_no(connection, query).await
+        }
+    }
+}
+
+pub(super) async fn session_no(
+    connection: &mut SqliteConnection,
+    user: &UserId,
+    session: &str,
+) -> Result<Option<i64>> {
+    let query = sqlx::query(sql::SESSION).bind(user.as_str()).bind(session);
+    Ok(run(connection, query).await?.first().map(|row| row.try_get(0)).transpose()?)
+}
+
+/// The number of a row that is added.
+async fn new_no(
+    connection: &mut SqliteConnection,
+    query: sqlx::query::Query<'_, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>,
+) -> Result<i64> {
+    let rows = run(connection, query).await?;
+    let row = rows.first().ok_or(Fault::Corrupt("a row was not added", None))?;
+    Ok(row.try_get(0)?)
+}

@@ -1,0 +1,97 @@
+//! The words that are looked for, by their numbers, and how well a list of words fits them.
+
+use context_core::MemoryFind;
+use context_core::search::Bm25;
+use sqlx::sqlite::SqliteConnection;
+
+use crate::error::Result;
+use crate::memories::lists::{List, token};
+use crate::memories::rows::json_answer;
+use crate::memories::scopes::Scopes;
+use crate::rows::json_numbers;
+use crate::sql::memories as sql;
+
+/// The words that are looked for.
+pub(super) struct Terms {
+    /// How common they are in all of the scopes, of whatever kind.
+    pub(super) bm25: Bm25,
+    /// Those that some record has which may be found, the rarest first.
+    pub(super) terms: Vec<Term>,
+    /// Their numbers in order, and which of the words that are looked for each is.
+    numbers: Vec<(i64, usize)>,
+    /// The kinds that are looked through.
+    kinds: Vec<i64>,
+}
+
+/// One word.
+pub(super) struct Term {
+    /// In how many records it is that may be found.
+    pub(super) found: u64,
+    /// What the index is asked for it.
+    pub(super) expression: String,
+}
+
+impl Terms {
+    pub(super) async fn read(
+        connection: &mut SqliteConnection,
+        scopes: &Scopes<'_>,
+        find: &MemoryFind,
+    ) -> Result<Self> {
+        let kinds = scopes.kinds(|kind| find.takes(kind));
+        let mut bm25 = Bm25::new(0, 0, vec![0; find.words.len()]);
+        for filed in scopes.0.values() {
+            bm25.texts += filed.records;
+            bm25.words += filed.words;
+        }
+        let mut of_word: Vec<(u64, Vec<i64>)> = vec![Default::default(); find.words.len()];
+        if !scopes.0.is_empty() && !find.words.is_empty() {
+            let words = serde_json::to_string(&find.words).unwrap_or_default();
+            let scopes = json_numbers(scopes.0.values().map(|filed| filed.no));
+            let query = sqlx::query(sql::TERMS).bind(scopes).bind(words);
+            let found: Vec<(i64, usize, i64, u64)> = json_answer(connection, query).await?;
+            for (kind, word, no, records) in found {
+                // A word that was named twice counts once.
+                let Some(at) = find.words.iter().position(|other| *other == find.words[word]) else {
+                    continue;
+                };
+                if at != word {
+                    continue;
+                }
+                bm25.found[word] += records;
+                if kinds.binary_search(&kind).is_ok() {
+                    of_word[word].0 += records;
+                    of_word[word].1.push(no);
+                }
+            }
+        }
+        let numbers = of_word.iter().enumerate();
+        let numbers = numbers.flat_map(|(word, (_, numbers))| numbers.iter().map(move |no| (*no, word)));
+        let mut numbers: Vec<(i64, usize)> = numbers.collect();
+        numbers.sort_unstable();
+        of_word.retain(|(_, numbers)| !numbers.is_empty());
+        of_word.sort_by_key(|(found, _)| *found);
+        let terms = of_word.iter().map(|(found, numbers)| {
+            let tokens: Vec<String> = numbers.iter().map(|no| format!("\"{}\"", token(*no))).collect();
+            Term { found: *found, expression: format!("({})", tokens.join(" OR ")) }
+        });
+        Ok(Self { bm25, terms: terms.collect(), numbers, kinds })
+    }
+
+    /// How well a record fits; nothing if it has none of the words or is not looked for.
+    pub(super) fn score(&self, list: &List, counts: &mut Vec<u32>) -> Option<f64> {
+        self.kinds.binary_search(&list.kind).ok()?;
+        counts.clear();
+        counts.resize(self.bm25.found.len(), 0);
+        let mut wanted = self.numbers.iter().peekable();
+        let (mut length, mut is_hit) = (0, false);
+        for (no, count) in &list.words {
+            length += u64::from(*count);
+            while wanted.next_if(|(wanted, _)| wanted < no).is_some() {}
+            if let Some((_, word)) = wanted.next_if(|(wanted, _)| wanted == no) {
+                counts[*word] = *count;
+                is_hit = true;
+            }
+        }
+        is_hit.then(|| self.bm25.score(length, counts.iter().copied()))
+    }
+}

@@ -1,0 +1,132 @@
+//! Writing records: what becomes of each is decided before the first is written.
+
+use std::collections::{HashMap, HashSet};
+
+use context_core::{MemoryExpected, MemoryOutcome, MemoryRecord, MemoryWrite, MemoryWritten, StoredMemory};
+use sqlx::Row;
+use sqlx::sqlite::SqliteConnection;
+
+use crate::connections::{Writer, run};
+use crate::error::{Fault, Result};
+use crate::memories::put::{Put, put};
+use crate::memories::rows::{index_of, json_filed, stored_at};
+use crate::memories::scopes::Scopes;
+use crate::place::count;
+use crate::sql::memories as sql;
+
+/// Writes all or none. `bodies` are what is kept of the records.
+pub(super) async fn write(
+    writer: &mut Writer,
+    writes: &[MemoryWrite],
+    bodies: Vec<Vec<u8>>,
+) -> Result<MemoryOutcome> {
+    let mut transaction = writer.begin().await?;
+    let scopes = Scopes::read(&mut transaction, writes.iter().map(|write| &write.record.scope)).await?;
+    let there = There::read(&mut transaction, &scopes, writes).await?;
+    let judged = match there.judge(writes) {
+        Ok(judged) => judged,
+        Err(write) => {
+            let place = there.filed.get(&write).map(|(place, _)| *place);
+            let stored = stored_at(&mut transaction, place.into_iter()).await?.pop().map(Box::new);
+            return Ok(MemoryOutcome::Conflict { write, stored });
+        }
+    };
+    let mut puts = Vec::new();
+    for (at, body) in bodies.into_iter().enumerate() {
+        let MemoryWritten::Written(version) = judged[at] else { continue };
+        let filed = there.filed.get(&at);
+        if filed.is_some_and(|(_, stored)| *stored == version) {
+            continue;
+        }
+        // One that was forgotten has a mark only if it is not there.
+        let marked = filed.is_none() && writes[at].expected != MemoryExpected::Absent;
+        puts.push(Put { write: &writes[at], body, version, place: filed.map(|(place, _)| *place), marked });
+    }
+    if !puts.is_empty() {
+        put(&mut transaction, scopes, puts).await?;
+    }
+    transaction.commit().await?;
+    Ok(MemoryOutcome::Applied(judged))
+}
+
+/// What is there of the records that are written, by their numbers among the writes.
+struct There {
+    /// The place and the version of what there is.
+    filed: HashMap<usize, (i64, u64)>,
+    /// What could be a replay.
+    stored: HashMap<usize, StoredMemory>,
+    forgotten: HashSet<usize>,
+}
+
+impl There {
+    async fn read(
+        connection: &mut SqliteConnection,
+        scopes: &Scopes<'_>,
+        writes: &[MemoryWrite],
+    ) -> Result<Self> {
+        let mut there = Self { filed: HashMap::new(), stored: HashMap::new(), forgotten: HashSet::new() };
+        // The scopes that are there, and where what is filed under them is among the writes.
+        let known = writes.iter().enumerate();
+        let known = known.filter_map(|(at, write)| Some((at, scopes.no(&write.record.scope)?)));
+        let known: Vec<(usize, i64)> = known.collect();
+        if known.is_empty() {
+            return Ok(there);
+        }
+        let pairs = known.iter().map(|(at, no)| (*no, writes[*at].record.id.as_str().as_bytes()));
+        let at = |asked: usize, known: &[(usize, i64)]| {
+            known.get(asked).map(|(at, _)| *at).ok_or(Fault::Corrupt("a row that was not asked for", None))
+        };
+        for row in run(connection, sqlx::query(sql::FILED).bind(json_filed(pairs))).await? {
+            let filed = (row.try_get(1)?, count(row.try_get(2)?)?);
+            there.filed.insert(at(index_of(&row, 0)?, &known)?, filed);
+        }
+        let replays = there.filed.iter().filter(|(at, (_, version))| {
+            matches!(writes[**at].expected, MemoryExpected::Version(expected) if expected.checked_add(1) == Some(*version))
+        });
+        let replays: HashMap<u64, usize> =
+            replays.map(|(at, (place, _))| (place.unsigned_abs(), *at)).collect();
+        if !replays.is_empty() {
+            let places = replays.values().filter_map(|at| there.filed.get(at)).map(|(place, _)| *place);
+            for stored in stored_at(connection, places).await? {
+                if let Some(at) = replays.get(&stored.place) {
+                    there.stored.insert(*at, stored);
+                }
+            }
+        }
+        let absent = known.iter().copied().filter(|(at, _)| {
+            writes[*at].expected == MemoryExpected::Absent && !there.filed.contains_key(at)
+        });
+        let absent: Vec<(usize, i64)> = absent.collect();
+        if !absent.is_empty() {
+            let marks: Vec<(i64, [u8; 16])> =
+                absent.iter().map(|(at, no)| (*no, mark(&writes[*at].record))).collect();
+            let pairs = json_filed(marks.iter().map(|(no, mark)| (*no, mark.as_slice())));
+            for row in run(connection, sqlx::query(sql::MARKED).bind(pairs)).await? {
+                there.forgotten.insert(at(index_of(&row, 0)?, &absent)?);
+            }
+        }
+        Ok(there)
+    }
+
+    /// What would become of each write; which of them is in conflict, if one is.
+    fn judge(&self, writes: &[MemoryWrite]) -> Result<Vec<MemoryWritten>, usize> {
+        let judged = writes.iter().enumerate().map(|(at, write)| {
+            let version = self.filed.get(&at).map(|(_, version)| *version);
+            let replayed = self.stored.get(&at).is_some_and(|stored| write.is_replay_of(stored));
+            match (write.expected, version) {
+                (_, Some(version)) if replayed => Ok(MemoryWritten::Written(version)),
+                (MemoryExpected::Absent, Some(version)) => Ok(MemoryWritten::Kept(version)),
+                (MemoryExpected::Absent, None) if self.forgotten.contains(&at) => {
+                    Ok(MemoryWritten::Forgotten)
+                }
+                (MemoryExpected::Version(expected), version) if expected != version.unwrap_or(0) => Err(at),
+                (_, version) => Ok(MemoryWritten::Written(version.unwrap_or(0) + 1)),
+            }
+        });
+        judged.collect()
+    }
+}
+
+pub(super) fn mark(record: &MemoryRecord) -> [u8; 16] {
+    MemoryRecord::mark(&record.scope, &record.id)
+}

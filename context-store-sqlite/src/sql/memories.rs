@@ -1,0 +1,216 @@
+//! The statements on records of memories.
+//!
+//! What may hold any character goes into JSON as hexadecimal digits: SQLite's JSON ends a text at a NUL.
+
+/// A text of a JSON list.
+macro_rules! text {
+    ($value:literal) => {
+        concat!("CAST(unhex(", $value, ") AS TEXT)")
+    };
+}
+
+/// Scopes of user ?1 that are part of what project ?2, agent ?3 and session ?4 name, as far as they are named.
+macro_rules! covered {
+    () => {
+        "s.user = ?1 AND (?2 IS NULL OR s.project = ?2) AND (?3 IS NULL OR s.agent = ?3)
+           AND (?4 IS NULL OR s.session = ?4)"
+    };
+}
+
+/// The newest ?2 records of the index that expression ?1 finds, from place ?3 on: their lists, one behind the other.
+macro_rules! lists {
+    () => {
+        "SELECT count(*), CAST(group_concat(w.list, '') AS BLOB) FROM (
+           SELECT rowid AS place FROM memory_index WHERE memory_index MATCH ?1 AND rowid >= ?3
+           ORDER BY rowid DESC LIMIT ?2) f
+         CROSS JOIN memory_words w ON w.place = f.place"
+    };
+}
+
+/// Places of records of kind ?1 below place ?2, the newest ?3, as a JSON list.
+macro_rules! places {
+    ($from:expr) => {
+        concat!(
+            "SELECT json_group_array(place) FROM (SELECT place FROM memory WHERE kind = ?1 AND place < ?2 ",
+            $from,
+            " ORDER BY place DESC LIMIT ?3)"
+        )
+    };
+}
+
+statements! {
+    // Scopes.
+    /// Of user ?1, those of the JSON list of keys ?2 that are there, with their kinds.
+    SCOPES = "SELECT j.key, s.no, s.records, s.words, k.no, k.kind FROM json_each(?2) j
+        CROSS JOIN memory_scope s ON s.user = ?1 AND s.key = j.value LEFT JOIN memory_kind k ON k.scope = s.no
+        ORDER BY j.key, k.no";
+    CREATE_SCOPE = "INSERT INTO memory_scope (user, key, project, agent, session) VALUES (?1, ?2, ?3, ?4, ?5)
+        RETURNING no";
+    CREATE_KIND = "INSERT INTO memory_kind (scope, kind) VALUES (?1, ?2) RETURNING no";
+    SESSION = "SELECT no FROM memory_session WHERE user = ?1 AND session = ?2";
+    CREATE_SESSION = "INSERT INTO memory_session (user, session) VALUES (?1, ?2) RETURNING no";
+    COUNT_SCOPE = "UPDATE memory_scope SET records = records + ?2, words = words + ?3 WHERE no = ?1";
+    COUNT_KIND = "UPDATE memory_kind SET records = records + ?2, bytes = bytes + ?3, vectors = vectors + ?4
+        WHERE no = ?1";
+    FORGET_KINDS = "DELETE FROM memory_kind WHERE records = 0 AND no IN (SELECT value FROM json_each(?1))";
+    FORGET_SESSIONS = "DELETE FROM memory_session WHERE no IN (SELECT value FROM json_each(?1))
+        AND NOT EXISTS (SELECT 1 FROM memory m WHERE m.session = memory_session.no)";
+    /// What nothing is filed under and nothing was forgotten of.
+    FORGET_SCOPES = "DELETE FROM memory_scope WHERE records = 0 AND no IN (SELECT value FROM json_each(?1))
+        AND NOT EXISTS (SELECT 1 FROM memory_mark m WHERE m.scope = memory_scope.no)";
+    SCOPES_AT = "SELECT no, project, agent, session FROM memory_scope WHERE no IN (SELECT value FROM json_each(?1))";
+    COVERED_SCOPES = concat!("SELECT json_group_array(s.no) FROM memory_scope s WHERE ", covered!());
+
+    // Records.
+    /// Of scope ?1, those of the JSON list of ids ?2.
+    MEMORIES = concat!("SELECT m.place, m.version, m.body, j.key FROM json_each(?2) j
+        CROSS JOIN memory m ON m.scope = ?1 AND m.id = ", text!("j.value"), " ORDER BY j.key");
+    MEMORIES_AT = "SELECT m.place, m.version, m.body FROM json_each(?1) j CROSS JOIN memory m ON m.place = j.value";
+    /// For a JSON list of pairs of a scope and an id, what is there: the number of the pair, the place and the version.
+    FILED = concat!("SELECT j.key, m.place, m.version FROM json_each(?1) j
+        CROSS JOIN memory m ON m.scope = j.value ->> 0 AND m.id = ", text!("j.value ->> 1"));
+    /// The same of marks: the numbers of the pairs.
+    MARKED = "SELECT j.key FROM json_each(?1) j
+        CROSS JOIN memory_mark m ON m.scope = j.value ->> 0 AND m.mark = unhex(j.value ->> 1)";
+    ADD_MARKS = "INSERT OR IGNORE INTO memory_mark (scope, mark)
+        SELECT value ->> 0, unhex(value ->> 1) FROM json_each(?1)";
+    FORGET_MARKS = "DELETE FROM memory_mark WHERE (scope, mark) IN (
+        SELECT value ->> 0, unhex(value ->> 1) FROM json_each(?1))";
+    FORGET_ALL_MARKS = "DELETE FROM memory_mark WHERE scope IN (SELECT value FROM json_each(?1))";
+    LAST = "SELECT place, word FROM memory_last";
+    MOVE_LAST = "UPDATE memory_last SET place = ?1, word = ?2";
+
+    // Words.
+    /// The numbers of a JSON list of words of kind ?2 of scope ?1, null for new ones, as a JSON list.
+    NUMBERS = "SELECT json_group_array(no) FROM (SELECT w.no FROM json_each(?3) j
+        LEFT JOIN memory_word w ON w.scope = ?1 AND w.word = j.value AND w.kind = ?2 ORDER BY j.key)";
+    /// From a JSON list of words, and one of pairs of their numbers and in how many records more they are.
+    COUNT_WORDS = "INSERT INTO memory_word (scope, word, kind, no, found)
+        SELECT ?1, w.value, ?2, n.value ->> 0, n.value ->> 1
+        FROM json_each(?3) w JOIN json_each(?4) n ON n.key = w.key WHERE true
+        ON CONFLICT (scope, word, kind) DO UPDATE SET found = found + excluded.found";
+    /// From a JSON list of pairs of a number and in how many records less the word is.
+    DISCOUNT_WORDS = "UPDATE memory_word SET found = found - (j.value ->> 1)
+        FROM json_each(?1) j WHERE memory_word.no = j.value ->> 0";
+    FORGET_WORDS = "DELETE FROM memory_word WHERE found <= 0
+        AND no IN (SELECT value ->> 0 FROM json_each(?1))";
+    /// For a JSON list of scopes and one of words: the kind, the number of the word in the list, its own, and in how many
+    /// records it is, as a JSON list.
+    TERMS = "SELECT json_group_array(json_array(w.kind, j.key, w.no, w.found)) FROM json_each(?1) s
+        CROSS JOIN json_each(?2) j CROSS JOIN memory_word w ON w.scope = s.value AND w.word = j.value";
+    LISTS = lists!();
+
+    // Vectors.
+    /// The newest ?3 of kind ?1 by embedder ?2.
+    NEWEST_VECTORS = "SELECT json_group_array(place) FROM (
+        SELECT place FROM memory_vector WHERE kind = ?1 AND model = ?2 ORDER BY place DESC LIMIT ?3)";
+    /// Of a JSON list of places, those by embedder ?2 that have ?3 bytes: their places, and their numbers one behind the other.
+    VECTORS = "SELECT json_group_array(v.place), CAST(group_concat(v.data, '') AS BLOB) FROM json_each(?1) j
+        CROSS JOIN memory_vector v ON v.place = j.value WHERE v.model = ?2 AND length(v.data) = ?3";
+
+    // Listing.
+    PLACES = places!("");
+    /// Of session ?4, and of message ?5 if there is one.
+    PLACES_OF_SESSION = places!("AND session = ?4 AND (?5 IS NULL OR message = ?5)");
+    PLACES_OF_MESSAGE = places!("AND session = ?4 AND message = ?5");
+    /// Of scope ?6 under key ?7, and from there if it is said.
+    PLACES_OF_KEY = places!("AND scope = ?6 AND key = ?7 AND (?4 IS NULL OR session = ?4) AND (?5 IS NULL OR message = ?5)");
+    /// What is beside the records of the JSON list of ids ?2 of scope ?1, at most ?3 on each side.
+    BESIDE = concat!("SELECT m.place, m.version, m.body, j.key FROM json_each(?2) j
+          CROSS JOIN memory c ON c.scope = ?1 AND c.id = ", text!("j.value"), "
+          CROSS JOIN memory m ON m.place IN (SELECT b.place FROM memory b
+            WHERE b.session = c.session AND b.kind = c.kind AND b.place < c.place ORDER BY b.place DESC LIMIT ?3)
+        UNION ALL
+        SELECT m.place, m.version, m.body, j.key FROM json_each(?2) j
+          CROSS JOIN memory c ON c.scope = ?1 AND c.id = ", text!("j.value"), "
+          CROSS JOIN memory m ON m.place IN (SELECT b.place FROM memory b
+            WHERE b.session = c.session AND b.kind = c.kind AND b.place > c.place ORDER BY b.place LIMIT ?3)");
+    /// The next scopes of user ?1 behind key ?2, with their kinds.
+    STATS = "SELECT s.key, s.project, s.agent, s.session, k.kind, k.records, k.bytes, k.vectors FROM (
+          SELECT * FROM memory_scope WHERE user = ?1 AND key > ?2 AND records > 0 ORDER BY key LIMIT ?3) s
+        CROSS JOIN memory_kind k ON k.scope = s.no ORDER BY s.key";
+
+    // Forgetting.
+    FORGOTTEN_IDS = concat!("SELECT json_group_array(m.place) FROM json_each(?2) j
+        CROSS JOIN memory m ON m.scope = ?1 AND m.id = ", text!("j.value"));
+    /// From session ?5, and from message ?6 if there is one.
+    FORGOTTEN_SESSION = concat!("SELECT json_group_array(m.place) FROM memory_session n
+        CROSS JOIN memory m ON m.session = n.no CROSS JOIN memory_scope s ON s.no = m.scope
+        WHERE n.user = ?1 AND n.session = ?5 AND ?6 IS NULL AND ", covered!());
+    FORGOTTEN_MESSAGE = concat!("SELECT json_group_array(m.place) FROM memory_session n
+        CROSS JOIN memory m ON m.session = n.no AND m.message = ?6 CROSS JOIN memory_scope s ON s.no = m.scope
+        WHERE n.user = ?1 AND n.session = ?5 AND ", covered!());
+    FORGOTTEN_SCOPE = concat!("SELECT json_group_array(m.place) FROM memory_scope s
+        CROSS JOIN memory m ON m.scope = s.no WHERE ", covered!());
+    FORGOTTEN_USER = "SELECT json_group_array(place) FROM (SELECT m.place FROM memory_scope s
+        CROSS JOIN memory m ON m.scope = s.no WHERE s.user = ?1 LIMIT ?2)";
+    /// What goes with the records of a JSON list of places.
+    GOING = "SELECT m.place, m.scope, m.kind, m.id, m.session, m.bytes, v.place IS NOT NULL, w.list FROM json_each(?1) j
+        CROSS JOIN memory m ON m.place = j.value JOIN memory_words w ON w.place = m.place
+        LEFT JOIN memory_vector v ON v.place = m.place";
+    FORGET_INDEX = "DELETE FROM memory_index WHERE rowid IN (SELECT value FROM json_each(?1))";
+    FORGET_LISTS = "DELETE FROM memory_words WHERE place IN (SELECT value FROM json_each(?1))";
+    FORGET_VECTORS = "DELETE FROM memory_vector WHERE place IN (SELECT value FROM json_each(?1))";
+    FORGET_MEMORIES = "DELETE FROM memory WHERE place IN (SELECT value FROM json_each(?1))";
+    /// Of a JSON list of places, what is in any index.
+    REMAINING_AT = "SELECT (SELECT count(*) FROM json_each(?1) j WHERE
+          EXISTS (SELECT 1 FROM memory m WHERE m.place = j.value)
+          OR EXISTS (SELECT 1 FROM memory_words m WHERE m.place = j.value)
+          OR EXISTS (SELECT 1 FROM memory_vector m WHERE m.place = j.value)
+          OR EXISTS (SELECT 1 FROM memory_index_docsize m WHERE m.id = j.value))";
+    /// Rows of user ?1, and rows that belong to nobody.
+    REMAINING = "SELECT (SELECT count(*) FROM memory_scope WHERE user = ?1)
+        + (SELECT count(*) FROM memory_session WHERE user = ?1)
+        + (SELECT count(*) FROM memory m JOIN memory_scope s ON s.no = m.scope WHERE s.user = ?1)
+        + (SELECT count(*) FROM memory_word w JOIN memory_scope s ON s.no = w.scope WHERE s.user = ?1)
+        + (SELECT count(*) FROM memory WHERE scope NOT IN (SELECT no FROM memory_scope))
+        + (SELECT count(*) FROM memory_kind WHERE scope NOT IN (SELECT no FROM memory_scope))
+        + (SELECT count(*) FROM memory_word WHERE scope NOT IN (SELECT no FROM memory_scope))
+        + (SELECT count(*) FROM memory_mark WHERE scope NOT IN (SELECT no FROM memory_scope))
+        + (SELECT count(*) FROM memory_words WHERE place NOT IN (SELECT place FROM memory))
+        + (SELECT count(*) FROM memory_vector WHERE place NOT IN (SELECT place FROM memory))
+        + (SELECT count(*) FROM memory_index_docsize WHERE id NOT IN (SELECT place FROM memory))";
+    /// What was deleted is only marked as such until then.
+    TIDY_INDEX = "INSERT INTO memory_index (memory_index) VALUES ('optimize')";
+
+    // Checking.
+    LOOK_AT_INDEX = "SELECT rowid FROM memory_index LIMIT 1";
+    /// Rows that belong to nothing, and what nobody needs: a table, and how many.
+    STRAYS = "SELECT 'memory_kind', count(*) FROM memory_kind k
+          WHERE k.records = 0 OR NOT EXISTS (SELECT 1 FROM memory_scope s WHERE s.no = k.scope)
+        UNION ALL SELECT 'memory_scope', count(*) FROM memory_scope s
+          WHERE s.records = 0 AND NOT EXISTS (SELECT 1 FROM memory_mark m WHERE m.scope = s.no)
+        UNION ALL SELECT 'memory_session', count(*) FROM memory_session n
+          WHERE NOT EXISTS (SELECT 1 FROM memory m WHERE m.session = n.no)
+        UNION ALL SELECT 'memory', count(*) FROM memory m
+          WHERE NOT EXISTS (SELECT 1 FROM memory_kind k WHERE k.no = m.kind AND k.scope = m.scope)
+        UNION ALL SELECT 'memory_word', count(*) FROM memory_word w
+          WHERE NOT EXISTS (SELECT 1 FROM memory_kind k WHERE k.no = w.kind AND k.scope = w.scope)
+        UNION ALL SELECT 'memory_words', count(*) FROM memory_words w
+          WHERE NOT EXISTS (SELECT 1 FROM memory m WHERE m.place = w.place)
+        UNION ALL SELECT 'memory_vector', count(*) FROM memory_vector v
+          WHERE NOT EXISTS (SELECT 1 FROM memory m WHERE m.place = v.place AND m.kind = v.kind)
+        UNION ALL SELECT 'memory_index', count(*) FROM memory_index_docsize d
+          WHERE NOT EXISTS (SELECT 1 FROM memory m WHERE m.place = d.id)
+        UNION ALL SELECT 'memory_mark', count(*) FROM memory_mark m
+          WHERE NOT EXISTS (SELECT 1 FROM memory_scope s WHERE s.no = m.scope)
+        UNION ALL SELECT 'memory_last', count(*) FROM memory_last l
+          WHERE l.place < (SELECT max(place) FROM memory) OR l.word < (SELECT max(no) FROM memory_word)";
+    /// The next scope behind number ?1.
+    SCOPE_AFTER = "SELECT no, user, key, project, agent, session, records, words FROM memory_scope
+        WHERE no > ?1 ORDER BY no LIMIT 1";
+    KINDS_OF = "SELECT no, kind, records, bytes, vectors FROM memory_kind WHERE scope = ?1";
+    /// The next few records of kind ?1 behind place ?2, and all that is kept of them.
+    MEMORIES_AFTER = "SELECT m.place, m.version, m.body, m.id, m.key, n.session, m.message, m.bytes,
+          w.list, d.sz, v.place IS NOT NULL, n.user FROM memory m
+        LEFT JOIN memory_session n ON n.no = m.session LEFT JOIN memory_words w ON w.place = m.place
+        LEFT JOIN memory_index_docsize d ON d.id = m.place LEFT JOIN memory_vector v ON v.place = m.place
+        WHERE m.kind = ?1 AND m.place > ?2 ORDER BY m.place LIMIT 500";
+    HAS_WORD = "SELECT 1 FROM memory_index WHERE memory_index MATCH ?1 AND rowid = ?2";
+    /// The words of kind ?2 of scope ?1, by number, with in how many records each is said to be, as a JSON list.
+    WORDS_OF = "SELECT json_group_array(json_array(no, found)) FROM (
+        SELECT no, found FROM memory_word WHERE scope = ?1 AND kind = ?2 ORDER BY no)";
+    /// How many words of scope ?1 the index has in more or fewer records.
+    WRONG_WORDS = "SELECT count(*) FROM memory_word w WHERE w.scope = ?1
+        AND w.found IS NOT (SELECT doc FROM memory_vocabulary v WHERE v.term = printf('%x', w.no))";
+}
