@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use context_core::{MemoriesFound, MemoryFind, MemoryHit, StoredMemory, limits};
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::connections::run;
@@ -17,6 +17,7 @@ use crate::memories::scopes::Scopes;
 use crate::memories::terms::{Term, Terms};
 use crate::memories::vectors;
 use crate::place::count;
+use crate::rows::json_numbers;
 use crate::sql::memories as sql;
 
 /// How many records with all of the words are looked at, of many.
@@ -35,26 +36,23 @@ pub(super) async fn find(connection: &mut SqliteConnection, find: &MemoryFind) -
     let mut best = look(&mut transaction, &terms).await?;
     best.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(b.place.cmp(&a.place)));
     best.truncate(find.limit);
-    let by_words: Vec<i64> = best.iter().map(|hit| hit.place).collect();
     let mut similar = HashMap::new();
-    let mut others = Vec::new();
     if let Some(vector) = &find.vector {
         let kinds = scopes.kinds(|kind| find.takes(kind));
+        let by_words: HashSet<i64> = best.iter().map(|hit| hit.place).collect();
         similar = vectors::similarities(&mut transaction, &kinds, vector, &by_words).await?;
-        let apart: HashSet<i64> = by_words.iter().copied().collect();
-        let alone = similar.iter().filter(|(place, _)| !apart.contains(*place));
-        others = alone.map(|(place, similarity)| (*place, *similarity)).collect();
-        others.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+        let mut others: Vec<_> = similar.iter().filter(|(place, _)| !by_words.contains(*place)).collect();
+        others.sort_unstable_by(|a, b| b.1.total_cmp(a.1).then(b.0.cmp(a.0)));
         others.truncate(find.limit);
+        let others: Vec<i64> = others.into_iter().map(|(place, _)| *place).collect();
+        best.extend(scored(&mut transaction, &terms, &others).await?);
     }
-    let places = by_words.iter().copied().chain(others.iter().map(|(place, _)| *place));
-    let stored = stored_at(&mut transaction, places).await?;
+    let stored = stored_at(&mut transaction, best.iter().map(|hit| hit.place)).await?;
     transaction.commit().await?;
     let mut stored: HashMap<u64, StoredMemory> =
         stored.into_iter().map(|stored| (stored.place, stored)).collect();
     let mut hits = Vec::with_capacity(stored.len());
-    let by_vectors = others.iter().map(|(place, _)| Hit { place: *place, score: 0.0 });
-    for Hit { place, score } in best.into_iter().chain(by_vectors) {
+    for Hit { place, score } in best {
         let found = stored.remove(&place.unsigned_abs());
         let stored = found.ok_or(Fault::Corrupt("a memory that was found is not there", None))?;
         // Whatever the index says.
@@ -124,20 +122,40 @@ impl Looked<'_> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let query = sqlx::query(sql::LISTS).bind(expression).bind(most).bind(0_i64);
         let rows = run(connection, query).await?;
-        let Some(row) = rows.first() else { return Ok(()) };
-        self.rows += count(row.try_get(0)?)?;
-        let mut lists = row.try_get::<Option<&[u8]>, _>(1)?.unwrap_or_default();
-        let (mut list, mut counts) = (List::default(), Vec::new());
-        while !lists.is_empty() {
-            list.read(&mut lists)?;
+        if let Some(row) = rows.first() {
+            self.rows += count(row.try_get(0)?)?;
+        }
+        for_lists(&rows, 1, |list, counts| {
             if self.seen.insert(list.place)
-                && let Some(score) = self.terms.score(&list, &mut counts)
+                && let Some(score) = self.terms.score(list, counts)
             {
                 self.hits.push(Hit { place: list.place, score });
             }
-        }
-        Ok(())
+        })
     }
+}
+
+/// What was found by other means, with how well it fits by its words.
+async fn scored(connection: &mut SqliteConnection, terms: &Terms, places: &[i64]) -> Result<Vec<Hit>> {
+    let rows = run(connection, sqlx::query(sql::LISTS_AT).bind(json_numbers(places.iter()))).await?;
+    let mut scores = HashMap::new();
+    for_lists(&rows, 0, |list, counts| {
+        scores.insert(list.place, terms.score(list, counts));
+    })?;
+    let score = |place: &i64| scores.get(place).copied().flatten().unwrap_or_default();
+    Ok(places.iter().map(|place| Hit { place: *place, score: score(place) }).collect())
+}
+
+/// Goes through the lists of the only row.
+fn for_lists(rows: &[SqliteRow], column: usize, mut each: impl FnMut(&List, &mut Vec<u32>)) -> Result<()> {
+    let Some(row) = rows.first() else { return Ok(()) };
+    let mut lists = row.try_get::<Option<&[u8]>, _>(column)?.unwrap_or_default();
+    let (mut list, mut counts) = (List::default(), Vec::new());
+    while !lists.is_empty() {
+        list.read(&mut lists)?;
+        each(&list, &mut counts);
+    }
+    Ok(())
 }
 
 fn any(words: &[Term]) -> String {

@@ -122,22 +122,21 @@ async fn number(
     for ((scope, kind), words) in &mut vocabulary {
         let list: Vec<&str> = words.keys().copied().collect();
         let list = serde_json::to_string(&list).unwrap_or_default();
-        let query = sqlx::query(sql::NUMBERS).bind(*scope).bind(*kind).bind(&list);
+        let query = sqlx::query(sql::NUMBERS).bind(*scope).bind(*kind).bind(list);
         let known: Vec<Option<i64>> = json_answer(connection, query).await?;
         if known.len() != words.len() {
             return Err(Fault::Corrupt("words of memories have no numbers", None));
         }
         let mut found = Vec::with_capacity(words.len());
-        for ((records, no), known) in words.values_mut().zip(known) {
+        for ((word, (records, no)), known) in words.iter_mut().zip(known) {
             *no = known.unwrap_or_else(|| {
                 *last_word += 1;
                 *last_word
             });
-            found.push((*no, *records));
+            found.push((*word, *no, *records));
         }
         let found = serde_json::to_string(&found).unwrap_or_default();
-        run(connection, sqlx::query(sql::COUNT_WORDS).bind(*scope).bind(*kind).bind(list).bind(found))
-            .await?;
+        run(connection, sqlx::query(sql::COUNT_WORDS).bind(*scope).bind(*kind).bind(found)).await?;
     }
     let mut lists = Vec::with_capacity(filed.len());
     for (record, words) in filed.iter().zip(counted) {

@@ -22,7 +22,7 @@ pub(super) async fn similarities(
     connection: &mut SqliteConnection,
     kinds: &[i64],
     vector: &MemoryVector,
-    more: &[i64],
+    more: &HashSet<i64>,
 ) -> Result<HashMap<i64, f32>> {
     let most = usize::try_from(limits::EXACT_MEMORY_VECTORS).unwrap_or(usize::MAX);
     let mut places: Vec<i64> = Vec::new();
@@ -34,7 +34,7 @@ pub(super) async fn similarities(
     places.sort_unstable_by_key(|place| std::cmp::Reverse(*place));
     places.truncate(most);
     let newest: HashSet<i64> = places.iter().copied().collect();
-    places.extend(more.iter().filter(|place| !newest.contains(place)));
+    places.extend(more.difference(&newest));
     let size = vector.values.len() * size_of::<f32>();
     let mut similar = HashMap::with_capacity(places.len());
     for places in places.chunks(BATCH) {

@@ -84,10 +84,9 @@ statements! {
     /// The numbers of a JSON list of words of kind ?2 of scope ?1, null for new ones, as a JSON list.
     NUMBERS = "SELECT json_group_array(no) FROM (SELECT w.no FROM json_each(?3) j
         LEFT JOIN memory_word w ON w.scope = ?1 AND w.word = j.value AND w.kind = ?2 ORDER BY j.key)";
-    /// From a JSON list of words, and one of pairs of their numbers and in how many records more they are.
+    /// From a JSON list of words, their numbers, and in how many records more they are.
     COUNT_WORDS = "INSERT INTO memory_word (scope, word, kind, no, found)
-        SELECT ?1, w.value, ?2, n.value ->> 0, n.value ->> 1
-        FROM json_each(?3) w JOIN json_each(?4) n ON n.key = w.key WHERE true
+        SELECT ?1, value ->> 0, ?2, value ->> 1, value ->> 2 FROM json_each(?3) WHERE true
         ON CONFLICT (scope, word, kind) DO UPDATE SET found = found + excluded.found";
     /// From a JSON list of pairs of a number and in how many records less the word is.
     DISCOUNT_WORDS = "UPDATE memory_word SET found = found - (j.value ->> 1)
@@ -99,6 +98,8 @@ statements! {
     TERMS = "SELECT json_group_array(json_array(w.kind, j.key, w.no, w.found)) FROM json_each(?1) s
         CROSS JOIN json_each(?2) j CROSS JOIN memory_word w ON w.scope = s.value AND w.word = j.value";
     LISTS = lists!();
+    LISTS_AT = "SELECT CAST(group_concat(w.list, '') AS BLOB) FROM json_each(?1) j
+        CROSS JOIN memory_words w ON w.place = j.value";
 
     // Vectors.
     /// The newest ?3 of kind ?1 by embedder ?2.
@@ -213,4 +214,34 @@ statements! {
     /// How many words of scope ?1 the index has in more or fewer records.
     WRONG_WORDS = "SELECT count(*) FROM memory_word w WHERE w.scope = ?1
         AND w.found IS NOT (SELECT doc FROM memory_vocabulary v WHERE v.term = printf('%x', w.no))";
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Row;
+
+    use super::ALL;
+    use crate::{SqliteConfig, SqliteStore};
+
+    /// What goes through a whole table: the check, and looking for what is left of a user.
+    const WHOLE: [&str; 4] = ["REMAINING", "STRAYS", "LAST", "MOVE_LAST"];
+
+    #[tokio::test]
+    async fn no_statement_goes_through_what_it_does_not_need() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(SqliteConfig::new(folder.path().join("s.db"))).await.unwrap();
+        let connections = store.into_connections();
+        let mut writer = connections.writer().await;
+        for (name, text) in ALL.iter().filter(|(name, _)| !WHOLE.contains(name)) {
+            let plan = sqlx::query(sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
+            for row in plan.fetch_all(&mut writer.connection).await.unwrap() {
+                let step: &str = row.get(3);
+                // A virtual table says nothing else, whatever it does; numbers after "INDEX" say that it is asked for something.
+                let fine =
+                    ["json_each", "VIRTUAL TABLE", "CONSTANT ROW", "SCAN (subquery", "SCAN f", "SCAN s"];
+                let scans = step.starts_with("SCAN") && !fine.iter().any(|fine| step.contains(fine));
+                assert!(!scans, "{name}: {step}");
+            }
+        }
+    }
 }

@@ -7,6 +7,7 @@ mod backup;
 mod blobs;
 mod lab;
 mod listing;
+mod memories;
 mod memories_random;
 mod pieces;
 mod random;

@@ -277,7 +277,7 @@ async fn live(steps: Vec<Step>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(32) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 20, ..ProptestConfig::with_cases(32) })]
 
     #[test]
     fn any_life_of_memories_shows_what_the_reference_shows(steps in steps()) {
