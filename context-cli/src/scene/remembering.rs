@@ -186,6 +186,7 @@ fn a_chat_is_remembered_with_its_ids() {
             "memory add --chat trip --branch nothing",
             "memory add --chat nothing",
             "memory add --chat trip --session other",
+            "memory add Tea. --session monday --in tuesday",
             "memory add Tea. --message t1",
             "memory add Tea. --message t1",
             "memory forget --message t1 --in cli",

@@ -59,7 +59,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID", conflicts_with_all = ["block", "from", "chat"])]
     message: Option<String>,
     /// The session in which it was said, also if it is remembered elsewhere [default: that of --session, else `cli`]
-    #[arg(long = "in", id = "in_session", value_name = "SESSION", conflicts_with_all = ["block", "chat", "session"])]
+    #[arg(long = "in", id = "in_session", value_name = "SESSION", conflicts_with_all = ["block", "chat"])]
     in_session: Option<String>,
     /// A fact instead of a text
     #[arg(long, num_args = 3, value_names = ["SUBJECT", "RELATION", "OBJECT"], conflicts_with_all = ["block", "from", "chat"])]
@@ -118,6 +118,12 @@ struct MemoryAddAllRecord<'a> {
 }
 
 pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
+    let elsewhere =
+        |session: &SessionId| args.in_session.as_deref().is_some_and(|named| named != session.as_str());
+    if scope.session.as_ref().is_some_and(elsewhere) {
+        let usage = "what is filed under a session was said in it: leave --in out, or --session";
+        return Err(Failure::Usage(usage.to_owned()));
+    }
     if let Some(path) = &args.from {
         return file(&args, path, &scope, app).await;
     }

@@ -67,8 +67,12 @@ async fn session(
     let Said { session, mut messages } = said;
     let Target { records, scope, .. } = target;
     let all = messages.len();
-    let source = || MemorySource::session(session.clone());
-    let before = known(*records, scope, source()).await?;
+    let source = match messages.as_slice() {
+        // Of a long session not all is read for a single message.
+        [only] => MemorySource::message(session.clone(), only.id.clone()),
+        _ => MemorySource::session(session.clone()),
+    };
+    let before = known(*records, scope, source.clone()).await?;
     let mut seen = HashSet::new();
     messages.retain(|said| !before.contains_key(&said.id) && seen.insert(said.id.clone()));
     counts.there += all - messages.len();
@@ -86,7 +90,7 @@ async fn session(
         bar.advance(batch.len());
     }
     // What was interrupted half way is there in part: what is there now tells how much.
-    let after = known(*records, scope, source()).await?;
+    let after = known(*records, scope, source).await?;
     let added = messages.iter().filter(|said| after.contains_key(&said.id)).count();
     counts.added += added;
     counts.left_out += told.saturating_sub(added);
@@ -103,4 +107,47 @@ async fn tell(
     let scope = target.scope.clone().session(session.clone());
     let turn = CapturedTurn::new(scope, "add", target.now, batch.to_vec());
     Ok(target.memory.capture(&turn, interrupt).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use context_runtime::{CancelSource, Message, Role, Store};
+
+    use super::*;
+    use crate::commands::memory::{episodic, records_of};
+    use crate::output::Output;
+
+    #[tokio::test]
+    async fn what_was_interrupted_is_counted_and_can_be_gone_on_with() {
+        let store: Arc<dyn Store> = context_runtime::open("mem:").await.expect("a store in memory");
+        let scope = MemoryScope::new("ada");
+        let target = || Target {
+            memory: episodic(&store, &scope).expect("it keeps memories"),
+            records: records_of(&*store).expect("it keeps memories"),
+            scope: &scope,
+            now: Timestamp::from_micros(0),
+        };
+        let said = |session: &str, messages: std::ops::Range<usize>| {
+            let message = |i: usize| {
+                CapturedMessage::new(format!("m{i}"), Message::text(Role::User, format!("Note {i}.")))
+            };
+            Said { session: session.into(), messages: messages.map(message).collect() }
+        };
+        let bar = Progress::spinner(&Output::to(false, Vec::new(), Vec::new()), "");
+        let (counts, done) =
+            capture(&target(), vec![said("a", 0..300)], &CancelSignal::default(), &bar).await;
+        assert!(done.is_ok());
+        assert_eq!((counts.added, counts.there), (300, 0));
+        let source = CancelSource::new();
+        source.cancel();
+        let all = || vec![said("a", 0..300), said("b", 0..10)];
+        let (counts, done) = capture(&target(), all(), &source.signal(), &bar).await;
+        assert!(matches!(done, Err(Failure::Store(error)) if error.operation() == "add"));
+        assert_eq!((counts.added, counts.there, counts.left_out), (0, 300, 0));
+        let (counts, done) = capture(&target(), all(), &CancelSignal::default(), &bar).await;
+        assert!(done.is_ok());
+        assert_eq!((counts.added, counts.there, counts.left_out), (10, 300, 0));
+    }
 }
