@@ -11,8 +11,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::app::{App, Done};
 use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff, erase,
-    export, fork, graph, import, log, prepare, prompt, redact, render, restore, retain, rewind, search, show,
-    spill, streams, tokens, trajectory, vacuum, verify,
+    export, fork, graph, import, log, memory, prepare, prompt, redact, render, restore, retain, rewind,
+    search, show, spill, streams, tokens, trajectory, vacuum, verify,
 };
 use crate::error::Failure;
 
@@ -25,6 +25,7 @@ Examples:
   context rewind support-7 m4                go back: a new branch, nothing is lost
   context graph support-7                    draw the branches
   context trajectory show support-7          what a run did, step by step
+  context memory recall 'which tickets?'     what is remembered of earlier chats
   context export --all --to source           the file again, as it came in
   context prepare support-7 --provider anthropic   the body of a request, repaired
   context retain --older-than 90d --dry-run  what would go
@@ -38,9 +39,10 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted; what was written
 until then is whole.";
 
 /// The commands by what they are for, as the help lists them.
-const GROUPS: [(&str, &[&str]); 8] = [
+const GROUPS: [(&str, &[&str]); 9] = [
     ("Look at chats", &["chats", "log", "show", "prompt", "search", "graph", "spill", "streams"]),
     ("Look at runs", &["trajectory"]),
+    ("Remember", &["memory"]),
     ("Bring in and take out", &["import", "export", "copy", "render"]),
     ("To a model", &["prepare", "tokens", "compact"]),
     ("Branch", &["branches", "fork", "rewind", "checkpoint", "restore", "diff", "cherry-pick"]),
@@ -121,6 +123,8 @@ pub(crate) enum Command {
     Streams(streams::Args),
     /// Look at what happened in runs of agents
     Trajectory(trajectory::Args),
+    /// Look into what is remembered, add to it and forget
+    Memory(memory::Args),
     /// Write chats as transcripts
     Export(export::Args),
     /// Copy a chat, or all chats to another store
@@ -199,6 +203,7 @@ impl Command {
             Self::Spill(args) => spill::run(args, app).await,
             Self::Streams(args) => streams::run(args, app).await,
             Self::Trajectory(args) => trajectory::run(args, app).await,
+            Self::Memory(args) => memory::run(args, app).await,
             Self::Export(args) => export::run(args, app).await,
             Self::Copy(args) => copy::run(args, app).await,
             Self::Redact(args) => redact::run(args, app).await,

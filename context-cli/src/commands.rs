@@ -18,6 +18,7 @@ pub(crate) mod fork;
 pub(crate) mod graph;
 pub(crate) mod import;
 pub(crate) mod log;
+pub(crate) mod memory;
 mod planning;
 pub(crate) mod prepare;
 pub(crate) mod prompt;

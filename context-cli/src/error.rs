@@ -135,6 +135,9 @@ fn store_advice(error: &Error) -> Option<&'static str> {
         ErrorKind::Unsupported if error.operation() == "users" => {
             "name them instead; --user may be given more than once"
         }
+        ErrorKind::Unsupported if error.operation() == "memories" => {
+            "memories are kept by stores that are not encrypted: sqlite:, postgres://, redis:// and mem:"
+        }
         ErrorKind::Unsupported if error.operation() == "search" => {
             "`context log` and `context export` show messages to look through"
         }
@@ -172,7 +175,7 @@ impl Failure {
             }
             Self::NoStore { url } => vec![("store", url.clone())],
             Self::Read { file, .. } => vec![("file", file.clone())],
-            Self::NotText { file, line } | Self::Form { file, line, .. } => {
+            Self::NotText { file, line } | Self::Form { file, line, .. } | Self::Line { file, line, .. } => {
                 vec![("file", file.clone()), ("line", line.to_string())]
             }
             Self::Syntax { file, line, column, .. } => {
@@ -227,7 +230,7 @@ impl Failure {
                  list of such objects, JSON Lines of either, a session of Claude Code, the Codex CLI or the Gemini \
                  CLI, or an answer tree of ToolBench",
             ),
-            Self::Syntax { .. } | Self::NotText { .. } | Self::Message { .. } => {
+            Self::Syntax { .. } | Self::NotText { .. } | Self::Message { .. } | Self::Line { .. } => {
                 Some("nothing of this file was used")
             }
             Self::Fragment { .. } => {

@@ -5,6 +5,7 @@ mod compacting;
 mod curating;
 mod drawing;
 mod keeping;
+mod remembering;
 mod searching;
 mod spilling;
 mod streaming;

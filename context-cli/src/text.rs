@@ -148,6 +148,21 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, NotATime> {
     Duration::try_from(length).map_err(|_| NotATime)
 }
 
+/// A moment that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("not a moment; write it such as 2026-03-01 or 2026-03-01T09:30:00Z")]
+pub(crate) struct NotAMoment;
+
+/// A moment as people write it: a day, a day and a time of it, both in UTC, or RFC 3339.
+pub(crate) fn parse_time(text: &str) -> Result<Timestamp, NotAMoment> {
+    let civil = |text: &str| {
+        let civil: jiff::civil::DateTime = text.parse().ok()?;
+        Some(civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
+    };
+    let time = text.parse().ok().or_else(|| civil(text)).ok_or(NotAMoment)?;
+    Ok(Timestamp::from_micros(jiff::Timestamp::as_microsecond(time)))
+}
+
 /// A number and what it counts.
 pub(crate) fn count(n: usize, one: &str) -> String {
     let digits = n.to_string();
@@ -158,19 +173,20 @@ pub(crate) fn count(n: usize, one: &str) -> String {
         }
         text.push(digit);
     }
-    let plural = match one.strip_suffix("ch") {
+    let plural = match (one.strip_suffix("ch"), one.strip_suffix("ry")) {
         _ if n == 1 => one.to_owned(),
-        Some(stem) => format!("{stem}ches"),
-        None => format!("{one}s"),
+        (Some(stem), _) => format!("{stem}ches"),
+        (_, Some(stem)) => format!("{stem}ries"),
+        _ => format!("{one}s"),
     };
     format!("{text} {plural}")
 }
 
-/// What there is of chats: blobs, streams and rounds only where there are any, because not every store keeps them.
-pub(crate) fn holdings(chats: u64, messages: u64, blobs: u64, streams: u64, rounds: u64) -> String {
-    let all =
-        [(chats, "chat"), (messages, "message"), (blobs, "blob"), (streams, "stream"), (rounds, "round")];
-    let shown = all.iter().enumerate().filter(|(i, (n, _))| *i < 2 || *n > 0);
+/// What there is: of chats, messages, blobs, streams, rounds and memories so many; what comes after messages only where
+/// there is any, because not every store keeps it.
+pub(crate) fn holdings(counts: [u64; 6]) -> String {
+    let names = ["chat", "message", "blob", "stream", "round", "memory"];
+    let shown = counts.iter().zip(names).enumerate().filter(|(i, (n, _))| *i < 2 || **n > 0);
     let counted = shown.map(|(_, (n, one))| count(usize::try_from(*n).unwrap_or(usize::MAX), one));
     counted.collect::<Vec<_>>().join(", ")
 }
@@ -199,6 +215,15 @@ mod tests {
     }
 
     #[test]
+    fn moments_are_read_as_people_write_them() {
+        let read = |text: &str| parse_time(text).ok().map(time);
+        let day = Some("2026-03-01T00:00:00Z".to_owned());
+        assert_eq!([read("2026-03-01"), read("2026-03-01T01:00:00+01:00")], [day.clone(), day]);
+        assert_eq!(read("2026-03-01 09:30"), Some("2026-03-01T09:30:00Z".to_owned()));
+        assert_eq!([read("2026-02-29"), read("yesterday"), read("1d"), read("")], [None, None, None, None]);
+    }
+
+    #[test]
     fn pieces_of_text_keep_the_spaces_between_them() {
         assert_eq!(one_line(" a\n\n b\t"), " a b ");
         assert_eq!(one_line("\u{1b}x\u{2028}y"), "\u{fffd}x y");
@@ -214,7 +239,10 @@ mod tests {
             (count(1, "chat"), count(1_234_567, "branch")),
             ("1 chat".into(), "1,234,567 branches".into())
         );
-        assert_eq!(holdings(1, 0, 0, 0, 0), "1 chat, 0 messages");
-        assert_eq!(holdings(2, 3000, 1, 2, 1), "2 chats, 3,000 messages, 1 blob, 2 streams, 1 round");
+        assert_eq!(holdings([1, 0, 0, 0, 0, 0]), "1 chat, 0 messages");
+        assert_eq!(
+            holdings([2, 3000, 1, 2, 1, 5]),
+            "2 chats, 3,000 messages, 1 blob, 2 streams, 1 round, 5 memories"
+        );
     }
 }

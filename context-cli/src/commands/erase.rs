@@ -1,8 +1,9 @@
 //! `erase`: everything of a user goes, and what is left is counted.
 
-use context_runtime::{ChatQuery, HistoryStore, UserId, limits};
+use context_runtime::{ChatQuery, Erasure, HistoryStore, MemoryScope, MemoryStats, Store, UserId, limits};
 use serde::Serialize;
 
+use super::memory::stats_within;
 use crate::app::{App, Done, maintenance};
 use crate::error::Failure;
 use crate::output::Style;
@@ -16,7 +17,7 @@ Examples:
   context erase ada                          asks first
   context erase ada --yes --json             in a script; the record is the proof
 
-All chats and rounds of the user go, with every trace the store can clear in its files: free pages, logs,
+All chats, rounds and memories of the user go, with every trace the store can clear in its files: free pages, logs,
 indexes. Then the whole store is searched for the user's records, and how many remain is said:
 exit status 1 if it is not 0, because somebody wrote meanwhile. If it is interrupted, what was
 erased until then stays erased; run it again.")]
@@ -45,6 +46,8 @@ struct EraseRecord<'a> {
     streams: u64,
     /// Rounds of trajectories that were erased.
     rounds: u64,
+    /// Records of memories that were erased.
+    memories: u64,
     /// Records of this user that were found afterwards.
     remaining: u64,
 }
@@ -56,7 +59,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     if !args.yes {
         let (chats, messages) = chats_and_messages(store.history(), &user).await?;
         let [chats, messages] = [count(chats, "chat"), count(messages, "message")];
-        app.confirm(&format!("erase all of user {}, {chats} with {messages}", clean(&args.name)))?;
+        let memories = memories(&*store, &user).await?;
+        app.confirm(&format!("erase all of user {}, {chats} with {messages}{memories}", clean(&args.name)))?;
     }
     let working = Progress::spinner(&app.out, "erasing");
     let erased = maintenance.erase_user(&user, &app.interrupt()).await?;
@@ -70,11 +74,13 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             blobs: erased.blobs,
             streams: erased.streams,
             rounds: erased.rounds,
+            memories: erased.memories,
             remaining: erased.remaining,
         })?;
     } else {
         let done = app.out.paint(Style::Green, "erased").to_string();
-        let gone = holdings(erased.chats, erased.messages, erased.blobs, erased.streams, erased.rounds);
+        let Erasure { chats, messages, blobs, streams, rounds, memories, .. } = erased;
+        let gone = holdings([chats, messages, blobs, streams, rounds, memories]);
         let style = if erased.remaining == 0 { Style::Green } else { Style::Red };
         let remaining = app.out.paint(style, erased.remaining).to_string();
         let user = clean(&args.name);
@@ -99,4 +105,15 @@ async fn chats_and_messages(history: &dyn HistoryStore, user: &UserId) -> Result
             return Ok((chats, messages));
         }
     }
+}
+
+/// How many memories a user has, in words; nothing if there are none.
+async fn memories(store: &dyn Store, user: &UserId) -> Result<String, Failure> {
+    let Some(records) = store.memories() else { return Ok(String::new()) };
+    let within = stats_within(records, &MemoryScope::new(user.clone())).await?;
+    let memories: u64 = within.iter().map(MemoryStats::records).sum();
+    Ok(match usize::try_from(memories).unwrap_or(usize::MAX) {
+        0 => String::new(),
+        n => format!(" and {}", count(n, "memory")),
+    })
 }

@@ -1,6 +1,6 @@
 //! `verify`: checks every invariant of the store, of all users.
 
-use context_runtime::Finding;
+use context_runtime::{CheckReport, Finding};
 use serde::Serialize;
 
 use crate::app::{App, Done, maintenance};
@@ -15,7 +15,7 @@ use crate::text::{clean, count, holdings};
 Example:
   context verify --store sqlite:chats.db && echo sound
 
-Looks at the chats and the rounds of all users and changes nothing. Exit status 1 if something is broken.")]
+Looks at the chats, the rounds and the memories of all users and changes nothing. Exit status 1 if something is broken.")]
 pub(crate) struct Args {}
 
 /// JSON record of `verify`: the whole report.
@@ -28,6 +28,8 @@ struct VerifyRecord<'a> {
     streams: u64,
     /// Rounds of trajectories.
     rounds: u64,
+    /// Records of memories.
+    memories: u64,
     /// What is broken; empty if all is well.
     findings: &'a [Finding],
 }
@@ -45,6 +47,7 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
             blobs: report.blobs,
             streams: report.streams,
             rounds: report.rounds,
+            memories: report.memories,
             findings: &report.findings,
         })?;
     } else {
@@ -57,7 +60,8 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
             n => (Style::Red, count(n, "problem")),
         };
         let word = app.out.paint(style, word).to_string();
-        let looked = holdings(report.chats, report.messages, report.blobs, report.streams, report.rounds);
+        let CheckReport { chats, messages, blobs, streams, rounds, memories, .. } = report;
+        let looked = holdings([chats, messages, blobs, streams, rounds, memories]);
         app.out.line(format_args!("{word}: {looked}"))?;
     }
     Ok(if report.findings.is_empty() { Done::Fine } else { Done::Found })

@@ -96,7 +96,9 @@ fn old_blobs_and_streams_go_and_their_chats_stay() {
     assert_eq!(scene.records(line), [record("blobs", "removed"), record("streams", "removed")]);
     assert_eq!(
         scene.records("verify"),
-        [json!({"v": 1, "chats": 1, "messages": 1, "blobs": 0, "streams": 0, "rounds": 0, "findings": []})]
+        [
+            json!({"v": 1, "chats": 1, "messages": 1, "blobs": 0, "streams": 0, "rounds": 0, "memories": 0, "findings": []})
+        ]
     );
 }
 
@@ -113,7 +115,7 @@ fn an_erased_user_is_proved_gone() {
     assert_eq!(
         scene.records("erase local --yes"),
         [
-            json!({"v": 1, "user": "local", "chats": 1, "messages": 1, "blobs": 1, "streams": 1, "rounds": 0, "remaining": 0})
+            json!({"v": 1, "user": "local", "chats": 1, "messages": 1, "blobs": 1, "streams": 1, "rounds": 0, "memories": 0, "remaining": 0})
         ]
     );
     scene.import("again", &json!([{"role": "user", "content": "x"}]));

@@ -90,7 +90,7 @@ fn every_command_has_a_record() {
     check(
         &bench,
         "verify",
-        json!({"v": 1, "chats": 1, "messages": 1, "blobs": 0, "streams": 0, "rounds": 0, "findings": []}),
+        json!({"v": 1, "chats": 1, "messages": 1, "blobs": 0, "streams": 0, "rounds": 0, "memories": 0, "findings": []}),
     );
     check(&bench, "delete a", json!({"v": 1, "chat": "a", "deleted": true}));
 }

@@ -98,7 +98,7 @@ fn what_an_operator_of_a_file_does() {
         ])
     );
     bench.ok("backup copy.db");
-    let erased = json!({"v": 1, "user": "local", "chats": 1, "messages": 17, "blobs": 0, "streams": 0, "rounds": 0, "remaining": 0});
+    let erased = json!({"v": 1, "user": "local", "chats": 1, "messages": 17, "blobs": 0, "streams": 0, "rounds": 0, "memories": 0, "remaining": 0});
     assert_eq!(bench.records("erase local --yes"), [erased]);
     assert_eq!(bench.records("--store sqlite:copy.db verify")[0]["messages"], 17);
     assert!(!holds(&bench, "context.db", "Lindenhof") && holds(&bench, "copy.db", "Lindenhof"));

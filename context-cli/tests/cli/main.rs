@@ -12,6 +12,7 @@ mod json;
 mod keeping;
 mod lines;
 mod lossless;
+mod memory;
 mod models;
 mod operator;
 mod trees;

@@ -1,0 +1,123 @@
+//! `memory`: what is remembered of earlier conversations: recall, list, add, forget, count.
+
+mod add;
+mod capture;
+mod forget;
+mod known;
+mod lines;
+mod list;
+mod recall;
+mod shown;
+mod stats;
+
+use std::sync::Arc;
+
+use context_runtime::memory::{Episodic, Reach};
+use context_runtime::{Cursor, Error, ErrorKind, MemoryRecordStore, MemoryScope, MemoryStats, Store, limits};
+
+use crate::app::{App, Done};
+use crate::error::Failure;
+
+/// Look into what is remembered, add to it and forget.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context memory recall 'which tickets did I buy?'   the best first, with time and source
+  context memory recall tickets --prompt     the very text that a model would be shown
+  context memory list --kind fact            the newest first
+  context memory add 'I fly from Lisbon only.'
+  context memory add --chat support-7        what was said in a chat that was imported
+  context memory forget --from-session support-7
+  context memory stats                       how much there is, scope by scope
+
+A memory belongs to a user (--user) and, if they are named, to a project, an agent and a session. What
+is filed under a scope is visible from every scope that names all it names: what only the user is named
+for is visible to all their agents and sessions, what is filed under a session in that session alone.
+There are three kinds: an `episode` is what was said, a `fact` says who has what to whom and since
+when, a `block` is a named note that is always shown.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(subcommand)]
+    action: Action,
+}
+
+/// The scope beside the user.
+#[derive(clap::Args, Debug)]
+struct ScopeArgs {
+    /// Within this project, such as a folder or a customer
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Scope")]
+    project: Option<String>,
+    /// With this agent
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Scope")]
+    agent: Option<String>,
+    /// Within this session, and nowhere else
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Scope")]
+    session: Option<String>,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Action {
+    /// Ask what is remembered about something, the best first
+    Recall(recall::Args),
+    /// List what is remembered, the newest first
+    List(list::Args),
+    /// Remember a text, a fact, a note, a file of texts or a chat
+    Add(add::Args),
+    /// Forget, and prove it by reading back
+    Forget(forget::Args),
+    /// Count what is remembered, scope by scope
+    Stats(stats::Args),
+}
+
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+    let ScopeArgs { project, agent, session } = args.scope;
+    let mut scope = MemoryScope::new(app.user.clone());
+    (scope.project, scope.agent, scope.session) = (project, agent, session.map(Into::into));
+    match args.action {
+        Action::Recall(args) => recall::run(args, scope, app).await,
+        Action::List(args) => list::run(args, scope, app).await,
+        Action::Add(args) => add::run(args, scope, app).await,
+        Action::Forget(args) => forget::run(args, scope, app).await,
+        Action::Stats(args) => stats::run(&args, &scope, app).await,
+    }
+}
+
+/// The store's ability, which not every store has.
+fn records_of(store: &dyn Store) -> Result<&dyn MemoryRecordStore, Failure> {
+    let missing = || {
+        let info = store.info();
+        let why = match info.encrypted {
+            true => "this store is encrypted and keeps no memories",
+            false => "this store keeps no memories",
+        };
+        Error::new(ErrorKind::Unsupported, "memories", why).with("store", info.name)
+    };
+    Ok(store.memories().ok_or_else(missing)?)
+}
+
+/// What was said, filed under exactly this scope.
+fn episodic(store: &Arc<dyn Store>, scope: &MemoryScope) -> Result<Episodic, Failure> {
+    Ok(Episodic::new(Arc::clone(store))?.reach(exactly(scope)))
+}
+
+/// How far something reaches that is filed under all that a scope names.
+fn exactly(scope: &MemoryScope) -> Reach {
+    if scope.session.is_some() { Reach::Session } else { Reach::Agent }
+}
+
+/// What there is under each scope that is this one or within it.
+pub(super) async fn stats_within(
+    records: &dyn MemoryRecordStore,
+    scope: &MemoryScope,
+) -> Result<Vec<MemoryStats>, Failure> {
+    let (mut all, mut after) = (Vec::new(), None::<Cursor>);
+    loop {
+        let page = records.memory_stats(&scope.user, limits::MAX_PAGE, after.as_ref()).await?;
+        all.extend(page.items.into_iter().filter(|stats| scope.covers(&stats.scope)));
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(all),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! `memory add`: a text, a fact, a note, a file of texts or a chat is remembered.
+
+mod note;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use context_runtime::memory::EPISODE;
+use context_runtime::{
+    CancelSignal, CapturedMessage, MemoryId, MemoryScope, MemorySource, MessageId, SessionId, Store,
+    Timestamp,
+};
+use serde::Serialize;
+
+use super::capture::{Counts, Said, Target, capture};
+use super::known::known;
+use super::{episodic, lines, records_of};
+use crate::app::{App, Done};
+use crate::commands::branch_end;
+use crate::error::Failure;
+use crate::input::Input;
+use crate::output::Style;
+use crate::progress::Progress;
+use crate::text::{clean, count, parse_time};
+
+/// The session of what was said in none.
+const NO_SESSION: &str = "cli";
+
+/// Remember a text, a fact, a note, a file of texts or a chat.
+#[derive(clap::Args, Debug)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["text", "fact", "block", "from", "chat"]))]
+#[command(after_help = "\
+Examples:
+  context memory add 'I fly from Lisbon only.' --speaker Ada --at 2026-03-01
+  context memory add --fact Ada 'works at' Initech --one --since 2026-03-01
+  context memory add --block user 'Ada, engineer; answers in one paragraph.'
+  context memory add --from notes.jsonl --project travel
+  context memory add --chat support-7        what was said on its active branch
+
+A text is kept as it is, as an `episode`; prints its id. A --fact says who has what to whom; with --one
+it ends the one before. A --block is a named note: TEXT takes the place of all it said.
+--from reads one JSON object per line: {\"text\": …, \"speaker\"?, \"at\"?, \"session\"?, \"message\"?}; `-` is
+standard input. A line that cannot be read refuses the file, and nothing is written.
+What is remembered already is not kept twice: a message is known by its id in its session, one without
+an id by what it says. So the same command can be run again: after Ctrl-C it goes on. What was
+forgotten stays forgotten.")]
+pub(super) struct Args {
+    /// What to remember
+    #[arg(value_name = "TEXT", conflicts_with_all = ["fact", "from", "chat"])]
+    text: Vec<String>,
+    /// Who said it
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["fact", "block", "from", "chat"])]
+    speaker: Option<String>,
+    /// When it was said, such as 2026-03-01 or 2026-03-01T09:30:00Z [default: now]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["block", "from", "chat"])]
+    at: Option<Timestamp>,
+    /// The id of the message it is [default: made of the text]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["block", "from", "chat"])]
+    message: Option<String>,
+    /// The session in which it was said, also if it is remembered elsewhere [default: that of --session, else `cli`]
+    #[arg(long = "in", id = "in_session", value_name = "SESSION", conflicts_with_all = ["block", "chat"])]
+    in_session: Option<String>,
+    /// A fact instead of a text
+    #[arg(long, num_args = 3, value_names = ["SUBJECT", "RELATION", "OBJECT"], conflicts_with_all = ["block", "from", "chat"])]
+    fact: Vec<String>,
+    /// The fact ends another of its subject and relation: there is one at a time
+    #[arg(long, requires = "fact")]
+    one: bool,
+    /// The fact is true since then
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "fact")]
+    since: Option<Timestamp>,
+    /// The fact was true until then
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "fact")]
+    until: Option<Timestamp>,
+    /// The text of this note
+    #[arg(long, value_name = "NAME", requires = "text", conflicts_with_all = ["from", "chat"])]
+    block: Option<String>,
+    /// Texts from a file of JSON Lines
+    #[arg(long, value_name = "FILE", conflicts_with = "chat")]
+    from: Option<PathBuf>,
+    /// What was said in a chat of the store
+    #[arg(long, value_name = "NAME")]
+    chat: Option<String>,
+    /// The branch of the chat [default: the active one]
+    #[arg(long, value_name = "NAME", requires = "chat")]
+    branch: Option<String>,
+}
+
+/// JSON record of `memory add` of a text, a fact or a note.
+#[derive(Serialize)]
+struct MemoryAddRecord<'a> {
+    v: u32,
+    kind: &'a str,
+    /// The names of its memories: a long text is several. None if it was forgotten before.
+    ids: &'a [MemoryId],
+    /// Under which scope it is filed.
+    scope: &'a MemoryScope,
+    /// Where it was said.
+    source: Option<&'a MemorySource>,
+    /// `added`, `there` if it was remembered before, or `left_out` if it was forgotten before.
+    status: &'static str,
+}
+
+/// JSON record of `memory add` of a file or a chat.
+#[derive(Serialize)]
+struct MemoryAddAllRecord<'a> {
+    v: u32,
+    /// The file or the chat.
+    from: &'a str,
+    scope: &'a MemoryScope,
+    /// Messages that are remembered now.
+    added: usize,
+    /// Messages that were remembered before.
+    there: usize,
+    /// Messages that are not: they say nothing, neither a person nor a model says them, or they were forgotten.
+    left_out: usize,
+}
+
+pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
+    let elsewhere =
+        |session: &SessionId| args.in_session.as_deref().is_some_and(|named| named != session.as_str());
+    if scope.session.as_ref().is_some_and(elsewhere) {
+        let usage = "what is filed under a session was said in it: leave --in out, or --session";
+        return Err(Failure::Usage(usage.to_owned()));
+    }
+    if let Some(path) = &args.from {
+        return file(&args, path, &scope, app).await;
+    }
+    if let Some(name) = &args.chat {
+        return chat(&args, name, scope, app).await;
+    }
+    if !args.fact.is_empty() || args.block.is_some() {
+        return note::run(args, &scope, app).await;
+    }
+    text(args, &scope, app).await
+}
+
+/// The session in which it was said.
+fn session(args: &Args, scope: &MemoryScope, other: &str) -> SessionId {
+    let named = args.in_session.as_deref().map(SessionId::from);
+    named.or_else(|| scope.session.clone()).unwrap_or_else(|| SessionId::from(other))
+}
+
+async fn text(args: Args, scope: &MemoryScope, app: &mut App) -> Result<Done, Failure> {
+    let text = args.text.join(" ");
+    if text.trim().is_empty() {
+        return Err(Failure::Usage("an empty text says nothing to remember".to_owned()));
+    }
+    let session = session(&args, scope, NO_SESSION);
+    let name = args.message.as_deref().map(MessageId::from);
+    let message = lines::message(&session, text, name, &mut HashMap::new());
+    let message = lines::said_by(message, args.speaker, args.at.unwrap_or_else(|| app.now()))?;
+    let store = app.store_or_new().await?;
+    let source = MemorySource::message(session.clone(), message.id.clone());
+    let said = vec![Said { session, messages: vec![message] }];
+    let (counts, done) = remember(app, &store, scope, said, 1, String::new()).await?;
+    done?;
+    let status = match counts {
+        Counts { added: 1.., .. } => "added",
+        Counts { there: 1.., .. } => "there",
+        _ => "left_out",
+    };
+    let ids =
+        known(records_of(&*store)?, scope, source.clone()).await?.into_values().next().unwrap_or_default();
+    told(app, EPISODE, &ids, scope, Some(&source), status)
+}
+
+async fn file(args: &Args, path: &Path, scope: &MemoryScope, app: &mut App) -> Result<Done, Failure> {
+    let input = Input::read(path)?;
+    let session = session(args, scope, &input.stem());
+    let said = lines::read(&input, &session, scope.session.is_some(), app.now())?;
+    let store = app.store_or_new().await?;
+    all(app, &store, &input.shown, scope, said).await
+}
+
+async fn chat(args: &Args, name: &str, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
+    if scope.session.as_ref().is_some_and(|session| session.as_str() != name) {
+        return Err(Failure::Usage(
+            "a chat is its own session: leave --session out, or name the chat".to_owned(),
+        ));
+    }
+    let store = app.store().await?;
+    records_of(&*store)?;
+    let history = store.history();
+    let chat = app.chat(name);
+    let end = branch_end(history, &chat, args.branch.as_deref()).await?;
+    let chain = history.chain(&chat, &end, &context_runtime::Window::Whole).await?;
+    let message = |node: &Arc<context_runtime::Node>| {
+        let message = Arc::clone(node.message().ok()?);
+        Some(CapturedMessage::new(node.id.clone(), message).at(node.created_at))
+    };
+    let said =
+        vec![Said { session: SessionId::from(name), messages: chain.iter().filter_map(message).collect() }];
+    all(app, &store, name, &scope, said).await
+}
+
+/// Remembers messages and shows how far it is.
+async fn remember(
+    app: &App,
+    store: &Arc<dyn Store>,
+    scope: &MemoryScope,
+    said: Vec<Said>,
+    messages: usize,
+    what: String,
+) -> Result<(Counts, Result<(), Failure>), Failure> {
+    let records = records_of(&**store)?;
+    let target = Target { memory: episodic(store, scope)?, records, scope, now: app.now() };
+    let interrupt: CancelSignal = app.interrupt();
+    let bar = Progress::bar(&app.out, messages, what);
+    let done = capture(&target, said, &interrupt, &bar).await;
+    bar.done();
+    Ok(done)
+}
+
+/// Remembers all that a file or a chat says, and tells how much that was, also if it was interrupted.
+async fn all(
+    app: &mut App,
+    store: &Arc<dyn Store>,
+    from: &str,
+    scope: &MemoryScope,
+    said: Vec<Said>,
+) -> Result<Done, Failure> {
+    app.out.outlive_reader();
+    let messages = said.iter().map(|said| said.messages.len()).sum();
+    let shown = clean(from).into_owned();
+    let (counts, done) = remember(app, store, scope, said, messages, shown.clone()).await?;
+    let Counts { added, there, left_out } = counts;
+    if app.out.is_json() {
+        app.out.record(&MemoryAddAllRecord { v: 1, from, scope, added, there, left_out })?;
+    } else {
+        let head = app.out.paint(Style::Green, "remembered").to_string();
+        let mut facts = vec![format!("{head} {} of {shown}", count(added, "message"))];
+        let others = [(there, "there before"), (left_out, "left out")];
+        facts.extend(others.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+        app.out.line(facts.join(" · "))?;
+        if left_out > 0 {
+            app.out.note(
+                "left out is what is empty, what no person and no model said, and what was forgotten before",
+            );
+        }
+    }
+    done.map(|()| Done::Fine)
+}
+
+/// Tells what became of one thing.
+fn told(
+    app: &mut App,
+    kind: &str,
+    ids: &[MemoryId],
+    scope: &MemoryScope,
+    source: Option<&MemorySource>,
+    status: &'static str,
+) -> Result<Done, Failure> {
+    if app.out.is_json() {
+        app.out.record(&MemoryAddRecord { v: 1, kind, ids, scope, source, status })?;
+        return Ok(Done::Fine);
+    }
+    for id in ids {
+        let id = app.out.paint(Style::Yellow, clean(id.as_str())).to_string();
+        let before = if status == "there" { " (there before)" } else { "" };
+        app.out.line(format_args!("{id}{before}"))?;
+    }
+    if status == "left_out" {
+        app.out.note("this was forgotten and stays so; another --message says it anew");
+    }
+    Ok(Done::Fine)
+}

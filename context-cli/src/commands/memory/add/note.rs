@@ -1,0 +1,71 @@
+//! What is remembered as somebody states it: facts and blocks.
+
+use std::sync::Arc;
+
+use context_runtime::memory::{Block, BlockEdit, Blocks, Facts, Holds, Stated, Statement};
+use context_runtime::{Clock, Error, MemoryScope, MemorySource, Store};
+
+use super::super::{exactly, records_of};
+use super::{Args, session, told};
+use crate::app::{App, Done};
+use crate::error::Failure;
+
+/// The most characters of a block: the most that a program may allow.
+const MOST_CHARS: usize = 32_000;
+
+pub(super) async fn run(args: Args, scope: &MemoryScope, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store_or_new().await?;
+    records_of(&*store)?;
+    let clock: Arc<dyn Clock> = Arc::new(app.world.clone());
+    match &args.block {
+        Some(name) => block(&args, name, store, clock, scope, app).await,
+        None => fact(&args, store, clock, scope, app).await,
+    }
+}
+
+async fn fact(
+    args: &Args,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    scope: &MemoryScope,
+    app: &mut App,
+) -> Result<Done, Failure> {
+    let [subject, relation, object] = args.fact.as_slice() else {
+        return Err(Failure::Usage("a fact has a subject, a relation and an object".to_owned()));
+    };
+    let holds = if args.one { Holds::One } else { Holds::Many };
+    let said_at = args.at.unwrap_or_else(|| app.now());
+    let mut statement = Statement::new(subject, relation, object, holds, said_at);
+    (statement.from, statement.until) = (args.since, args.until);
+    let in_session = session(args, scope, super::NO_SESSION);
+    statement.source = match (&args.message, &args.in_session) {
+        (Some(message), _) => Some(MemorySource::message(in_session, message.as_str())),
+        (None, Some(_)) => Some(MemorySource::session(in_session)),
+        (None, None) => None,
+    };
+    let facts = Facts::new(store, clock)?.reach(exactly(scope));
+    let stated = facts.state(scope, std::slice::from_ref(&statement)).await?;
+    let (ids, status) = match stated.into_iter().next() {
+        Some(Stated::Kept(id)) => (vec![id], "added"),
+        Some(Stated::Known(id)) => (vec![id], "there"),
+        _ => (Vec::new(), "left_out"),
+    };
+    told(app, "fact", &ids, scope, statement.source.as_ref(), status)
+}
+
+async fn block(
+    args: &Args,
+    name: &str,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    scope: &MemoryScope,
+    app: &mut App,
+) -> Result<Done, Failure> {
+    let blocks = Blocks::new(store, clock)?.others(MOST_CHARS, exactly(scope))?;
+    let before = blocks.view(scope, name).await.ok();
+    let edit = BlockEdit::Rewrite { text: args.text.join(" ") };
+    let block = blocks.edit(scope, name, &edit, None).await.map_err(Error::from)?;
+    let is_there = before.is_some_and(|before| before.version == block.version);
+    let status = if is_there { "there" } else { "added" };
+    told(app, "block", &[Block::id(name)], scope, None, status)
+}

@@ -1,0 +1,153 @@
+//! Remembering many messages, session by session: each once, in batches that are whole when it is interrupted.
+
+use std::collections::HashSet;
+
+use context_runtime::memory::Episodic;
+use context_runtime::{
+    CancelSignal, CapturedMessage, CapturedTurn, MemoryProvider, MemoryRecordStore, MemoryScope,
+    MemorySource, SessionId, Timestamp,
+};
+
+use super::known::known;
+use crate::error::Failure;
+use crate::progress::Progress;
+
+/// How many messages are told at once.
+const BATCH: usize = 200;
+
+/// What was said in a session, in its order.
+pub(super) struct Said {
+    pub(super) session: SessionId,
+    pub(super) messages: Vec<CapturedMessage>,
+}
+
+/// Where it goes.
+pub(super) struct Target<'a> {
+    pub(super) memory: Episodic,
+    pub(super) records: &'a dyn MemoryRecordStore,
+    pub(super) scope: &'a MemoryScope,
+    pub(super) now: Timestamp,
+}
+
+/// What became of messages.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// Remembered now.
+    pub(super) added: usize,
+    /// Remembered before.
+    pub(super) there: usize,
+    /// Not remembered: they say nothing, neither a person nor a model says them, or they were forgotten before.
+    pub(super) left_out: usize,
+}
+
+/// Remembers what was said; counts what is certain to be there, also when it fails.
+pub(super) async fn capture(
+    target: &Target<'_>,
+    said: Vec<Said>,
+    interrupt: &CancelSignal,
+    bar: &Progress,
+) -> (Counts, Result<(), Failure>) {
+    let mut counts = Counts::default();
+    for said in said {
+        let done = session(target, said, interrupt, bar, &mut counts).await;
+        if done.is_err() {
+            return (counts, done);
+        }
+    }
+    (counts, Ok(()))
+}
+
+async fn session(
+    target: &Target<'_>,
+    said: Said,
+    interrupt: &CancelSignal,
+    bar: &Progress,
+    counts: &mut Counts,
+) -> Result<(), Failure> {
+    let Said { session, mut messages } = said;
+    let Target { records, scope, .. } = target;
+    let all = messages.len();
+    let source = match messages.as_slice() {
+        // Of a long session not all is read for a single message.
+        [only] => MemorySource::message(session.clone(), only.id.clone()),
+        _ => MemorySource::session(session.clone()),
+    };
+    let before = known(*records, scope, source.clone()).await?;
+    let mut seen = HashSet::new();
+    messages.retain(|said| !before.contains_key(&said.id) && seen.insert(said.id.clone()));
+    counts.there += all - messages.len();
+    bar.advance(all - messages.len());
+    if messages.is_empty() {
+        return Ok(());
+    }
+    let (mut told, mut done) = (0, Ok(()));
+    for batch in messages.chunks(BATCH) {
+        done = tell(target, &session, batch, interrupt).await;
+        if done.is_err() {
+            break;
+        }
+        told += batch.len();
+        bar.advance(batch.len());
+    }
+    // What was interrupted half way is there in part: what is there now tells how much.
+    let after = known(*records, scope, source).await?;
+    let added = messages.iter().filter(|said| after.contains_key(&said.id)).count();
+    counts.added += added;
+    counts.left_out += told.saturating_sub(added);
+    done
+}
+
+async fn tell(
+    target: &Target<'_>,
+    session: &SessionId,
+    batch: &[CapturedMessage],
+    interrupt: &CancelSignal,
+) -> Result<(), Failure> {
+    interrupt.check("add")?;
+    let scope = target.scope.clone().session(session.clone());
+    let turn = CapturedTurn::new(scope, "add", target.now, batch.to_vec());
+    Ok(target.memory.capture(&turn, interrupt).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use context_runtime::{CancelSource, Message, Role, Store};
+
+    use super::*;
+    use crate::commands::memory::{episodic, records_of};
+    use crate::output::Output;
+
+    #[tokio::test]
+    async fn what_was_interrupted_is_counted_and_can_be_gone_on_with() {
+        let store: Arc<dyn Store> = context_runtime::open("mem:").await.expect("a store in memory");
+        let scope = MemoryScope::new("ada");
+        let target = || Target {
+            memory: episodic(&store, &scope).expect("it keeps memories"),
+            records: records_of(&*store).expect("it keeps memories"),
+            scope: &scope,
+            now: Timestamp::from_micros(0),
+        };
+        let said = |session: &str, messages: std::ops::Range<usize>| {
+            let message = |i: usize| {
+                CapturedMessage::new(format!("m{i}"), Message::text(Role::User, format!("Note {i}.")))
+            };
+            Said { session: session.into(), messages: messages.map(message).collect() }
+        };
+        let bar = Progress::spinner(&Output::to(false, Vec::new(), Vec::new()), "");
+        let (counts, done) =
+            capture(&target(), vec![said("a", 0..300)], &CancelSignal::default(), &bar).await;
+        assert!(done.is_ok());
+        assert_eq!((counts.added, counts.there), (300, 0));
+        let source = CancelSource::new();
+        source.cancel();
+        let all = || vec![said("a", 0..300), said("b", 0..10)];
+        let (counts, done) = capture(&target(), all(), &source.signal(), &bar).await;
+        assert!(matches!(done, Err(Failure::Store(error)) if error.operation() == "add"));
+        assert_eq!((counts.added, counts.there, counts.left_out), (0, 300, 0));
+        let (counts, done) = capture(&target(), all(), &CancelSignal::default(), &bar).await;
+        assert!(done.is_ok());
+        assert_eq!((counts.added, counts.there, counts.left_out), (10, 300, 0));
+    }
+}

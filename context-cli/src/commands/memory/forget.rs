@@ -1,0 +1,154 @@
+//! `memory forget`: what is remembered goes, and what is left is counted.
+
+use std::sync::Arc;
+
+use context_runtime::memory::Facts;
+use context_runtime::{
+    MemoryForget, MemoryList, MemoryProvider, MemoryRecordStore, MemoryScope, MemorySource, limits,
+};
+use serde::Serialize;
+
+use super::{records_of, stats_within};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count};
+
+/// Forget, and prove it by reading back.
+#[derive(clap::Args, Debug)]
+#[command(group = clap::ArgGroup::new("what").required(true).args(["id", "message", "from_session", "all"]))]
+#[command(after_help = "\
+Examples:
+  context memory forget --id 3f01d18de1ea430c0c7eae7a31f4f34b
+  context memory forget --id block:user --project travel
+  context memory forget --message m4 --in support-7
+  context memory forget --from-session support-7 --dry-run
+  context memory forget --all --project travel     asks first
+  context memory forget --all --yes --json         in a script; the record is the proof
+
+--id means memories that are filed under exactly the scope that is named (`context memory list` tells
+under which each is); of a fact all goes that says it there. The others mean everything within the
+scope: with a user alone, wherever it is filed. What was forgotten by its id or its source stays so, also
+if the same message is added again; --all forgets that too. Then the store is searched, and how much
+remains is said: exit status 1 if it is not 0, because somebody wrote meanwhile. Chats are not touched.")]
+pub(super) struct Args {
+    /// These memories
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    id: Vec<String>,
+    /// What comes from this message
+    #[arg(long, value_name = "ID", requires = "in_session")]
+    message: Option<String>,
+    /// The session of the message
+    #[arg(long = "in", id = "in_session", value_name = "SESSION", requires = "message")]
+    in_session: Option<String>,
+    /// What comes from any message of this session
+    #[arg(long, value_name = "SESSION")]
+    from_session: Option<String>,
+    /// Everything within the scope
+    #[arg(long)]
+    all: bool,
+    /// Do not ask
+    #[arg(long, requires = "all")]
+    yes: bool,
+    /// Only say how much would go
+    #[arg(long, conflicts_with = "id")]
+    dry_run: bool,
+}
+
+/// JSON record of `memory forget`: the proof.
+#[derive(Serialize)]
+struct MemoryForgetRecord<'a> {
+    v: u32,
+    /// Within which scope.
+    scope: &'a MemoryScope,
+    /// How many records would go, if nothing was done.
+    would_go: Option<u64>,
+    /// How many records are gone.
+    removed: u64,
+    /// How many of what was to go were found afterwards.
+    remaining: u64,
+}
+
+pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let records = records_of(&*store)?;
+    let forget = match (&args.message, &args.in_session, &args.from_session) {
+        (Some(message), Some(session), _) => {
+            let source = MemorySource::message(session.as_str(), message.as_str());
+            MemoryForget::source(scope.clone(), source)
+        }
+        (_, _, Some(session)) => MemoryForget::source(scope.clone(), MemorySource::session(session.as_str())),
+        _ if args.all => MemoryForget::Scope(scope.clone()),
+        _ => MemoryForget::ids(scope.clone(), args.id.iter().map(String::as_str)),
+    };
+    forget.check()?;
+    let named = clean(&scope.to_string()).into_owned();
+    if args.dry_run {
+        let would_go = would_go(records, &forget).await?;
+        if app.out.is_json() {
+            let proof = MemoryForgetRecord {
+                v: 1,
+                scope: &scope,
+                would_go: Some(would_go),
+                removed: 0,
+                remaining: 0,
+            };
+            app.out.record(&proof)?;
+        } else {
+            let head = app.out.paint(Style::Bold, "would go").to_string();
+            app.out.line(format_args!("{head}: {} of {named}; nothing was changed", memories(would_go)))?;
+        }
+        return Ok(Done::Fine);
+    }
+    if args.all && !args.yes {
+        let would_go = would_go(records, &forget).await?;
+        app.confirm(&format!("forget {} of {named}", memories(would_go)))?;
+    }
+    app.out.outlive_reader();
+    // Facts know which records say the same one; all else they leave to the store.
+    let facts = Facts::new(Arc::clone(&store), Arc::new(app.world.clone()))?;
+    let forgotten = facts.forget(&forget).await?;
+    let (removed, remaining) = (forgotten.removed, forgotten.remaining);
+    if app.out.is_json() {
+        app.out.record(&MemoryForgetRecord { v: 1, scope: &scope, would_go: None, removed, remaining })?;
+    } else {
+        let done = app.out.paint(Style::Green, "forgot").to_string();
+        let style = if remaining == 0 { Style::Green } else { Style::Red };
+        let left = app.out.paint(style, remaining).to_string();
+        app.out.line(format_args!("{done} {} of {named}; remaining: {left}", memories(removed)))?;
+        if remaining > 0 {
+            app.out.note("somebody wrote meanwhile; forget again");
+        } else if removed == 0 && !args.id.is_empty() {
+            app.out
+                .note("--id looks under exactly this scope; `context memory list` tells where each is filed");
+        }
+    }
+    Ok(if remaining == 0 { Done::Fine } else { Done::Found })
+}
+
+fn memories(n: u64) -> String {
+    count(usize::try_from(n).unwrap_or(usize::MAX), "memory")
+}
+
+/// How many records would go.
+async fn would_go(records: &dyn MemoryRecordStore, forget: &MemoryForget) -> Result<u64, Failure> {
+    let within = stats_within(records, forget.scope()).await?;
+    let MemoryForget::Source { source, .. } = forget else {
+        return Ok(within.iter().map(context_runtime::MemoryStats::records).sum());
+    };
+    let scopes: Vec<_> = within.into_iter().map(|stats| stats.scope).collect();
+    let mut found = 0;
+    for scopes in scopes.chunks(limits::MAX_MEMORY_SCOPES) {
+        let mut list = MemoryList::new(scopes.to_vec(), limits::MAX_PAGE);
+        list.source = Some(source.clone());
+        loop {
+            let page = records.list_memories(&list).await?;
+            found += page.items.len() as u64;
+            match page.next {
+                Some(next) => list.after = Some(next),
+                None => break,
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,102 @@
+//! Texts to remember, read from JSON Lines. A file is read as a whole before anything of it is written.
+
+use std::collections::HashMap;
+
+use context_runtime::{CapturedMessage, Message, MessageHash, MessageId, Role, SessionId, Timestamp, limits};
+use serde::Deserialize;
+
+use super::capture::Said;
+use crate::error::Failure;
+use crate::input::Input;
+use crate::text::parse_time;
+
+/// A line.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    text: String,
+    #[serde(default)]
+    speaker: Option<String>,
+    #[serde(default)]
+    at: Option<String>,
+    #[serde(default)]
+    session: Option<String>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+/// What the lines of a file say, session by session. Lines without a session are of `session`; if it is `only`, there may be no other.
+pub(super) fn read(
+    input: &Input,
+    session: &SessionId,
+    only: bool,
+    now: Timestamp,
+) -> Result<Vec<Said>, Failure> {
+    let mut said: Vec<Said> = Vec::new();
+    let (mut places, mut names) = (HashMap::new(), HashMap::new());
+    for (number, text) in (1..).zip(input.text.lines()) {
+        if text.trim().is_empty() {
+            continue;
+        }
+        let broken = |problem: String| Failure::Line { file: input.shown.clone(), line: number, problem };
+        let line: Line = serde_json::from_str(text).map_err(|error| broken(reason(&error)))?;
+        let own = line.session.as_deref().map_or_else(|| session.clone(), SessionId::from);
+        if only && own != *session {
+            return Err(broken(format!("its session is not {session}, which --session names")));
+        }
+        let refused = |error: context_runtime::Error| broken(error.message().to_owned());
+        limits::check_id("add", "session", own.as_str()).map_err(refused)?;
+        let name = line.message.as_deref().map(MessageId::from);
+        let at = match &line.at {
+            None => None,
+            Some(at) => Some(parse_time(at).map_err(|error| broken(format!("`at` is {error}")))?),
+        };
+        let message = message(&own, line.text, name, &mut names);
+        let message = said_by(message, line.speaker, at.unwrap_or(now)).map_err(refused)?;
+        let place = *places.entry(own.clone()).or_insert_with(|| {
+            said.push(Said { session: own, messages: Vec::new() });
+            said.len() - 1
+        });
+        said[place].messages.push(message);
+    }
+    Ok(said)
+}
+
+/// How often the same was said in a session.
+type Names = HashMap<(SessionId, MessageHash), u32>;
+
+/// A text as a message. One without a name is named after what it says, and after how many before it in its session say the
+/// same, as turns name theirs: so it has the same name each time.
+pub(super) fn message(
+    session: &SessionId,
+    text: String,
+    name: Option<MessageId>,
+    names: &mut Names,
+) -> CapturedMessage {
+    let message = Message::text(Role::User, text);
+    let name = name.unwrap_or_else(|| {
+        let hash = message.hash();
+        let count = names.entry((session.clone(), hash)).or_default();
+        *count += 1;
+        MessageId::from(if *count == 1 { hash.to_string() } else { format!("{hash}-{count}") })
+    });
+    CapturedMessage::new(name, message)
+}
+
+/// Who said it, and when.
+pub(super) fn said_by(
+    mut message: CapturedMessage,
+    speaker: Option<String>,
+    at: Timestamp,
+) -> context_runtime::Result<CapturedMessage> {
+    limits::check_id("add", "message", message.id.as_str())?;
+    speaker.iter().try_for_each(|speaker| limits::check_id("add", "speaker", speaker))?;
+    (message.speaker, message.at) = (speaker, Some(at));
+    Ok(message)
+}
+
+/// What is wrong with a line, without where: that is told apart.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]).to_owned()
+}

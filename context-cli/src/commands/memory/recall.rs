@@ -1,0 +1,100 @@
+//! `memory recall`: what is remembered about something, as a model would get it.
+
+use std::sync::Arc;
+
+use context_runtime::kinds::recalled_memories;
+use context_runtime::memory::{Blocks, Chain, Facts};
+use context_runtime::{Clock, MemoryProvider, MemoryScope, RecallQuery, RenderOptions, Timestamp, renderer};
+use serde::Serialize;
+
+use super::shown::Shown;
+use super::{episodic, records_of};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::text::parse_time;
+
+/// Ask what is remembered about something, the best first.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context memory recall 'where does Ada work?'
+  context memory recall tickets --project travel -n 3
+  context memory recall 'where did Ada work?' --at 2025-06-01
+  context memory recall tickets --prompt --max-tokens 2000
+
+Notes come first, then facts that are true at the time, then what was said; each with its kind, time,
+source, speaker, scope if it is more than the user, and id. Only what is visible from the scope is
+looked at. No model is asked: memories are found by their words, names and times.
+With --json: one record per memory, with its score.")]
+pub(super) struct Args {
+    /// What it is about
+    #[arg(required = true, value_name = "TEXT")]
+    text: Vec<String>,
+    /// At most this many [default: all notes, the facts that fit, 8 episodes]
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<usize>,
+    /// At most about so many tokens; a turn has 2000 unless its program says otherwise
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// Asked then: what `yesterday` means, and which facts are true [default: now]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    at: Option<Timestamp>,
+    /// Show exactly the text that a model would be shown
+    #[arg(long)]
+    prompt: bool,
+}
+
+/// JSON record of `memory recall --prompt`.
+#[derive(Serialize)]
+struct MemoryPromptRecord<'a> {
+    v: u32,
+    /// How many memories it has.
+    memories: usize,
+    /// The text; empty if there are none.
+    text: &'a str,
+}
+
+pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    records_of(&*store)?;
+    let clock: Arc<dyn Clock> = Arc::new(app.world.clone());
+    let mut said = episodic(&store, &scope)?;
+    if let Some(limit) = args.limit {
+        said = said.limit(limit);
+    }
+    let chain = Chain::new()
+        .with("blocks", Blocks::new(Arc::clone(&store), Arc::clone(&clock))?, 1)
+        .with("facts", Facts::new(Arc::clone(&store), clock)?, 1)
+        .with("episodes", said, 2);
+    let mut query = RecallQuery::new(scope, args.text.join(" "));
+    query.max_tokens = args.max_tokens;
+    query.at = Some(args.at.unwrap_or_else(|| app.now()));
+    let mut recalled = chain.recall(&query, &app.interrupt()).await?;
+    recalled.memories.truncate(args.limit.unwrap_or(usize::MAX));
+    app.out.diagnostics("memory", &recalled.diagnostics);
+    let memories = &recalled.memories;
+    if args.prompt {
+        let text = match memories.is_empty() {
+            true => String::new(),
+            false => prompt(&recalled_memories(memories))?,
+        };
+        if app.out.is_json() {
+            app.out.record(&MemoryPromptRecord { v: 1, memories: memories.len(), text: &text })?;
+        } else if !text.is_empty() {
+            app.out.line(&text)?;
+        }
+    } else {
+        memories.iter().try_for_each(|memory| Shown::from(memory).write(&mut app.out))?;
+    }
+    if memories.is_empty() {
+        app.out.note("nothing is remembered that fits");
+    }
+    Ok(Done::Fine)
+}
+
+/// The fragment as turns show it.
+fn prompt(fragment: &context_runtime::Fragment) -> Result<String, Failure> {
+    let renderer = renderer("xml", RenderOptions::new())
+        .ok_or_else(|| Failure::Usage("nothing renders xml".to_owned()))?;
+    Ok(renderer.render(std::slice::from_ref(fragment))?)
+}

@@ -1,0 +1,127 @@
+//! A memory as people and scripts see it, wherever it is listed.
+
+use context_runtime::{MemoryId, MemoryScope, MemorySource, RecalledMemory, StoredMemory, Timestamp};
+use serde::Serialize;
+
+use crate::error::Failure;
+use crate::output::{Output, Style};
+use crate::text::{clean, preview, short_time, time};
+
+/// How many characters of a memory people are shown.
+const SHOWN: usize = 240;
+
+/// JSON record of `memory recall` and `memory list`: memories, then the end of the page.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum MemoryLine<'a> {
+    /// Something that is remembered.
+    Memory {
+        v: u32,
+        /// `episode`, `fact`, `block`, or what a program calls its own.
+        kind: &'a str,
+        /// Its name in its scope, for `memory forget --id`.
+        id: Option<&'a str>,
+        /// Under which scope it is filed.
+        scope: Option<&'a MemoryScope>,
+        /// Where it was said.
+        source: Option<&'a MemorySource>,
+        speaker: Option<&'a str>,
+        /// When it was said.
+        at: Option<String>,
+        /// How well it fits; only good for comparing memories of one recall. Null in lists.
+        score: Option<f64>,
+        text: &'a str,
+    },
+    /// The end of the page.
+    Page {
+        v: u32,
+        /// What `--after` takes to go on; null if this was all.
+        next: Option<&'a str>,
+    },
+}
+
+/// What is shown of a memory.
+pub(super) struct Shown<'a> {
+    kind: &'a str,
+    id: Option<&'a MemoryId>,
+    scope: Option<&'a MemoryScope>,
+    source: Option<&'a MemorySource>,
+    speaker: Option<&'a str>,
+    at: Option<Timestamp>,
+    score: Option<f64>,
+    text: &'a str,
+}
+
+impl<'a> From<&'a RecalledMemory> for Shown<'a> {
+    fn from(memory: &'a RecalledMemory) -> Self {
+        Self {
+            kind: &memory.kind,
+            id: memory.id.as_ref(),
+            scope: memory.scope.as_ref(),
+            source: memory.source.as_ref(),
+            speaker: memory.speaker.as_deref(),
+            at: memory.at,
+            score: Some(memory.score),
+            text: &memory.text,
+        }
+    }
+}
+
+impl<'a> From<&'a StoredMemory> for Shown<'a> {
+    fn from(stored: &'a StoredMemory) -> Self {
+        let record = &stored.record;
+        Self {
+            kind: &record.kind,
+            id: Some(&record.id),
+            scope: Some(&record.scope),
+            source: record.source.as_ref(),
+            speaker: record.speaker.as_deref(),
+            at: Some(record.at),
+            score: None,
+            text: &record.text,
+        }
+    }
+}
+
+impl Shown<'_> {
+    /// Writes it as a record, or on two lines for people.
+    pub(super) fn write(&self, out: &mut Output) -> Result<(), Failure> {
+        if out.is_json() {
+            return out.record(&MemoryLine::Memory {
+                v: 1,
+                kind: self.kind,
+                id: self.id.map(MemoryId::as_str),
+                scope: self.scope,
+                source: self.source,
+                speaker: self.speaker,
+                at: self.at.map(time),
+                score: self.score,
+                text: self.text,
+            });
+        }
+        let mut facts = vec![out.paint(Style::Bold, clean(self.kind)).to_string()];
+        facts.extend(self.at.map(|at| out.paint(Style::Dim, short_time(at)).to_string()));
+        facts.extend(self.source.map(|source| {
+            let message = source.message.as_ref().map(|message| format!(" {}", clean(message.as_str())));
+            format!("{}{}", clean(source.session.as_str()), message.unwrap_or_default())
+        }));
+        facts.extend(self.speaker.map(|speaker| clean(speaker).into_owned()));
+        facts.extend(self.scope.and_then(within).map(|scope| clean(&scope).into_owned()));
+        facts.extend(self.id.map(|id| out.paint(Style::Yellow, clean(id.as_str())).to_string()));
+        out.line(facts.join(" · "))?;
+        let text = if self.text.is_empty() { "(empty)".to_owned() } else { preview(self.text, SHOWN) };
+        out.line(format_args!("    {text}"))
+    }
+}
+
+/// What a scope names beside the user, who is the same for all.
+fn within(scope: &MemoryScope) -> Option<String> {
+    let named = [
+        ("project", scope.project.as_deref()),
+        ("agent", scope.agent.as_deref()),
+        ("session", scope.session.as_ref().map(AsRef::as_ref)),
+    ];
+    let named: Vec<_> =
+        named.iter().filter_map(|(what, name)| name.map(|name: &str| format!("{what} {name}"))).collect();
+    (!named.is_empty()).then(|| named.join(", "))
+}

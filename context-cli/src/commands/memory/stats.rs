@@ -1,0 +1,95 @@
+//! `memory stats`: how much is remembered, scope by scope.
+
+use std::collections::BTreeMap;
+
+use bytesize::ByteSize;
+use context_runtime::MemoryScope;
+use serde::Serialize;
+
+use super::{records_of, stats_within};
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::text::{clean, count};
+
+/// Count what is remembered, scope by scope.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context memory stats                       all scopes of the user
+  context memory stats --project travel      those within a project
+  context memory stats --json
+
+Bytes are those of the texts, without indexes and vectors. With --json: one record per scope, then one
+of all together.")]
+pub(super) struct Args {}
+
+/// JSON record of `memory stats`: scopes, then all of them together.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum MemoryStatsRecord<'a> {
+    /// A scope, exactly.
+    Scope {
+        v: u32,
+        scope: &'a MemoryScope,
+        records: u64,
+        kinds: &'a BTreeMap<String, u64>,
+        vectors: u64,
+        bytes: u64,
+    },
+    /// All of them.
+    Total { v: u32, scopes: usize, records: u64, kinds: &'a BTreeMap<String, u64>, vectors: u64, bytes: u64 },
+}
+
+pub(super) async fn run(_args: &Args, scope: &MemoryScope, app: &mut App) -> Result<Done, Failure> {
+    let store = app.store().await?;
+    let all = stats_within(records_of(&*store)?, scope).await?;
+    let (mut kinds, mut vectors, mut bytes) = (BTreeMap::<String, u64>::new(), 0, 0);
+    for stats in &all {
+        stats.kinds.iter().for_each(|(kind, n)| *kinds.entry(kind.clone()).or_default() += n);
+        vectors += stats.vectors;
+        bytes += stats.bytes;
+        if app.out.is_json() {
+            app.out.record(&MemoryStatsRecord::Scope {
+                v: 1,
+                scope: &stats.scope,
+                records: stats.records(),
+                kinds: &stats.kinds,
+                vectors: stats.vectors,
+                bytes: stats.bytes,
+            })?;
+        } else {
+            let head = app.out.paint(Style::Bold, clean(&stats.scope.to_string())).to_string();
+            app.out.line(format_args!("{head}: {}", words(&stats.kinds, stats.vectors, stats.bytes)))?;
+        }
+    }
+    let records = kinds.values().sum();
+    if app.out.is_json() {
+        app.out.record(&MemoryStatsRecord::Total {
+            v: 1,
+            scopes: all.len(),
+            records,
+            kinds: &kinds,
+            vectors,
+            bytes,
+        })?;
+    } else if all.is_empty() {
+        app.out.note(format_args!("nothing is remembered of {}", clean(&scope.to_string())));
+    } else {
+        let scopes = count(all.len(), "scope");
+        app.out.line(format_args!("{scopes} in all: {}", words(&kinds, vectors, bytes)))?;
+    }
+    Ok(Done::Fine)
+}
+
+/// Such as `12 episodes, 3 facts · 2 vectors · 4.5 kB`.
+fn words(kinds: &BTreeMap<String, u64>, vectors: u64, bytes: u64) -> String {
+    let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let kinds: Vec<_> = kinds.iter().map(|(kind, n)| count(number(*n), &clean(kind))).collect();
+    let mut facts = vec![kinds.join(", ")];
+    if vectors > 0 {
+        facts.push(count(number(vectors), "vector"));
+    }
+    facts.push(ByteSize(bytes).to_string());
+    facts.join(" · ")
+}

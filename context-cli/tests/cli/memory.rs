@@ -1,0 +1,57 @@
+//! What is remembered, kept in a file from one process to the next.
+
+use serde_json::json;
+
+use crate::harness::{Bench, values};
+
+#[test]
+fn memories_stay_from_one_process_to_the_next() {
+    let bench = Bench::with_sample();
+    let lines = "{\"text\": \"I fly to Lisbon from Berlin only.\", \"speaker\": \"Ada\", \"message\": \"m1\"}\n\
+        {\"text\": \"Tea, please.\"}\n";
+    let add = "--json memory add --from - --in monday";
+    for (added, there) in [(2, 0), (0, 2)] {
+        let ran = bench.run_with(add, lines);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        let record = &values(&ran.out)[0];
+        assert_eq!((&record["added"], &record["there"]), (&json!(added), &json!(there)));
+    }
+    assert_eq!(bench.records("memory add --chat notes")[0]["there"], 0);
+    let best = bench.records("memory recall Lisbon").remove(0);
+    assert_eq!(
+        (&best["text"], &best["speaker"]),
+        (&json!("I fly to Lisbon from Berlin only."), &json!("Ada"))
+    );
+    let memories = bench.records("verify")[0]["memories"].as_u64().expect("a number");
+    let stats = bench.records("memory stats");
+    assert_eq!(stats.last().expect("a total")["records"], memories);
+    assert!(memories > 2);
+
+    assert_eq!(bench.records("memory forget --message m1 --in monday")[0]["removed"], 1);
+    assert!(bench.records("memory recall Berlin").is_empty());
+    assert_eq!(values(&bench.run_with(add, lines).out)[0]["left_out"], 1, "what was forgotten stays so");
+    let ran = bench.run("memory forget --all");
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert_eq!(bench.records("memory forget --all --yes")[0]["removed"], memories - 1);
+    assert_eq!(bench.records("verify")[0]["memories"], 0);
+    assert_eq!(bench.records("verify")[0]["findings"], json!([]));
+}
+
+#[test]
+fn every_command_teaches_by_example() {
+    let bench = Bench::new();
+    for command in ["recall", "list", "add", "forget", "stats"] {
+        let help = bench.ok(&format!("memory {command} --help"));
+        assert!(help.contains("Example") && help.contains("--project"), "{command}");
+    }
+    for line in [
+        "memory forget",
+        "memory forget --id x --all",
+        "memory forget --message m1",
+        "memory add",
+        "memory add text --chat notes",
+        "memory add --fact Ada likes",
+    ] {
+        assert_eq!(bench.run(line).status, 2, "{line}");
+    }
+}
