@@ -96,7 +96,7 @@ fn records_say_all_of_a_memory() {
     assert_eq!(
         stats[0],
         json!({"type": "scope", "v": 1, "scope": {"user": "local"}, "records": 3, "kinds": kinds, "vectors": 0,
-            "bytes": 94})
+            "bytes": 93})
     );
     assert_eq!(
         (&stats[2]["type"], &stats[2]["scopes"], &stats[2]["records"]),

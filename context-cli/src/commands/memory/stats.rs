@@ -43,7 +43,12 @@ enum MemoryStatsRecord<'a> {
 
 pub(super) async fn run(_args: &Args, scope: &MemoryScope, app: &mut App) -> Result<Done, Failure> {
     let store = app.store().await?;
-    let all = stats_within(records_of(&*store)?, scope).await?;
+    let mut all = stats_within(records_of(&*store)?, scope).await?;
+    all.sort_by_cached_key(|stats| {
+        let MemoryScope { project, agent, session, .. } = &stats.scope;
+        let names = [project.is_some(), agent.is_some(), session.is_some()];
+        (names.into_iter().filter(|named| *named).count(), stats.scope.key())
+    });
     let (mut kinds, mut vectors, mut bytes) = (BTreeMap::<String, u64>::new(), 0, 0);
     for stats in &all {
         stats.kinds.iter().for_each(|(kind, n)| *kinds.entry(kind.clone()).or_default() += n);
