@@ -17,10 +17,10 @@ Examples:
   context erase ada                          asks first
   context erase ada --yes --json             in a script; the record is the proof
 
-All chats, rounds and memories of the user go, with every trace the store can clear in its files: free pages, logs,
-indexes. Then the whole store is searched for the user's records, and how many remain is said:
-exit status 1 if it is not 0, because somebody wrote meanwhile. If it is interrupted, what was
-erased until then stays erased; run it again.")]
+All chats, rounds and memories of the user go, with every trace the store can clear in its files:
+free pages, logs, indexes. Then the whole store is searched for the user's records, and how many
+remain is said: exit status 1 if it is not 0, because somebody wrote meanwhile. If it is
+interrupted, what was erased until then stays erased; run it again.")]
 pub(crate) struct Args {
     /// The user
     #[arg(value_name = "USER")]

@@ -30,11 +30,11 @@ Examples:
   context memory forget --from-session support-7
   context memory stats                       how much there is, scope by scope
 
-A memory belongs to a user (--user) and, if they are named, to a project, an agent and a session. What
-is filed under a scope is visible from every scope that names all it names: what only the user is named
-for is visible to all their agents and sessions, what is filed under a session in that session alone.
-There are three kinds: an `episode` is what was said, a `fact` says who has what to whom and since
-when, a `block` is a named note that is always shown.")]
+A memory belongs to a user (--user) and, if they are named, to a project, an agent and a session.
+What is filed under a scope is visible from every scope that names all it names: what only the
+user is named for is visible to all their agents and sessions, what is filed under a session in
+that session alone. There are three kinds: an `episode` is what was said, a `fact` says who has
+what to whom and since when, a `block` is a named note that is always shown.")]
 pub(crate) struct Args {
     #[command(flatten)]
     scope: ScopeArgs,

@@ -15,7 +15,8 @@ use crate::text::{clean, count, holdings};
 Example:
   context verify --store sqlite:chats.db && echo sound
 
-Looks at the chats, the rounds and the memories of all users and changes nothing. Exit status 1 if something is broken.")]
+Looks at the chats, the rounds and the memories of all users and changes nothing. Exit status 1
+if something is broken.")]
 pub(crate) struct Args {}
 
 /// JSON record of `verify`: the whole report.

@@ -38,13 +38,13 @@ Examples:
   context memory add --from notes.jsonl --project travel
   context memory add --chat support-7        what was said on its active branch
 
-A text is kept as it is, as an `episode`; prints its id. A --fact says who has what to whom; with --one
-it ends the one before. A --block is a named note: TEXT takes the place of all it said.
---from reads one JSON object per line: {\"text\": …, \"speaker\"?, \"at\"?, \"session\"?, \"message\"?}; `-` is
-standard input. A line that cannot be read refuses the file, and nothing is written.
-What is remembered already is not kept twice: a message is known by its id in its session, one without
-an id by what it says. So the same command can be run again: after Ctrl-C it goes on. What was
-forgotten stays forgotten.")]
+A text is kept as it is, as an `episode`; prints its id. A --fact says who has what to whom; with
+--one it ends the one before. A --block is a named note: TEXT takes the place of all it said.
+--from reads one JSON object per line: {\"text\": …, \"speaker\"?, \"at\"?, \"session\"?,
+\"message\"?}; `-` is standard input. A line that cannot be read refuses the file, and nothing is
+written. What is remembered already is not kept twice: a message is known by its id in its
+session, one without an id by what it says. So the same command can be run again: after Ctrl-C it
+goes on. What was forgotten stays forgotten.")]
 pub(super) struct Args {
     /// What to remember
     #[arg(value_name = "TEXT", conflicts_with_all = ["fact", "from", "chat"])]

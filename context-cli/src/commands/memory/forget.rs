@@ -26,11 +26,12 @@ Examples:
   context memory forget --all --project travel     asks first
   context memory forget --all --yes --json         in a script; the record is the proof
 
---id means memories that are filed under exactly the scope that is named (`context memory list` tells
-under which each is); of a fact all goes that says it there. The others mean everything within the
-scope: with a user alone, wherever it is filed. What was forgotten by its id or its source stays so, also
-if the same message is added again; --all forgets that too. Then the store is searched, and how much
-remains is said: exit status 1 if it is not 0, because somebody wrote meanwhile. Chats are not touched.")]
+--id means memories that are filed under exactly the scope that is named (`context memory list`
+tells under which each is); of a fact all goes that says it there. The others mean everything
+within the scope: with a user alone, wherever it is filed. What was forgotten by its id or its
+source stays so, also if the same message is added again; --all forgets that too. Then the store
+is searched, and how much remains is said: exit status 1 if it is not 0, because somebody wrote
+meanwhile. Chats are not touched.")]
 pub(super) struct Args {
     /// These memories
     #[arg(long, value_name = "ID", num_args = 1..)]

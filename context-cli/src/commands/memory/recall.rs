@@ -22,10 +22,10 @@ Examples:
   context memory recall 'where did Ada work?' --at 2025-06-01
   context memory recall tickets --prompt --max-tokens 2000
 
-Notes come first, then facts that are true at the time, then what was said; each with its kind, time,
-source, speaker, scope if it is more than the user, and id. Only what is visible from the scope is
-looked at. No model is asked: memories are found by their words, names and times.
-With --json: one record per memory, with its score.")]
+Notes come first, then facts that are true at the time, then what was said; each with its kind,
+time, source, speaker, scope if it is more than the user, and id. Only what is visible from the
+scope is looked at. No model is asked: memories are found by their words, names and times. With
+--json: one record per memory, with its score.")]
 pub(super) struct Args {
     /// What it is about
     #[arg(required = true, value_name = "TEXT")]

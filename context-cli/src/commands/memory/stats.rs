@@ -20,8 +20,8 @@ Examples:
   context memory stats --project travel      those within a project
   context memory stats --json
 
-Bytes are those of the texts, without indexes and vectors. With --json: one record per scope, then one
-of all together.")]
+Bytes are those of the texts, without indexes and vectors. With --json: one record per scope,
+then one of all together.")]
 pub(super) struct Args {}
 
 /// JSON record of `memory stats`: scopes, then all of them together.
