@@ -97,9 +97,14 @@ impl MemoryProvider for Chain {
             let mut memories: Vec<RecalledMemory> = answer.memories;
             memories.retain(|memory| said.insert(memory.text.trim().to_lowercase()));
             let room = left.map(|left| share(left, link.share, shares));
-            // What alone has more than its share would leave nothing to those behind it.
-            memories.retain(|memory| room.is_none_or(|room| cost::tokens(memory) <= room));
+            let all = memories.len();
             let spent = cost::fit(&mut memories, room);
+            let left_out = all - memories.len();
+            if left_out > 0 {
+                let told = format!("{left_out} of {all} memories of {} do not fit into its share", link.name);
+                let code = DiagnosticCode::OverLimit;
+                recalled.diagnostics.push(Diagnostic::new(code, Severity::Info, "memory", told));
+            }
             left = left.map(|left| left.saturating_sub(spent));
             shares -= link.share;
             recalled.memories.extend(memories);
@@ -112,6 +117,10 @@ impl MemoryProvider for Chain {
             Some(error) if good == 0 => Err(error),
             _ => Ok(recalled),
         }
+    }
+
+    fn check(&self, turn: &CapturedTurn) -> Result<()> {
+        self.links.iter().try_for_each(|link| link.provider.check(turn))
     }
 
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {

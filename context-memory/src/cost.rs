@@ -12,19 +12,15 @@ pub(crate) fn tokens(memory: &RecalledMemory) -> u64 {
     ascii.div_ceil(4) + others + FRAME
 }
 
-/// As many memories from the front as have so many tokens; of several the first even if it alone has more.
+/// Leaves out what does not fit into so many tokens beside what comes before it, and says how many the rest has.
 pub(crate) fn fit(memories: &mut Vec<RecalledMemory>, most: Option<u64>) -> u64 {
     let most = most.unwrap_or(u64::MAX);
     let mut spent = 0;
-    let mut kept = 0;
-    for memory in memories.iter() {
+    memories.retain(|memory| {
         let cost = tokens(memory);
-        if kept > 0 && spent + cost > most {
-            break;
-        }
-        spent += cost;
-        kept += 1;
-    }
-    memories.truncate(kept);
+        let fits = cost <= most - spent;
+        spent += if fits { cost } else { 0 };
+        fits
+    });
     spent
 }

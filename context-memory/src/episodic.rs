@@ -160,6 +160,19 @@ pub(crate) fn records<'a>(
     })
 }
 
+/// What a provider of one kind of record forgets: of names only those of its own, so that several may share a store. Nothing if none is.
+pub(crate) async fn own(
+    records: &dyn MemoryRecordStore,
+    forget: &MemoryForget,
+    kind: &str,
+) -> Result<Option<MemoryForget>> {
+    let MemoryForget::Ids { scope, ids } = forget else { return Ok(Some(forget.clone())) };
+    let stored = records.memories(scope, ids).await?;
+    let own = stored.into_iter().filter(|stored| stored.record.kind == kind).map(|stored| stored.record.id);
+    let own: Vec<_> = own.collect();
+    Ok((!own.is_empty()).then(|| MemoryForget::ids(scope.clone(), own)))
+}
+
 /// Remembers what was said, and lets no turn wait for that. [`Unsupported`](ErrorKind::Unsupported) if the store keeps no
 /// memories.
 pub fn episodic(store: &Arc<dyn Store>) -> Result<Queued<Episodic>> {
@@ -172,12 +185,21 @@ impl MemoryProvider for Episodic {
         recall::recall(self, query, cancel).await
     }
 
+    fn check(&self, turn: &CapturedTurn) -> Result<()> {
+        capture::check(turn).map(drop)
+    }
+
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
         capture::capture(self, turn, cancel).await
     }
 
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
-        let forgotten = self.records("forget")?.forget_memories(forget).await;
+        forget.check()?;
+        let records = self.records("forget")?;
+        let forgotten = match own(records, forget, EPISODE).await? {
+            Some(own) => records.forget_memories(&own).await,
+            None => Ok(MemoriesForgotten::default()),
+        };
         self.hot.changed(&forget.scope().user).await;
         forgotten
     }

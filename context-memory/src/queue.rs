@@ -60,9 +60,13 @@ impl<P: MemoryProvider> MemoryProvider for Queued<P> {
         self.inner.recall(query, cancel).await
     }
 
+    fn check(&self, turn: &CapturedTurn) -> Result<()> {
+        self.inner.check(turn)
+    }
+
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
         cancel.check("capture")?;
-        turn.scope.check("capture")?;
+        self.inner.check(turn)?;
         if self.line.take(turn)? {
             worker::start(Arc::clone(&self.inner), Arc::clone(&self.line));
         }

@@ -23,6 +23,11 @@ pub trait MemoryProvider: fmt::Debug + Send + Sync + 'static {
     /// What is worth telling the model about a query.
     async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled>;
 
+    /// Refuses a turn that could never be captured, before anybody waits for it. What it lets through may still be refused.
+    fn check(&self, turn: &CapturedTurn) -> Result<()> {
+        turn.scope.check("capture")
+    }
+
     /// Takes a turn, to keep what is worth it. It may still be on its way to where it is kept when this returns: only what was taken
     /// before a [`flush`](Self::flush) returned is certain to be there. An error says that nothing of it was taken.
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()>;
@@ -42,6 +47,10 @@ pub trait MemoryProvider: fmt::Debug + Send + Sync + 'static {
 impl<P: MemoryProvider + ?Sized> MemoryProvider for Arc<P> {
     async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
         (**self).recall(query, cancel).await
+    }
+
+    fn check(&self, turn: &CapturedTurn) -> Result<()> {
+        (**self).check(turn)
     }
 
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {

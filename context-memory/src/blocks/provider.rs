@@ -7,8 +7,9 @@ use context_core::{
 };
 
 use super::notes::OPERATION;
-use super::{Block, Blocks};
+use super::{Block, Blocks, kept};
 use crate::cost;
+use crate::episodic::own;
 
 /// All blocks that are seen from the scope and say something, by name, whatever is asked: the same blocks are the same text in each turn.
 /// Blocks that do not fit the tokens of a query are left out whole. Nothing is captured.
@@ -22,9 +23,7 @@ impl MemoryProvider for Blocks {
         let all = blocks.len();
         let mut recalled = Recalled::new(blocks.into_iter().map(recalled).collect());
         // Half of one would say something else: one that is too long alone is left out as well.
-        if cost::fit(&mut recalled.memories, query.max_tokens) > query.max_tokens.unwrap_or(u64::MAX) {
-            recalled.memories.clear();
-        }
+        cost::fit(&mut recalled.memories, query.max_tokens);
         let left = all - recalled.memories.len();
         if left > 0 {
             let said = format!("{left} of {all} blocks do not fit");
@@ -39,7 +38,12 @@ impl MemoryProvider for Blocks {
     }
 
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
-        self.records.get("forget")?.forget_memories(forget).await
+        forget.check()?;
+        let records = self.records.get("forget")?;
+        match own(records, forget, kept::KIND).await? {
+            Some(own) => records.forget_memories(&own).await,
+            None => Ok(MemoriesForgotten::default()),
+        }
     }
 }
 

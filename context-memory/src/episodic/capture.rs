@@ -1,8 +1,11 @@
 //! Turns become records.
 
+use std::collections::HashSet;
+
 use context_core::{
-    CancelSignal, CapturedMessage, CapturedTurn, EmbedAs, Embedder, Error, MemoryId, MemoryOutcome,
-    MemoryRecord, MemorySource, MemoryVector, MemoryWrite, Result, Role, SessionId, limits, wire,
+    CancelSignal, CapturedMessage, CapturedTurn, EmbedAs, Embedder, Error, ErrorKind, MemoryId,
+    MemoryOutcome, MemoryRecord, MemorySource, MemoryVector, MemoryWrite, Result, Role, SessionId, limits,
+    wire,
 };
 
 use super::{EPISODE, Episodic};
@@ -15,15 +18,10 @@ const BATCH: usize = 200;
 
 /// Writes what is worth it of a turn. What is there already stays as it is.
 pub(super) async fn capture(memory: &Episodic, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
-    turn.scope.check(OPERATION)?;
-    let Some(session) = &turn.scope.session else {
-        return Err(Error::invalid(OPERATION, "a turn is part of a session, and none was named"));
-    };
-    let mut writes = Vec::new();
-    for said in &turn.messages {
-        limits::check_id(OPERATION, "message", said.id.as_str())?;
-        writes.extend(records(memory, turn, session, said));
-    }
+    let session = check(turn)?;
+    let mut seen = HashSet::new();
+    let once = turn.messages.iter().filter(|said| seen.insert(&said.id));
+    let mut writes: Vec<MemoryWrite> = once.flat_map(|said| records(memory, turn, session, said)).collect();
     let store = memory.records(OPERATION)?;
     for batch in writes.chunks_mut(BATCH) {
         cancel.check(OPERATION)?;
@@ -34,16 +32,25 @@ pub(super) async fn capture(memory: &Episodic, turn: &CapturedTurn, cancel: &Can
             MemoryOutcome::Applied(_) => {}
             // No write relies on a version.
             _ => {
-                return Err(Error::new(
-                    context_core::ErrorKind::Bug,
-                    OPERATION,
-                    "an episode was in conflict",
-                ));
+                return Err(Error::new(ErrorKind::Bug, OPERATION, "an episode was in conflict"));
             }
         }
     }
     memory.hot.changed(&turn.scope.user).await;
     Ok(())
+}
+
+/// Refuses a turn with a bad name, and one that names no session; says which it is of.
+pub(super) fn check(turn: &CapturedTurn) -> Result<&SessionId> {
+    turn.scope.check(OPERATION)?;
+    for said in &turn.messages {
+        limits::check_id(OPERATION, "message", said.id.as_str())?;
+        said.speaker.iter().try_for_each(|speaker| limits::check_id(OPERATION, "speaker", speaker))?;
+    }
+    turn.scope.session.as_ref().ok_or_else(|| {
+        let said = "episodes are told apart by sessions, and the scope names none";
+        Error::new(ErrorKind::Unsupported, OPERATION, said)
+    })
 }
 
 /// The records of a message: none if nobody would want to know, several if it is long.

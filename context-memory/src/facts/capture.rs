@@ -8,7 +8,8 @@ use std::collections::HashMap;
 
 use context_core::{
     CancelSignal, CapturedMessage, CapturedTurn, Error, ErrorKind, MemoryExpected, MemoryId, MemoryOutcome,
-    MemoryRecord, MemoryScope, MemorySource, MemoryWrite, MemoryWritten, Result, Role, Timestamp, limits,
+    MemoryRecord, MemoryScope, MemorySource, MemoryWrite, MemoryWritten, Result, Role, SessionId, Timestamp,
+    limits,
 };
 
 use super::notes::OPERATION;
@@ -31,13 +32,20 @@ struct Looked {
 }
 
 impl Facts {
+    /// The session of a turn that is to be looked through; nothing if none is.
+    pub(super) fn session_of<'a>(&self, turn: &'a CapturedTurn) -> Result<Option<&'a SessionId>> {
+        if self.extractor.is_none() {
+            return Ok(None);
+        }
+        let said = "messages are named within a session, and the turn is of none";
+        let none = || Error::new(ErrorKind::Unsupported, OPERATION, said);
+        turn.scope.session.as_ref().map(Some).ok_or_else(none)
+    }
+
     pub(super) async fn look_through(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
         let Some(extractor) = &self.extractor else { return Ok(()) };
         let filed = filed(self.reach, &turn.scope, OPERATION)?;
-        let Some(session) = &turn.scope.session else {
-            let said = "messages are named within a session, and the turn is of none";
-            return Err(Error::new(ErrorKind::Unsupported, OPERATION, said));
-        };
+        let Some(session) = self.session_of(turn)? else { return Ok(()) };
         let mut messages: Vec<(CapturedMessage, MemorySource)> = Vec::new();
         for captured in turn.messages.iter().filter(|captured| self.may_say(captured)) {
             let source = MemorySource::message(session, &captured.id);

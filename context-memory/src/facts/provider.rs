@@ -51,10 +51,13 @@ impl MemoryProvider for Facts {
         let memories = found.into_iter().map(|(score, fact, record)| recalled(score, fact, record)).collect();
         let mut recalled = Recalled::new(memories);
         // Half of one would say something else: one that is too long alone is left out as well.
-        if cost::fit(&mut recalled.memories, query.max_tokens) > query.max_tokens.unwrap_or(u64::MAX) {
-            recalled.memories.clear();
-        }
+        cost::fit(&mut recalled.memories, query.max_tokens);
         Ok(recalled)
+    }
+
+    fn check(&self, turn: &CapturedTurn) -> Result<()> {
+        turn.scope.check("capture")?;
+        self.session_of(turn).map(drop)
     }
 
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
@@ -69,15 +72,16 @@ impl MemoryProvider for Facts {
         let MemoryForget::Ids { scope, ids } = forget else {
             return records.forget_memories(forget).await;
         };
-        let stored = records.memories(scope, ids).await?;
-        let facts = stored.into_iter().filter(|stored| stored.record.kind == kept::KIND);
-        let keys = read::keys(facts, limits::MAX_PAGE);
+        let mut facts = records.memories(scope, ids).await?;
+        facts.retain(|stored| stored.record.kind == kept::KIND);
+        let mut all: Vec<MemoryId> = facts.iter().map(|stored| stored.record.id.clone()).collect();
+        let keys = read::keys(facts.into_iter(), limits::MAX_PAGE);
         let lines = self.timelines(vec![scope.clone()], keys).await?;
-        let mut all = ids.clone();
         for fact in lines.into_iter().flatten() {
             let own: Vec<MemoryId> = fact.statements.into_iter().map(|(_, id)| id).collect();
             if own.iter().any(|id| ids.contains(id)) {
-                all.extend(own.into_iter().filter(|id| !ids.contains(id)));
+                let others: Vec<MemoryId> = own.into_iter().filter(|id| !all.contains(id)).collect();
+                all.extend(others);
             }
         }
         let mut forgotten = MemoriesForgotten::default();

@@ -30,8 +30,8 @@ fn end(text: &str) -> usize {
             '!' | '?' => next.is_none_or(char::is_whitespace),
             // `e.g. this` and `J. Smith` go on.
             '.' => {
-                next.is_none_or(char::is_whitespace)
-                    && !(before[1].is_alphabetic() && !before[0].is_alphanumeric())
+                let is_letter = before[1].is_alphabetic() && !before[0].is_alphanumeric();
+                !is_letter && next.is_none_or(char::is_whitespace)
             }
             _ => false,
         };

@@ -1,1 +1,33 @@
-//! The contract of memories, by the suite that proves it of any.
+//! The contract of memories, by the suite that proves it of any: alone, behind the queue, and in a chain.
+
+use std::sync::Arc;
+
+use context_conformance::memory::{MemoryClaims, assert_memory_conforms};
+use context_core::MemoryProvider;
+use context_memory::{Chain, Queued};
+
+use crate::kit::{Topics, episodic};
+
+#[tokio::test]
+async fn episodes_keep_the_contract() {
+    let open = async || Arc::new(episodic()) as Arc<dyn MemoryProvider>;
+    let asked = assert_memory_conforms(open, &MemoryClaims::default()).await;
+    assert_eq!(asked.skipped, []);
+}
+
+#[tokio::test]
+async fn episodes_behind_the_queue_keep_the_contract() {
+    let open = async || Arc::new(Queued::new(episodic())) as Arc<dyn MemoryProvider>;
+    let asked = assert_memory_conforms(open, &MemoryClaims::default()).await;
+    assert_eq!(asked.skipped, []);
+}
+
+#[tokio::test]
+async fn a_chain_with_vectors_keeps_the_contract() {
+    let open = async || {
+        let found = episodic().embedder(Arc::new(Topics::default()));
+        Arc::new(Chain::new().with("episodes", Queued::new(found), 1)) as Arc<dyn MemoryProvider>
+    };
+    let asked = assert_memory_conforms(open, &MemoryClaims::default()).await;
+    assert_eq!(asked.skipped, []);
+}

@@ -153,7 +153,7 @@ async fn a_recall_keeps_within_its_tokens_and_says_a_thing_once() {
 #[tokio::test]
 async fn a_turn_without_a_session_and_a_store_without_memories_are_refused() {
     let told = CapturedTurn::new(MemoryScope::new("ada"), "t", minute(0), Vec::new());
-    assert_eq!(episodic().capture(&told, &never()).await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(episodic().capture(&told, &never()).await.unwrap_err().kind(), ErrorKind::Unsupported);
     let error = Episodic::new(Arc::new(Forgetful(InMemoryStore::default()))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("keeps no memories"), "{error}");
