@@ -80,7 +80,9 @@ pub(crate) async fn measure(options: &Options) -> Vec<String> {
         }
         costs.sort_by(f64::total_cmp);
         median = costs[QUESTIONS / 2];
-        let bytes = std::fs::metadata(&path).unwrap().len();
+        // The log has what is not yet in the file.
+        let size_of = |file: &std::path::Path| std::fs::metadata(file).map_or(0, |known| known.len());
+        let bytes = size_of(&path) + size_of(&path.with_extension("db-wal"));
         let line = Line {
             area: "memory",
             case: "scale",
