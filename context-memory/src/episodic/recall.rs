@@ -17,7 +17,7 @@ use crate::rank::{Candidate, Question, distinct, fuse, score};
 const OPERATION: &str = "recall";
 
 /// How many records are looked at closely: by words, and by meaning.
-const CANDIDATES: usize = 100;
+const CANDIDATES: usize = 64;
 
 /// Of how many of them what stands beside them is read.
 const WITH_NEIGHBOURS: usize = 24;

@@ -21,12 +21,12 @@ use crate::rows::json_numbers;
 use crate::sql::memories as sql;
 
 /// How many records with all of the words are looked at, of many.
-const WITH_ALL: u64 = 400;
+const WITH_ALL: u64 = 200;
 /// How many records the rarest words have together, at most, that are all looked at.
 const RAREST: u64 = 1000;
 /// How many records with a pair of other words are looked at, and how many pairs.
 const WITH_PAIR: u64 = 100;
-const PAIRS: usize = 6;
+const PAIRS: usize = 3;
 
 /// Reads one state of the file.
 pub(super) async fn find(connection: &mut SqliteConnection, find: &MemoryFind) -> Result<MemoriesFound> {
