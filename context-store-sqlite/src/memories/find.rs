@@ -22,6 +22,9 @@ use crate::sql::memories as sql;
 
 /// How many records with all of the words are looked at, of many.
 const WITH_ALL: u64 = 200;
+/// In how many records a word may be to be looked for together with others, if two are rarer: to find what it shares with them, all of
+/// its places are read, and it says little.
+const COMMON: u64 = 50_000;
 /// How many records the rarest words have together, at most, that are all looked at.
 const RAREST: u64 = 1000;
 /// How many records with a pair of other words are looked at, and how many pairs.
@@ -91,20 +94,21 @@ async fn look(connection: &mut SqliteConnection, terms: &Terms) -> Result<Vec<Hi
         return Ok(looked.hits);
     }
     if words.len() > 1 {
-        looked.read(connection, &all(words.iter()), WITH_ALL).await?;
+        looked.read(connection, &all(together(words).iter()), WITH_ALL).await?;
     }
-    let mut together = 0;
+    let mut places = 0;
     let rare = words.iter().take_while(|term| {
-        together += term.found;
-        together <= RAREST
+        places += term.found;
+        places <= RAREST
     });
     let (rare, others) = words.split_at(rare.count());
     if !rare.is_empty() {
         looked.read(connection, &any(rare), RAREST).await?;
     }
-    let pairs = (1..others.len()).flat_map(|second| (0..second).map(move |first| (first, second)));
+    let paired = together(others);
+    let pairs = (1..paired.len()).flat_map(|second| (0..second).map(move |first| (first, second)));
     for (first, second) in pairs.take(PAIRS) {
-        looked.read(connection, &all([&others[first], &others[second]].into_iter()), WITH_PAIR).await?;
+        looked.read(connection, &all([&paired[first], &paired[second]].into_iter()), WITH_PAIR).await?;
     }
     for term in others {
         let left = limits::EXACT_MEMORY_POSTINGS.saturating_sub(looked.rows);
@@ -156,6 +160,12 @@ fn for_lists(rows: &[SqliteRow], column: usize, mut each: impl FnMut(&List, &mut
         each(&list, &mut counts);
     }
     Ok(())
+}
+
+/// Those of some words, the rarest first, that are looked for together.
+fn together(words: &[Term]) -> &[Term] {
+    let rare = words.partition_point(|term| term.found <= COMMON);
+    &words[..rare.max(2).min(words.len())]
 }
 
 fn any(words: &[Term]) -> String {
