@@ -3,6 +3,8 @@
 mod model;
 mod random;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use context_core::{
     Error, ErrorKind, MemoriesForgotten, MemoryExpected, MemoryFind, MemoryForget, MemoryList, MemoryOutcome,
     MemoryRecord, MemoryRecordStore, MemoryScope, MemoryStats, MemoryWrite, MemoryWritten, Page, Result,
@@ -18,6 +20,9 @@ pub(crate) use random::{MemoryLife, MemoryStep, looked_for, scope, vector};
 
 /// More pages than this do not end.
 const MOST_PAGES: usize = 10_000;
+
+/// How many writes that count up this process has made.
+static WRITES: AtomicU64 = AtomicU64::new(0);
 
 impl Desk {
     pub(crate) fn memories(&self) -> Checked<&dyn MemoryRecordStore> {
@@ -49,7 +54,10 @@ impl Desk {
                 let (version, count) = there.first().map_or((0, 0), |stored| {
                     (stored.version, stored.record.text.parse::<usize>().unwrap_or_default())
                 });
-                let write = self.note(&scope, name, &(count + 1).to_string());
+                let mut write = self.note(&scope, name, &(count + 1).to_string());
+                // Which write it is: one that is the same to the letter would count as this one repeated.
+                let number = WRITES.fetch_add(1, Ordering::Relaxed);
+                write.record.speaker = Some(format!("{}-{number}", std::process::id()));
                 let write = write.expected(MemoryExpected::Version(version));
                 if let MemoryOutcome::Applied(_) = self.write_memories(&[write]).await? {
                     break;

@@ -106,9 +106,12 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
         app.confirm(&format!("forget {} of {named}", memories(would_go)))?;
     }
     app.out.outlive_reader();
-    // Facts know which records say the same one; all else they leave to the store.
+    // Facts know which records say the same one, and of names forget only their own.
     let facts = Facts::new(Arc::clone(&store), Arc::new(app.world.clone()))?;
-    let forgotten = facts.forget(&forget).await?;
+    let mut forgotten = facts.forget(&forget).await?;
+    if !args.id.is_empty() {
+        forgotten = forgotten.and(records.forget_memories(&forget).await?);
+    }
     let (removed, remaining) = (forgotten.removed, forgotten.remaining);
     if app.out.is_json() {
         app.out.record(&MemoryForgetRecord { v: 1, scope: &scope, would_go: None, removed, remaining })?;

@@ -14,7 +14,9 @@ pub enum MemoryExpected {
     Anything,
     /// That there is none of its name and there never was one that was forgotten; else what is there stays, and that is no conflict.
     Absent,
-    /// That the record was written so often: 0 for one that is not there.
+    /// That the record was written so often: 0 for one that is not there. If the very same record is there, written once more than that,
+    /// the write counts as done: it is taken for this one, repeated after its reply was lost. So who counts up, or adds what somebody else
+    /// may add as well, says in the record which write it is, such as by its time or its author.
     Version(u64),
 }
 
