@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use context_core::{ErrorKind, MemoryForget, MemoryProvider, MemoryScope, RecallQuery};
-use context_memory::{Chain, Episodic};
+use context_core::{
+    Clock, ErrorKind, MemoryForget, MemoryProvider, MemoryScope, MemorySource, RecallQuery, Timestamp,
+};
+use context_memory::{Chain, Episodic, Facts, Holds, Statement};
 use context_store_inmem::InMemoryStore;
 
-use crate::kit::{Shaky, ada, episodic, never, over, recall, turn};
+use crate::kit::{Shaky, ada, episodic, minute, never, over, recall, turn};
 
 #[tokio::test]
 async fn all_are_told_and_asked_and_what_two_of_them_say_is_said_once() {
@@ -56,6 +58,36 @@ async fn each_has_its_share_and_what_one_leaves_over_is_for_those_behind_it() {
     assert!(recalled[0].text.starts_with("pier"));
     // About sixty tokens each: the half of the second would hold five.
     assert!((7..=10).contains(&recalled.len()), "{}", recalled.len());
+}
+
+/// Says that it is always the same minute.
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        minute(0)
+    }
+}
+
+/// Episodes once removed every name they were given, before facts could look which statements belong together: half of a fact stayed.
+#[tokio::test]
+async fn memories_that_share_a_store_forget_their_own_names_alone() {
+    let store: Arc<InMemoryStore> = Arc::default();
+    let facts = Arc::new(Facts::new(Arc::clone(&store) as _, Arc::new(Still)).unwrap());
+    let scope = MemoryScope::new("ada");
+    let state = |message: &str| {
+        Statement::new("Ada", "lives in", "Lisbon", Holds::One, minute(0))
+            .source(MemorySource::message("s", message))
+    };
+    facts.state(&scope, &[state("m1"), state("m2")]).await.unwrap();
+    let chain = Chain::new().with("episodes", over(&store), 1).with("facts", Arc::clone(&facts), 1);
+    chain.capture(&turn(&ada("s"), 0, &["I live in Lisbon."]), &never()).await.unwrap();
+    let recalled = chain.recall(&RecallQuery::new(ada("t"), "Lisbon"), &never()).await.unwrap().memories;
+    let fact = recalled.iter().find(|memory| memory.kind == "fact").unwrap();
+    let forgotten = chain.forget(&MemoryForget::ids(scope, fact.id.iter())).await.unwrap();
+    assert_eq!((forgotten.removed, forgotten.remaining), (2, 0));
+    assert_eq!(recall(&chain, ada("t"), "Lisbon").await, ["I live in Lisbon."]);
 }
 
 /// Cannot keep scopes apart, and says so.
