@@ -51,7 +51,8 @@ pub trait MemoryRecordStore: Send + Sync {
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>>;
 
-    /// Removes records with their words and vectors, in one transaction, and reads back. What is forgotten by id or by source leaves a
+    /// Removes records with their words and vectors, in one transaction, and reads back. Of what comes from a source, which may be in any
+    /// scope, a store may take several, each record whole: if it breaks off, the same call takes the rest. What is forgotten by id or by source leaves a
     /// mark without content, so that an [absent](MemoryExpected::Absent) write does not bring it back; what is
     /// forgotten by scope takes such marks with it.
     async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten>;
