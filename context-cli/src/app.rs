@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use context_runtime::{
-    CancelSignal, CancelSource, ChatRef, Clock, Error, ErrorKind, IdGenerator, Maintenance, Store,
-    SystemClock, Timestamp, UserId, Uuid7Ids,
+    CancelSignal, CancelSource, ChatRef, Clock, Error, ErrorKind, IdGenerator, Store, SystemClock, Timestamp,
+    UserId, Uuid7Ids, store::Maintenance,
 };
 
 use crate::error::{Failure, INTERRUPTED};

@@ -40,8 +40,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_runtime::{
-    Branch, BranchName, ChainEnd, Chat, ChatQuery, ChatRef, ChatSummary, Checkpoint, ContextEngine, Error,
-    HistoryStore, Json, MessageId, Node, Placed, Store, UserId, limits,
+    BranchName, ChatRef, ContextEngine, Error, Json, MessageId, Store, UserId, limits,
+    store::{Branch, ChainEnd, Chat, ChatQuery, ChatSummary, Checkpoint, HistoryStore, Node, Placed},
 };
 use serde::Serialize;
 

@@ -5,7 +5,10 @@ use std::io;
 use std::process::ExitCode;
 
 use context_runtime::wire::WireError;
-use context_runtime::{Error, ErrorKind, MAX_JSON_DEPTH, RenderError};
+use context_runtime::{
+    Error, ErrorKind,
+    fragments::{MAX_JSON_DEPTH, RenderError},
+};
 
 /// The exit status of a command that was interrupted, as a shell reports it of any other program.
 pub(crate) const INTERRUPTED: u8 = 130;

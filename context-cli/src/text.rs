@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use context_runtime::{Message, MessageId, Node, NodeKind, Part, StoredBoundary, Timestamp};
+use context_runtime::{
+    Message, MessageId, Part, Timestamp,
+    store::{Node, NodeKind, StoredBoundary},
+};
 use jiff::SpanRelativeTo;
 
 /// How many characters of a message are shown on one line.

@@ -26,7 +26,7 @@ use std::collections::HashMap;
 
 use clap::ValueEnum;
 use context_runtime::transfer::Tree;
-use context_runtime::{Diagnostic, DiagnosticCode, Node, Part, Role, Severity, Timestamp};
+use context_runtime::{Diagnostic, DiagnosticCode, Part, Role, Severity, Timestamp, store::Node};
 use serde_json::value::RawValue;
 
 pub(crate) use self::back::{Content, Exported, file, is_note, single, value};

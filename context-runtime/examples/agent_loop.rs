@@ -16,8 +16,8 @@ use context_conformance::simulator::{Behaviour, Say, Simulator};
 use context_runtime::tokens::ModelCounter;
 use context_runtime::{
     ContextEngine, ContextRuntime, Contract, DefaultContextRuntime, Fragment, FunctionTool, Message,
-    ModelCall, ModelRequest, Part, PrepareInput, READ_SPILLED, RecoveryChain, Role, Spilled, Tool, ToolCall,
-    ToolResult, ToolResultInput, provider, role, spilled_output_tool, user,
+    ModelCall, Part, PrepareInput, READ_SPILLED, RecoveryChain, Role, Spilled, Tool, ToolCall, ToolResult,
+    ToolResultInput, model::ModelRequest, provider, role, spilled_output_tool, user,
 };
 
 const MODEL: &str = "claude-sonnet-4-5";

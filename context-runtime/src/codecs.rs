@@ -20,7 +20,7 @@ pub const PROVIDERS: &[&str] = &[
 /// features are on.
 ///
 /// ```
-/// use context_runtime::{Message, ModelRequest, provider};
+/// use context_runtime::{Message, provider, model::ModelRequest};
 ///
 /// let codec = provider("anthropic").expect("its feature is on");
 /// let body = codec.lower(&ModelRequest::new([Message::from("Hello!")]).model("claude-sonnet-4-5"))?.body;

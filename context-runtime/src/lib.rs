@@ -72,7 +72,11 @@
 #[cfg(feature = "tokens")]
 mod call;
 mod codecs;
+pub mod compaction;
 mod engine;
+pub mod fragments;
+pub mod memory;
+pub mod model;
 mod policies;
 mod recovery;
 mod registry;
@@ -80,9 +84,9 @@ mod registry;
 mod rescale;
 mod retention;
 mod runtime;
+pub mod store;
 pub mod streams;
 mod system;
-#[cfg(feature = "trajectory")]
 pub mod trajectory;
 pub mod transfer;
 #[cfg(feature = "tokens")]
@@ -100,51 +104,18 @@ pub use context_codec_openai as openai;
 #[cfg(feature = "uimessage")]
 pub use context_codec_uimessage as uimessage;
 pub use context_core::{
-    AgentRef, MessageNode, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundRef, RoundsPruned,
-    SessionId, TrajectoryStore,
+    BranchName, Breakdown, CancelSignal, CancelSource, CaptureTurnInput, ChatId, ChatRef, CheckpointName,
+    Clock, ContextRuntime, Data, Diagnostic, DiagnosticCode, Error, ErrorKind, Fragment, FragmentContent,
+    FragmentData, FragmentId, FunctionTool, IdGenerator, Json, JsonMap, JsonPatch, Media, MediaSource,
+    Message, MessageId, Metadata, ModelContext, Number, OpaqueBlock, Part, PlanReport, Prefix, PrepareInput,
+    Reasoning, RecoveryDecision, RecoveryInput, Renderer, Result, Retry, Role, Severity, Store, StreamId,
+    Text, Timestamp, Tool, ToolCall, ToolInput, ToolResult, ToolResultInput, ToolResultOutput, UserId,
+    assistant, fragment, graph, hint, kinds, last_assistant_message, lazy, lazy_future, lazy_stream, limits,
+    role, search, user, wire,
 };
-pub use context_core::{
-    Answer, AnswerDelta, AnswerStream, CacheMarks, FunctionTool, HistoryRules, ImageLimits, LiftedRequest,
-    LoweredRequest, MessageCodec, MessageHash, ModelCodec, ModelError, ModelErrorCode, ModelRequest,
-    Normalized, OutputSchema, StopReason, TokenCount, TokenCounter, Tool, ToolChoice, Unanswered, Usage,
-    normalize,
-};
-pub use context_core::{
-    Arrangement, Branch, BranchDeletion, BranchName, CancelSignal, CancelSource, Chain, ChainEnd, Chat,
-    ChatId, ChatPatch, ChatQuery, ChatRef, ChatSize, ChatState, ChatSummary, CheckReport, Checkpoint,
-    CheckpointName, Clock, CodecError, CodecRegistry, Commit, CommitKey, CommitOutcome, Committed, Created,
-    Cursor, DEFAULT_LOAD_TIMEOUT, Data, Diagnostic, DiagnosticCode, Durability, Encoded, Erasure, Error,
-    ErrorKind, FRAGMENTS_SCHEMA, Finding, ForkName, Form, Fragment, FragmentBody, FragmentCodec,
-    FragmentContent, FragmentData, FragmentError, FragmentId, FragmentKind, FragmentStore, HistoryStore,
-    IdGenerator, Json, JsonMap, JsonPatch, LazyData, Loader, MAX_JSON_DEPTH, Maintenance, Media, MediaSource,
-    Message, MessageId, Metadata, MisfitError, NewChat, Node, NodeKind, Number, OnFailure, OpaqueBlock, Page,
-    Part, Piece, Pieces, Placed, Reasoning, RenderError, Renderer, Result, Retry, Reuse, Revision, Role,
-    SearchHit, SearchQuery, SearchScope, SearchStore, Severity, Store, StoreInfo, StoredFragment,
-    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId, StreamOutcome, StreamPart, StreamPrune,
-    StreamState, StreamStore, StreamWriter, StreamsPruned, Target, Text, Timestamp, ToolCall, ToolInput,
-    ToolResult, UserId, Vacuumed, Window, assistant, fragment, graph, hint, last_assistant_message, lazy,
-    lazy_future, lazy_stream, limits, role, search, user,
-};
-pub use context_core::{
-    Attempt, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Boundary, BoundaryDraft, BoundaryKind,
-    BoundaryStep, Breakdown, Budget, CHECKPOINT, CacheState, CaptureTurnInput, Compacted, CompactionPolicy,
-    ContextRuntime, DraftError, Edit, Failure, FrontEntry, GAP, Goal, HistoryView, LanguageModel,
-    ModelContext, NewBlob, Plan, PlanError, PlanReport, Prefix, PrepareInput, Pressure, Price, Proposal,
-    RecoveryDecision, RecoveryInput, RecoveryPolicy, Replacement, Shown, StoredBoundary, Structure,
-    SummaryError, SummaryTask, ToolNames, ToolResultInput, ToolResultOutput, shorten, shown,
-};
-/// Memories: the seam of providers, and that of the stores that keep their records.
-pub use context_core::{
-    CapturedMessage, CapturedTurn, EmbedAs, Embedder, MemoriesForgotten, MemoriesFound, MemoryExpected,
-    MemoryFind, MemoryForget, MemoryHit, MemoryId, MemoryList, MemoryOutcome, MemoryProvider, MemoryRecord,
-    MemoryRecordStore, MemoryScope, MemorySource, MemoryStats, MemoryVector, MemoryWrite, MemoryWritten,
-    RecallQuery, Recalled, RecalledMemory, StoredMemory,
-};
-pub use context_core::{kinds, wire};
+
 #[cfg(feature = "instructions")]
 pub use context_instructions as instructions;
-#[cfg(feature = "memory")]
-pub use context_memory as memory;
 #[cfg(feature = "model-http")]
 pub use context_model_http as model_http;
 #[cfg(feature = "microcompact")]
@@ -178,20 +149,19 @@ pub use engine::{
     Edits, FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved,
     SaveOutcome, Saved, SystemPrompt,
 };
-pub use policies::{POLICIES, policy};
 pub use recovery::{
     Carried, CarryOutError, Contract, Recovered, RecoveryChain, raised_output, without_failed_answer,
 };
-pub use registry::{StoreFactory, StoreRegistry, open};
+pub use registry::open;
 #[cfg(feature = "rescale")]
 pub use rescale::ImageRescaler;
 pub use retention::{Removal, RemovalReason, Retention};
+pub use runtime::NullContextRuntime;
 #[cfg(feature = "tokens")]
 pub use runtime::{
     CARRIED_OVER, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED, RuntimeFault,
     RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize, spilled_output_tool,
 };
-pub use runtime::{NullContextRuntime, Pipeline, Planned, PlannedStep, Stage, StageFault, StageFaults};
 pub use system::{SystemClock, Uuid7Ids};
 
 /// The README's example is compiled and run.

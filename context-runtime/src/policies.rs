@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use context_core::CompactionPolicy;
 
-/// The policies that [`policy`] knows, gentle to harsh: the order in which a [`Pipeline`](crate::Pipeline) should ask them.
+/// The policies that [`policy`] knows, gentle to harsh: the order in which a [`Pipeline`](crate::compaction::Pipeline) should ask them.
 pub const POLICIES: &[&str] = &[
     #[cfg(feature = "microcompact")]
     "microcompact",
@@ -19,7 +19,7 @@ pub const POLICIES: &[&str] = &[
 /// The compaction policy of a name, as it is by default. A policy that needs a model is not among them.
 ///
 /// ```
-/// use context_runtime::{POLICIES, policy};
+/// use context_runtime::compaction::{POLICIES, policy};
 ///
 /// for name in POLICIES {
 ///     assert_eq!(policy(name).expect("its feature is on").name(), *name);

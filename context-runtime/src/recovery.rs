@@ -2,7 +2,7 @@
 //!
 //! A [`RecoveryChain`] asks its policies one after the other, the application's first; the first decision that is worth a try stands. It
 //! sends nothing and remembers nothing: what was tried for a call is in the [`Failure`]. Who follows its decisions
-//! blindly, and notes each as an [`Attempt`](crate::Attempt), makes at most [`limit`](RecoveryChain::limit) requests more, each of which is
+//! blindly, and notes each as an [`Attempt`](crate::compaction::Attempt), makes at most [`limit`](RecoveryChain::limit) requests more, each of which is
 //! smaller than the one before or changed in a way that is tried once.
 //!
 //! What the decisions are is a matter of the [`Contract`].
@@ -23,7 +23,8 @@ use context_policy_truncate_head::TruncateHead;
 pub use failed::without_failed_answer;
 pub use output::raised_output;
 
-use crate::{Failure, RecoveryDecision, RecoveryPolicy};
+use crate::RecoveryDecision;
+use crate::compaction::{Failure, RecoveryPolicy};
 
 /// Which decisions a loop is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,8 +42,8 @@ pub enum Contract {
 /// Decides what to try when a model refused a request, and tries it as far as that needs nobody else.
 ///
 /// ```
-/// use context_runtime::{Contract, Failure, HistoryView, ModelError, RecoveryChain, RecoveryDecision};
-/// # use context_runtime::{TokenCount, TokenCounter};
+/// use context_runtime::{Contract, RecoveryChain, RecoveryDecision, compaction::{Failure, HistoryView}, model::ModelError};
+/// # use context_runtime::model::{TokenCount, TokenCounter};
 /// # #[derive(Debug)]
 /// # struct Bytes;
 /// # impl TokenCounter for Bytes {

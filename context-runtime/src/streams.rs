@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use context_runtime::streams::{Demand, WriteOptions};
-//! use context_runtime::{ContextEngine, StreamEnd};
+//! use context_runtime::{ContextEngine, store::StreamEnd};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -3,7 +3,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use context_runtime::AgentRef;
+//! use context_runtime::trajectory::AgentRef;
 //! use context_runtime::trajectory::{NewNode, NewQuery, NodeBody, OpenOptions, RoundState, Trajectories};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -26,5 +26,8 @@
 //! # }
 //! ```
 
+#[cfg(feature = "trajectory")]
 pub use context_core::trajectory::*;
+pub use context_core::{AgentRef, RoundRef, SessionId};
+#[cfg(feature = "trajectory")]
 pub use context_trajectory::*;

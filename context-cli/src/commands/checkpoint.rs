@@ -1,6 +1,6 @@
 //! `checkpoint`: named pointers to messages: set one, list them, delete one.
 
-use context_runtime::{Checkpoint, CheckpointName, Error};
+use context_runtime::{CheckpointName, Error, store::Checkpoint};
 use serde::Serialize;
 
 use super::{engine, existing_chat, find_message};

@@ -2,7 +2,8 @@
 
 use context_runtime::tokens::{Budget, Model};
 use context_runtime::{
-    CacheState, ContextEngine, Goal, HistoryView, Pipeline, PlanReport, Planned, Resolved, Stage,
+    ContextEngine, PlanReport, Resolved,
+    compaction::{CacheState, Goal, HistoryView, Pipeline, Planned, Stage},
 };
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use context_runtime::{
-    BranchName, ContextEngine, Diagnostic, Error, ErrorKind, MessageId, ModelRequest, message_codec,
+    BranchName, ContextEngine, Diagnostic, Error, ErrorKind, MessageId, message_codec, model::ModelRequest,
 };
 
 use super::existing_chat;

@@ -4,7 +4,7 @@ mod stores;
 
 use std::sync::Arc;
 
-use context_runtime::{Diagnostic, StoreRegistry, transfer};
+use context_runtime::{Diagnostic, store::StoreRegistry, transfer};
 use serde::Serialize;
 
 use crate::app::{App, Done};

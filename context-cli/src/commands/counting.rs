@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use context_runtime::tokens::{Budget, Estimate, Model, ModelTable, TokenCount};
-use context_runtime::{Breakdown, Diagnostic, MessageId, ModelRequest, Role, TokenCounter};
+use context_runtime::{
+    Breakdown, Diagnostic, MessageId, Role,
+    model::{ModelRequest, TokenCounter},
+};
 
 /// The model of a name, in the table that comes with the program.
 pub(super) fn model(name: &str) -> Model<'_> {

@@ -1,6 +1,9 @@
 //! `diff`: where two branches part, and what each has since.
 
-use context_runtime::{BranchName, Chain, Node};
+use context_runtime::{
+    BranchName,
+    store::{Chain, Node},
+};
 use serde::Serialize;
 
 use super::engine;

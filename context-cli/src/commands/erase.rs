@@ -1,6 +1,10 @@
 //! `erase`: everything of a user goes, and what is left is counted.
 
-use context_runtime::{ChatQuery, Erasure, HistoryStore, MemoryScope, MemoryStats, Store, UserId, limits};
+use context_runtime::{
+    Store, UserId, limits,
+    memory::MemoryScope,
+    store::{ChatQuery, Erasure, HistoryStore, MemoryStats},
+};
 use serde::Serialize;
 
 use super::memory::stats_within;

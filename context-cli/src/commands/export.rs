@@ -8,7 +8,8 @@ use context_runtime::anthropic::messages as anthropic;
 use context_runtime::openai::chat as openai;
 use context_runtime::wire::Lowered;
 use context_runtime::{
-    ChatRef, Diagnostic, Error, HistoryStore, Json, Message, MessageId, NodeKind, Placed, Store, Window,
+    ChatRef, Diagnostic, Error, Json, Message, MessageId, Store,
+    store::{HistoryStore, NodeKind, Placed, Window},
     transfer,
 };
 use serde::Serialize;

@@ -1,6 +1,9 @@
 //! `fork`: a new branch at any message, to be worked on now or later.
 
-use context_runtime::{Commit, CommitOutcome, Error, ErrorKind, ForkName, IdGenerator, Target};
+use context_runtime::{
+    Error, ErrorKind, IdGenerator,
+    store::{Commit, CommitOutcome, ForkName, Target},
+};
 
 use super::{existing_chat, find_message, moved};
 use crate::app::{App, Done};

@@ -1,7 +1,7 @@
 //! `graph`: draws the message graph of a chat.
 
 use clap::ValueEnum;
-use context_runtime::{Branch, NodeKind, Placed};
+use context_runtime::store::{Branch, NodeKind, Placed};
 use serde::Serialize;
 
 use super::{Marks, all_messages, existing_chat};

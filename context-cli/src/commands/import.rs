@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use context_runtime::transfer::{TreePlan, TreeWritten};
-use context_runtime::{CancelSignal, Diagnostic, HistoryStore, Metadata, NewChat, Store};
+use context_runtime::{
+    CancelSignal, Diagnostic, Metadata, Store,
+    store::{HistoryStore, NewChat},
+};
 
 use self::report::{Report, Told};
 use super::{prompt, trajectory};

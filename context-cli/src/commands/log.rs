@@ -1,6 +1,6 @@
 //! `log`: one line per message of a branch, oldest first.
 
-use context_runtime::Window;
+use context_runtime::store::Window;
 use serde::Serialize;
 
 use super::{Marks, branch_end};

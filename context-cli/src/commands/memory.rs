@@ -13,7 +13,11 @@ mod stats;
 use std::sync::Arc;
 
 use context_runtime::memory::{Episodic, Reach};
-use context_runtime::{Cursor, Error, ErrorKind, MemoryRecordStore, MemoryScope, MemoryStats, Store, limits};
+use context_runtime::{
+    Error, ErrorKind, Store, limits,
+    memory::MemoryScope,
+    store::{Cursor, MemoryRecordStore, MemoryStats},
+};
 
 use crate::app::{App, Done};
 use crate::error::Failure;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use context_runtime::tokens::{Budget, Estimate, Model};
 use context_runtime::{
-    CompactionPolicy, Goal, HistoryView, Message, MessageId, ModelRequest, POLICIES, Pipeline, PlanReport,
-    Planned, Stage, TokenCounter, policy,
+    Message, MessageId, PlanReport,
+    compaction::{CompactionPolicy, Goal, HistoryView, POLICIES, Pipeline, Planned, Stage, policy},
+    model::{ModelRequest, TokenCounter},
 };
 
 use super::counting::grouped;

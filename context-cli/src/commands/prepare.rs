@@ -6,7 +6,8 @@ use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use context_runtime::tokens::Estimate;
 use context_runtime::{
-    Breakdown, Diagnostic, PROVIDERS, PlanReport, RenderOptions, Stage, Unanswered, provider, renderer,
+    Breakdown, Diagnostic, PROVIDERS, PlanReport, RenderOptions, compaction::Stage, model::Unanswered,
+    provider, renderer,
 };
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! `redact`: takes the content of messages away, for good.
 
-use context_runtime::{ChatPatch, Node};
+use context_runtime::store::{ChatPatch, Node};
 use serde::Serialize;
 
 use super::{engine, find_message};

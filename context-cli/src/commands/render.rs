@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use context_runtime::{FORMATS, FRAGMENTS_SCHEMA, Fragment, RenderOptions, renderer};
+use context_runtime::{FORMATS, Fragment, RenderOptions, fragments::FRAGMENTS_SCHEMA, renderer};
 use serde::Serialize;
 use serde_json::value::RawValue;
 

@@ -2,7 +2,10 @@
 
 use clap::ValueEnum;
 use context_runtime::search::{Snippet, Terms};
-use context_runtime::{Cursor, Error, ErrorKind, Role, SearchHit, SearchQuery, SearchScope};
+use context_runtime::{
+    Error, ErrorKind, Role,
+    store::{Cursor, SearchHit, SearchQuery, SearchScope},
+};
 use serde::Serialize;
 
 use super::existing_chat;

@@ -1,6 +1,10 @@
 //! `show`: one message in full, with its place and its earlier revisions.
 
-use context_runtime::{ChatRef, FrontEntry, Json, Message, MessageId, Node, Part, Store, StoredBoundary};
+use context_runtime::{
+    ChatRef, Json, Message, MessageId, Part, Store,
+    compaction::FrontEntry,
+    store::{Node, StoredBoundary},
+};
 use serde::Serialize;
 
 use super::{body, find_message};

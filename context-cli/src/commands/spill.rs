@@ -10,7 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytesize::ByteSize;
 use context_runtime::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Error, ErrorKind, Store, Timestamp, limits,
+    ChatRef, Error, ErrorKind, Store, Timestamp, limits,
+    store::{Blob, BlobId, BlobPrune, BlobStore, BlobsPruned},
 };
 use serde::Serialize;
 

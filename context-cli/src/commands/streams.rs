@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytesize::ByteSize;
 use context_runtime::streams::{AnswerReader, StreamError, Streams};
 use context_runtime::{
-    ChatRef, Error, ErrorKind, Store, StoredStream, StreamPrune, StreamState, StreamStore, StreamsPruned,
-    Timestamp, limits,
+    ChatRef, Error, ErrorKind, Store, Timestamp, limits,
+    store::{StoredStream, StreamPrune, StreamState, StreamStore, StreamsPruned},
 };
 use serde::Serialize;
 

@@ -15,7 +15,11 @@ use std::sync::Arc;
 
 use context_runtime::trajectory::export::SessionGraph;
 use context_runtime::trajectory::{RoundHead, Trajectories, Trajectory};
-use context_runtime::{AgentRef, Error, ErrorKind, RoundQuery, Store, TrajectoryStore, limits};
+use context_runtime::{
+    Error, ErrorKind, Store, limits,
+    store::{RoundQuery, TrajectoryStore},
+    trajectory::AgentRef,
+};
 
 use crate::app::{App, Done};
 use crate::error::Failure;

@@ -1,6 +1,6 @@
 //! `verify`: checks every invariant of the store, of all users.
 
-use context_runtime::{CheckReport, Finding};
+use context_runtime::store::{CheckReport, Finding};
 use serde::Serialize;
 
 use crate::app::{App, Done, maintenance};

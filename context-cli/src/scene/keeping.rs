@@ -1,6 +1,9 @@
 //! What goes: old chats and branches, whole users; and what a store in memory cannot do.
 
-use context_runtime::{ChatRef, NewBlob, StreamEnd, Timestamp};
+use context_runtime::{
+    ChatRef, Timestamp,
+    store::{NewBlob, StreamEnd},
+};
 use insta::assert_snapshot;
 use serde_json::json;
 

@@ -1,6 +1,9 @@
 //! What stands beside messages: listed, read, dropped.
 
-use context_runtime::{BlobId, ChatRef, NewBlob, Timestamp};
+use context_runtime::{
+    ChatRef, Timestamp,
+    store::{BlobId, NewBlob},
+};
 use insta::assert_snapshot;
 use serde_json::json;
 

@@ -1,6 +1,9 @@
 //! Answers in flight: listed, written out, dropped.
 
-use context_runtime::{ChatRef, StreamAppend, StreamClaim, StreamEnd, StreamId, Timestamp};
+use context_runtime::{
+    ChatRef, StreamId, Timestamp,
+    store::{StreamAppend, StreamClaim, StreamEnd},
+};
 use serde_json::json;
 
 use super::{DAY, START, Scene};

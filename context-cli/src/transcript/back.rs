@@ -1,6 +1,6 @@
 //! The way out: chats as they stood in their file, one alone or the file as a whole.
 
-use context_runtime::{Diagnostic, Json, Message, Part, Placed};
+use context_runtime::{Diagnostic, Json, Message, Part, store::Placed};
 
 use super::source::Form;
 use super::{Codec, Source, claude_code, codex, gemini_cli, toolbench};

@@ -25,7 +25,7 @@ use std::collections::{HashMap, HashSet};
 
 use context_runtime::transfer::Tree;
 use context_runtime::{
-    Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, Node, Role, Timestamp, limits,
+    Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, Role, Timestamp, limits, store::Node,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

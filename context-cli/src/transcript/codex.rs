@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use context_runtime::transfer::Tree;
 use context_runtime::{
-    Diagnostic, DiagnosticCode, Error, Json, JsonMap, Message, Metadata, Node, NodeKind, Part, Placed, Role,
-    Timestamp, limits,
+    Diagnostic, DiagnosticCode, Error, Json, JsonMap, Message, Metadata, Part, Role, Timestamp, limits,
+    store::{Node, NodeKind, Placed},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

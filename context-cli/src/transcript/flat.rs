@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_runtime::transfer::Tree;
-use context_runtime::{Diagnostic, Json, JsonMap, Node, Timestamp};
+use context_runtime::{Diagnostic, Json, JsonMap, Timestamp, store::Node};
 use serde_json::value::RawValue;
 
 use super::source::{Form, Source};

@@ -16,7 +16,8 @@ mod record;
 
 use context_runtime::transfer::Tree;
 use context_runtime::{
-    Diagnostic, DiagnosticCode, Error, Json, JsonMap, JsonPatch, Message, Metadata, Node, Role, Timestamp,
+    Diagnostic, DiagnosticCode, Error, Json, JsonMap, JsonPatch, Message, Metadata, Role, Timestamp,
+    store::Node,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -8,7 +8,7 @@
 //! what is kept of its file.
 
 use context_runtime::transfer::{Tree, TreeError};
-use context_runtime::{Json, Message, Metadata, Node, Role, Timestamp};
+use context_runtime::{Json, Message, Metadata, Role, Timestamp, store::Node};
 use serde::{Deserialize, Serialize};
 
 use super::data;

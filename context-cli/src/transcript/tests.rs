@@ -7,7 +7,8 @@ mod sessions;
 
 use context_runtime::transfer::{TreePlan, TreeWritten};
 use context_runtime::{
-    CancelSignal, ChainEnd, ChatRef, HistoryStore, Metadata, NewChat, Placed, Store, Window, limits,
+    CancelSignal, ChatRef, Metadata, Store, limits,
+    store::{ChainEnd, HistoryStore, NewChat, Placed, Window},
 };
 use proptest::prelude::*;
 use serde_json::Value as Parsed;

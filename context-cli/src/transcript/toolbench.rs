@@ -20,7 +20,7 @@ mod nodes;
 
 use context_runtime::transfer::{Tree, TreeError};
 use context_runtime::{
-    Json, JsonMap, JsonPatch, Message, Metadata, Node, Part, Role, Timestamp, ToolCall, ToolInput,
+    Json, JsonMap, JsonPatch, Message, Metadata, Part, Role, Timestamp, ToolCall, ToolInput, store::Node,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -7,7 +7,10 @@ use context_runtime::gemini::generate::GenerateCodec;
 use context_runtime::openai::responses::ResponsesCodec;
 use context_runtime::uimessage::UiMessageCodec;
 use context_runtime::wire::WireError;
-use context_runtime::{Diagnostic, Json, JsonMap, Message, MessageCodec, MessageId, ModelRequest};
+use context_runtime::{
+    Diagnostic, Json, JsonMap, Message, MessageId,
+    model::{MessageCodec, ModelRequest},
+};
 use serde_json::value::RawValue;
 
 use super::Content;

@@ -1,7 +1,7 @@
 //! Appending: one message after the other, two in one commit, several that wait together, and whether it stays as
 //! quick when a chat and its store grow.
 
-use context_runtime::{ChatRef, MessageId, Node};
+use context_runtime::{ChatRef, MessageId, store::Node};
 
 use crate::bench::Bench;
 use crate::board::Row;

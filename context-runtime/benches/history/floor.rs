@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use context_runtime::Node;
+use context_runtime::store::Node;
 use rusqlite::{Connection, ToSql, params};
 
 use crate::data;

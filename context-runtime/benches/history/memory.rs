@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use context_runtime::{ChainCache, Window};
+use context_runtime::{ChainCache, store::Window};
 
 use crate::bench::Bench;
 use crate::board::Row;

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use context_runtime::{ChatRef, SearchScope};
+use context_runtime::{ChatRef, store::SearchScope};
 
 use crate::bench::Bench;
 use crate::board::Row;

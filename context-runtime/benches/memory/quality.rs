@@ -8,8 +8,8 @@ use context_runtime::kinds::recalled_memories;
 use context_runtime::memory::Episodic;
 use context_runtime::tokens::Vocabulary;
 use context_runtime::{
-    CancelSignal, CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, RecallQuery, Renderer,
-    Role, Timestamp, XmlRenderer,
+    CancelSignal, Message, Renderer, Role, Timestamp, XmlRenderer,
+    memory::{CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, RecallQuery},
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use serde::Serialize;
@@ -143,7 +143,7 @@ async fn capture(memory: &Episodic, dialogue: &Dialogue) {
 }
 
 /// The turn that a memory is of.
-fn message(memory: &context_runtime::RecalledMemory) -> Option<String> {
+fn message(memory: &context_runtime::memory::RecalledMemory) -> Option<String> {
     Some(memory.source.as_ref()?.message.as_ref()?.to_string())
 }
 

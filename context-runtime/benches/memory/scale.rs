@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use context_runtime::memory::{EPISODE, Episodic, words};
 use context_runtime::{
-    CancelSignal, MemoryOutcome, MemoryProvider, MemoryRecord, MemoryRecordStore, MemoryScope, MemorySource,
-    MemoryWrite, RecallQuery, Store, Timestamp,
+    CancelSignal, Store, Timestamp,
+    memory::{MemoryProvider, MemoryScope, RecallQuery},
+    store::{MemoryOutcome, MemoryRecord, MemoryRecordStore, MemorySource, MemoryWrite},
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use rustix::time::{ClockId, clock_gettime};

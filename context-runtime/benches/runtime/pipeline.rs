@@ -11,7 +11,8 @@ use context_runtime::summarize::Summarize;
 use context_runtime::tokens::{ModelCounter, TokenCounter};
 use context_runtime::truncate_head::TruncateHead;
 use context_runtime::{
-    Answer, ContextRuntime, DefaultContextRuntime, Message, ModelContext, PrepareInput, Role, Stage,
+    ContextRuntime, DefaultContextRuntime, Message, ModelContext, PrepareInput, Role, compaction::Stage,
+    model::Answer,
 };
 
 use crate::board::{Board, Row};

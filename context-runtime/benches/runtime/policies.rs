@@ -16,7 +16,10 @@ use context_runtime::snip::Snip;
 use context_runtime::strip_images::StripImages;
 use context_runtime::tokens::{CachedCounter, ModelCounter, TokenCounter};
 use context_runtime::truncate_head::TruncateHead;
-use context_runtime::{Budget, CompactionPolicy, Goal, HistoryView, Message};
+use context_runtime::{
+    Message,
+    compaction::{Budget, CompactionPolicy, Goal, HistoryView},
+};
 
 use crate::board::{Board, Row};
 use crate::data::{MODEL, history, with_images};

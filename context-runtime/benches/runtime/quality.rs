@@ -24,7 +24,7 @@ use context_runtime::strip_images::StripImages;
 use context_runtime::summarize::Summarize;
 use context_runtime::tokens::{CachedCounter, ModelCounter, TokenCounter};
 use context_runtime::truncate_head::TruncateHead;
-use context_runtime::{Part, Stage};
+use context_runtime::{Part, compaction::Stage};
 
 use crate::options::Options;
 use crate::replay::{Tally, replay};

@@ -6,8 +6,11 @@ use context_conformance::conversations::Conversation;
 use context_conformance::simulator::{Replay, Simulator};
 use context_runtime::tokens::TokenCounter;
 use context_runtime::{
-    Answer, Clock, ContextRuntime, DefaultContextRuntime, Message, ModelCodec, ModelContext, PrepareInput,
-    Role, Stage, Timestamp, ToolResultInput, provider,
+    Clock, ContextRuntime, DefaultContextRuntime, Message, ModelContext, PrepareInput, Role, Timestamp,
+    ToolResultInput,
+    compaction::Stage,
+    model::{Answer, ModelCodec},
+    provider,
 };
 
 use crate::pipeline::ANSWER;

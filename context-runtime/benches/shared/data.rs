@@ -1,6 +1,6 @@
 //! The messages that are measured: 400 bytes of words each, the same in every run.
 
-use context_runtime::{Message, Node, Role, Timestamp};
+use context_runtime::{Message, Role, Timestamp, store::Node};
 
 const WORDS: u64 = 4096;
 

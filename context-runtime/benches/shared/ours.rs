@@ -3,8 +3,12 @@
 use std::sync::Arc;
 
 use context_runtime::{
-    Chain, ChainEnd, ChatQuery, ChatRef, Commit, CommitOutcome, ContextEngineBuilder, Cursor, Encoded,
-    ForkName, MessageId, NewChat, Node, NodeKind, SearchQuery, SearchScope, Store, Target, Timestamp, Window,
+    ChatRef, ContextEngineBuilder, MessageId, Store, Timestamp,
+    fragments::Encoded,
+    store::{
+        Chain, ChainEnd, ChatQuery, Commit, CommitOutcome, Cursor, ForkName, NewChat, Node, NodeKind,
+        SearchQuery, SearchScope, Target, Window,
+    },
 };
 
 use crate::data;

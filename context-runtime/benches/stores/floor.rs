@@ -5,7 +5,7 @@ pub(crate) mod redis;
 pub(crate) mod sqlite;
 
 use async_trait::async_trait;
-use context_runtime::Node;
+use context_runtime::store::Node;
 
 /// A bare library, with one chat.
 #[async_trait(?Send)]

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use context_runtime::Window;
+use context_runtime::store::Window;
 
 use crate::Bench;
 use crate::backend::Backend;

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use context_runtime::SearchScope;
+use context_runtime::store::SearchScope;
 
 use crate::Bench;
 use crate::backend::Backend;

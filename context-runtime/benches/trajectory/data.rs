@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use context_runtime::trajectory::{Change, Changes, NewNode, NewQuery, Node, NodeBody, NodeId, Round, edge};
-use context_runtime::{AgentRef, RoundCommit, RoundRef, Timestamp};
+use context_runtime::{
+    Timestamp,
+    store::RoundCommit,
+    trajectory::{AgentRef, RoundRef},
+};
 
 /// How many nodes a round has.
 pub(crate) const NODES: usize = 40;

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::path::Path;
 
-use context_runtime::RoundCommit;
+use context_runtime::store::RoundCommit;
 use context_runtime::trajectory::{Change, FieldValue, NodeKind, RoundRecord};
 use rusqlite::types::{Null, Value};
 use rusqlite::{Connection, ToSql};

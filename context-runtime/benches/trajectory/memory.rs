@@ -9,8 +9,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use context_runtime::trajectory::{NewQuery, OpenOptions, RoundHead, RoundRecord, RoundState, Trajectories};
 use context_runtime::{
-    AgentRef, ChatId, MessageId, MessageNode, Page, RecordOutcome, Result, RoundCommit, RoundPrune,
-    RoundQuery, RoundsPruned, TrajectoryStore, UserId,
+    ChatId, MessageId, Result, UserId,
+    store::{
+        MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned, TrajectoryStore,
+    },
+    trajectory::AgentRef,
 };
 
 use crate::Bench;

@@ -4,7 +4,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use context_runtime::trajectory::{NewQuery, NodeId, OpenOptions, Trajectories};
-use context_runtime::{RecordOutcome, RoundCommit, Store};
+use context_runtime::{
+    Store,
+    store::{RecordOutcome, RoundCommit},
+};
 
 use crate::Bench;
 use crate::board::Row;

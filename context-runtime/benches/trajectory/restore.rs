@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use context_runtime::trajectory::{BridgeFrom, Round, RoundRecord, Trajectories, Trajectory};
-use context_runtime::{AgentRef, RecordOutcome, Store};
+use context_runtime::{Store, store::RecordOutcome, trajectory::AgentRef};
 
 use crate::Bench;
 use crate::board::Row;

@@ -14,7 +14,11 @@ mod options;
 use std::hint::black_box;
 
 use board::{Board, Row};
-use context_runtime::{Json, Message, ModelCodec, ModelRequest, PROVIDERS, Part, Role, provider};
+use context_runtime::{
+    Json, Message, PROVIDERS, Part, Role,
+    model::{ModelCodec, ModelRequest},
+    provider,
+};
 use options::Options;
 use serde_json::Value;
 

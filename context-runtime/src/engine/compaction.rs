@@ -60,7 +60,7 @@ impl ContextEngine {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> context_runtime::Result<()> {
-    /// use context_runtime::{BoundaryKind, Compacted, ContextEngine, Edit, HistoryView, Plan, assistant, user};
+    /// use context_runtime::{ContextEngine, assistant, user, compaction::{BoundaryKind, Compacted, Edit, HistoryView, Plan}};
     /// use context_runtime::tokens::ModelTable;
     ///
     /// let store = context_runtime::open("mem:").await?;

@@ -18,7 +18,7 @@ use context_core::{
 ///
 /// ```
 /// use context_runtime::transfer::{Tree, TreeError};
-/// use context_runtime::{Message, Node, Timestamp};
+/// use context_runtime::{Message, Timestamp, store::Node};
 ///
 /// let said = |id: &str, text: &str| Node::new(id, Message::from(text), Timestamp::default());
 /// let mut tree = Tree::default();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use context_runtime::{
-    CancelSignal, ContextEngine, Edits, MessageId, NodeKind, Store, Uuid7Ids, assistant, user,
+    CancelSignal, ContextEngine, Edits, MessageId, Store, Uuid7Ids, assistant, store::NodeKind, user,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;

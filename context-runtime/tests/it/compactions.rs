@@ -3,10 +3,16 @@
 use std::sync::Arc;
 
 use context_runtime::{
-    BoundaryKind, Chain, Compacted, ConflictPolicy, ContextEngine, Edits, ErrorKind, Message, Node, NodeKind,
-    PlanReport, Price, Role, SaveOutcome, Target, Timestamp, Window, last_assistant_message,
+    ConflictPolicy, ContextEngine, Edits, ErrorKind, Message, PlanReport, Role, SaveOutcome, Timestamp,
+    compaction::{BoundaryKind, Compacted, Price},
+    last_assistant_message,
+    store::{Chain, Node, NodeKind, Target, Window},
 };
-use context_runtime::{ChainEnd, Commit, DiagnosticCode, Encoded, StoredBoundary};
+use context_runtime::{
+    DiagnosticCode,
+    fragments::Encoded,
+    store::{ChainEnd, Commit, StoredBoundary},
+};
 
 use crate::kit::{builder, say, shown, store, stored, texts, with_messages};
 
@@ -33,9 +39,9 @@ pub(crate) fn compacted(history: &Chain, recipe: Recipe<'_>) -> Compacted {
 pub(crate) fn report(policy: &'static str, kind: BoundaryKind, what: &str) -> PlanReport {
     let messages = [Arc::new(Message::from("long")), Arc::new(Message::from("newest"))];
     let counter = context_runtime::tokens::ModelTable::builtin().model("gpt-4o").counter();
-    let view = context_runtime::HistoryView::new(&messages, &counter);
-    let edits = vec![context_runtime::Edit::replace(0, Message::from(""))];
-    let plan = context_runtime::Plan::new(policy, kind, &view, edits, what).unwrap();
+    let view = context_runtime::compaction::HistoryView::new(&messages, &counter);
+    let edits = vec![context_runtime::compaction::Edit::replace(0, Message::from(""))];
+    let plan = context_runtime::compaction::Plan::new(policy, kind, &view, edits, what).unwrap();
     PlanReport::new(&plan, Price::default(), true, "")
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_runtime::{
-    BlobId, CancelSignal, ChainEnd, ChatRef, Commit, ErrorKind, Message, MessageId, NewBlob, NewChat, Node,
-    Retention, Role, SearchQuery, Store, Target, Timestamp, UserId, Window,
+    CancelSignal, ChatRef, ErrorKind, Message, MessageId, Retention, Role, Store, Timestamp, UserId,
+    store::{BlobId, ChainEnd, Commit, NewBlob, NewChat, Node, SearchQuery, Target, Window},
 };
 
 const DAY: i64 = 86_400_000_000;
@@ -56,7 +56,7 @@ impl Forgetting {
     }
 
     async fn stream(&self, chat: &ChatRef, id: &str, day: i64, ends: bool) {
-        use context_runtime::{StreamAppend, StreamClaim, StreamEnd};
+        use context_runtime::store::{StreamAppend, StreamClaim, StreamEnd};
         let Some(streams) = self.store.streams() else { return };
         let id = id.into();
         let _created = streams.create_stream(chat, &id, at(day)).await.unwrap();

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use context_runtime::{
-    ChatRef, DiagnosticCode, Encoded, ErrorKind, Fragment, FragmentContent, FragmentKind, Metadata, Store,
-    StoredFragment, Timestamp, Uuid7Ids, hint, role,
+    ChatRef, DiagnosticCode, ErrorKind, Fragment, FragmentContent, Metadata, Store, Timestamp, Uuid7Ids,
+    fragments::{Encoded, FragmentKind},
+    hint, role,
+    store::StoredFragment,
 };
 
 use crate::kit::{builder, engine, say, store};

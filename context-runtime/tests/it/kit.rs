@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use context_runtime::{
-    Chain, Clock, ContextEngine, ContextEngineBuilder, Fragment, IdGenerator, Store, Timestamp, assistant,
-    user,
+    Clock, ContextEngine, ContextEngineBuilder, Fragment, IdGenerator, Store, Timestamp, assistant,
+    store::Chain, user,
 };
 
 #[derive(Debug, Default)]

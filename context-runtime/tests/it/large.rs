@@ -6,7 +6,10 @@ use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use context_runtime::transfer::{ImportJsonl, export_jsonl, import_jsonl};
-use context_runtime::{CancelSource, ChainEnd, ChatRef, Store, Window};
+use context_runtime::{
+    CancelSource, ChatRef, Store,
+    store::{ChainEnd, Window},
+};
 
 const MESSAGES: u64 = 1_000_000;
 

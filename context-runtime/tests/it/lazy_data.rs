@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use context_runtime::kinds::policy;
 use context_runtime::{
-    CancelSource, Clock, DiagnosticCode, ErrorKind, Fragment, FragmentData, LazyData, OnFailure,
-    ResolveOptions, Reuse, Timestamp, fragment, hint, lazy, lazy_future, lazy_stream,
+    CancelSource, Clock, DiagnosticCode, ErrorKind, Fragment, FragmentData, ResolveOptions, Timestamp,
+    fragment,
+    fragments::{LazyData, OnFailure, Reuse},
+    hint, lazy, lazy_future, lazy_stream,
 };
 use futures_util::stream;
 use tokio::sync::Notify;

@@ -7,7 +7,9 @@ use context_runtime::transfer::{
     ChatDigest, ChatReader, ChatRecord, ChatWriter, MigrateChat, Migrated, migrate_chat,
 };
 use context_runtime::{
-    ChatPatch, Encoded, ErrorKind, Metadata, NewBlob, Result, Store, StoredFragment, Timestamp,
+    ErrorKind, Metadata, Result, Store, Timestamp,
+    fragments::Encoded,
+    store::{ChatPatch, NewBlob, StoredFragment},
 };
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
@@ -117,14 +119,15 @@ async fn a_chat_that_differs_is_told_and_left() {
                 to.blobs().unwrap().put_blob(&chat("c"), NewBlob::new("more", at)).await.unwrap();
             }
             _ => {
-                let redaction = context_runtime::Node::new(
+                let redaction = context_runtime::store::Node::new(
                     head.head.unwrap(),
                     context_runtime::Message::from("other"),
                     Timestamp::default(),
                 );
-                let target = context_runtime::Target::Stay;
-                let commit = context_runtime::Commit::new(chat("c"), target, Timestamp::default());
-                let commit = context_runtime::Commit { redactions: vec![Arc::new(redaction)], ..commit };
+                let target = context_runtime::store::Target::Stay;
+                let commit = context_runtime::store::Commit::new(chat("c"), target, Timestamp::default());
+                let commit =
+                    context_runtime::store::Commit { redactions: vec![Arc::new(redaction)], ..commit };
                 let _applied = history.commit(commit).await.unwrap();
             }
         }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use context_runtime::{
-    ChangeKind, ContextEngine, Fragment, FragmentData, Piece, Pieces, RenderError, Renderer, ResolveOptions,
-    Resolved, XmlRenderer, fragment, hint, role,
+    ChangeKind, ContextEngine, Fragment, FragmentData, Renderer, ResolveOptions, Resolved, XmlRenderer,
+    fragment,
+    fragments::{Piece, Pieces, RenderError},
+    hint, role,
 };
 use proptest::prelude::*;
 

@@ -10,7 +10,10 @@ use context_runtime::gemini::generate::GenerateCodec;
 use context_runtime::openai::chat::{self, ChatCodec};
 use context_runtime::openai::responses::ResponsesCodec;
 use context_runtime::wire::{Lifted, WireError};
-use context_runtime::{Json, Message, MessageCodec, ModelRequest};
+use context_runtime::{
+    Json, Message,
+    model::{MessageCodec, ModelRequest},
+};
 use serde_json::Value;
 
 type Lift = fn(&Json) -> Result<Lifted, WireError>;

@@ -2,7 +2,7 @@
 
 use context_conformance::recordings::{exchanges, folder};
 use context_runtime::tokens::{Estimate, ModelTable};
-use context_runtime::{Json, ModelRequest, PROVIDERS, Part, Tool, provider};
+use context_runtime::{Json, PROVIDERS, Part, Tool, model::ModelRequest, provider};
 
 /// Whether all of a request is text, so that its tokens can be told from its body alone.
 fn is_text(request: &ModelRequest) -> bool {

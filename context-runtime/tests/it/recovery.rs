@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use context_conformance::histories::damaged;
 use context_runtime::{
-    Attempt, Budget, CarryOutError, Contract, Failure, HistoryView, Media, MediaSource, Message, Metadata,
-    ModelError, ModelErrorCode as Code, Part, Reasoning, RecoveryChain, RecoveryDecision as Decision,
-    RecoveryPolicy, Role, TokenCount, TokenCounter, raised_output, without_failed_answer,
+    CarryOutError, Contract, Media, MediaSource, Message, Metadata, Part, Reasoning, RecoveryChain,
+    RecoveryDecision as Decision, Role,
+    compaction::{Attempt, Budget, Failure, HistoryView, RecoveryPolicy},
+    model::{ModelError, ModelErrorCode as Code, TokenCount, TokenCounter},
+    raised_output, without_failed_answer,
 };
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Stores by URL: what can be opened, what is said where it cannot, and what is never said.
 
-use context_runtime::{ErrorKind, StoreRegistry, open};
+use context_runtime::{ErrorKind, open, store::StoreRegistry};
 
 #[tokio::test]
 async fn a_url_that_cannot_be_opened_says_why() {

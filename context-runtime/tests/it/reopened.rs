@@ -5,7 +5,10 @@ use std::sync::Arc;
 use context_runtime::microcompact::Microcompact;
 use context_runtime::snip::Snip;
 use context_runtime::truncate_head::TruncateHead;
-use context_runtime::{ContextEngine, DefaultContextRuntime, Fragment, HistoryView, Message, Stage, Store};
+use context_runtime::{
+    ContextEngine, DefaultContextRuntime, Fragment, Message, Store,
+    compaction::{HistoryView, Stage},
+};
 
 use crate::kit::store;
 use crate::recorded_chats::{Chat, all_chats};

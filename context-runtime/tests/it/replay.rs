@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use context_conformance::conversations::Conversation;
 use context_conformance::simulator::{Fault, Script};
-use context_runtime::{PROVIDERS, TokenCounter};
+use context_runtime::{PROVIDERS, model::TokenCounter};
 use conversations::{long, recorded};
 use drive::{Setting, drive};
 use tally::Table;

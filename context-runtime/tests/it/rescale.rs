@@ -7,8 +7,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use context_runtime::strip_images::{Rescale, Rescaled, StripImages};
 use context_runtime::{
-    Contract, Failure, HistoryView, ImageLimits, ImageRescaler, Media, MediaSource, Message, Metadata,
-    ModelError, Part, RecoveryChain, Role, TokenCount, TokenCounter,
+    Contract, ImageRescaler, Media, MediaSource, Message, Metadata, Part, RecoveryChain, Role,
+    compaction::{Failure, HistoryView},
+    model::{ImageLimits, ModelError, TokenCount, TokenCounter},
 };
 use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, GenericImageView, ImageEncoder, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};

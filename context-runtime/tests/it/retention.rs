@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use context_runtime::{
-    CancelSource, ChatRef, Commit, ForkName, Message, NewChat, Node, RemovalReason, Retention, Store, Target,
-    Timestamp,
+    CancelSource, ChatRef, Message, RemovalReason, Retention, Store, Timestamp,
+    store::{Commit, ForkName, NewChat, Node, Target},
 };
 
 use crate::kit::store;

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use context_runtime::{
-    Answer, BoundaryKind, Budget, CacheState, Compacted, DefaultContextRuntime, Goal, HistoryView, Message,
-    Pipeline, Role, Stage, SummaryError, Usage, truncate_head::TruncateHead,
+    DefaultContextRuntime, Message, Role,
+    compaction::{BoundaryKind, Budget, CacheState, Compacted, Goal, HistoryView, Pipeline, Stage},
+    model::{Answer, SummaryError, Usage},
+    truncate_head::TruncateHead,
 };
 
 use crate::runtime_kit::*;

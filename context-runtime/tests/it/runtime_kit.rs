@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use context_runtime::{
-    Answer, BoundaryKind, CancelSignal, CapturedTurn, Clock, CompactionPolicy, ContextRuntime,
-    DefaultContextRuntime, DefaultContextRuntimeBuilder, Edit, Error, ErrorKind, Goal, HistoryView,
-    MemoriesForgotten, MemoryForget, MemoryProvider, Message, ModelContext, ModelRequest, Part, Plan,
-    PrepareInput, Proposal, RecallQuery, Recalled, Result, Role, SummaryError, SummaryTask, Timestamp,
-    TokenCount, TokenCounter,
+    CancelSignal, Clock, ContextRuntime, DefaultContextRuntime, DefaultContextRuntimeBuilder, Error,
+    ErrorKind, Message, ModelContext, Part, PrepareInput, Result, Role, Timestamp,
+    compaction::{BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Plan, Proposal},
+    memory::{CapturedTurn, MemoryProvider, RecallQuery, Recalled},
+    model::{Answer, ModelRequest, SummaryError, SummaryTask, TokenCount, TokenCounter},
+    store::{MemoriesForgotten, MemoryForget},
 };
 
 /// A token for each byte.

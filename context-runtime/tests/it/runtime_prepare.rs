@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use context_runtime::{
-    CancelSource, ContextRuntime, Contract, DefaultContextRuntime, ErrorKind, Message, ModelError,
-    NullContextRuntime, Part, PrepareInput, RecoveryChain, RecoveryInput, Role, RuntimeFault, Stage,
-    StageFault, Text, Usage,
+    CancelSource, ContextRuntime, Contract, DefaultContextRuntime, ErrorKind, Message, NullContextRuntime,
+    Part, PrepareInput, RecoveryChain, RecoveryInput, Role, RuntimeFault, Text,
+    compaction::{Stage, StageFault},
+    model::{ModelError, Usage},
 };
 use proptest::prelude::*;
 

@@ -13,8 +13,9 @@ use std::sync::Arc;
 use context_conformance::simulator::Simulator;
 use context_runtime::tokens::MediaKind;
 use context_runtime::{
-    FunctionTool, Json, Media, MediaSource, Message, Metadata, ModelRequest, PROVIDERS, Part, Role,
-    TokenCount, TokenCounter, Tool, provider,
+    FunctionTool, Json, Media, MediaSource, Message, Metadata, PROVIDERS, Part, Role, Tool,
+    model::{ModelRequest, TokenCount, TokenCounter},
+    provider,
 };
 use serde_json::json;
 

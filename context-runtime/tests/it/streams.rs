@@ -7,7 +7,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_runtime::streams::{AnswerReader, Demand, StreamError, Streams, WriteOptions};
-use context_runtime::{ChatRef, Clock, ErrorKind, NewChat, Store, StreamEnd, StreamState, Timestamp, limits};
+use context_runtime::{
+    ChatRef, Clock, ErrorKind, Store, Timestamp, limits,
+    store::{NewChat, StreamEnd, StreamState},
+};
 use futures_util::{FutureExt, StreamExt, stream};
 use proptest::prelude::*;
 use tokio::runtime::Builder;

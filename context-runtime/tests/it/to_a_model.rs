@@ -1,7 +1,8 @@
 //! From an engine to a provider's body, and from its answer back into the chat.
 
 use context_runtime::{
-    CacheMarks, Fragment, Json, Message, ModelRequest, PROVIDERS, Part, Role, assistant, message_codec,
+    Fragment, Json, Message, PROVIDERS, Part, Role, assistant, message_codec,
+    model::{CacheMarks, ModelRequest},
     provider, role, user,
 };
 use serde_json::{Value, json};

@@ -7,9 +7,9 @@ mod reading;
 use std::sync::Arc;
 
 use context_runtime::{
-    BlobId, CancelSource, ContextRuntime, DefaultContextRuntime, DefaultContextRuntimeBuilder,
-    DiagnosticCode, ErrorKind, Message, Part, Role, Spilled, Store, ToolResult, ToolResultInput,
-    ToolResultLimits, ToolResultOutput,
+    CancelSource, ContextRuntime, DefaultContextRuntime, DefaultContextRuntimeBuilder, DiagnosticCode,
+    ErrorKind, Message, Part, Role, Spilled, Store, ToolResult, ToolResultInput, ToolResultLimits,
+    ToolResultOutput, store::BlobId,
 };
 use lame_store::{LameStore, Puts};
 use proptest::prelude::*;
@@ -175,7 +175,7 @@ async fn many_results_share_a_limit_and_the_largest_give_way() {
 }
 
 fn tokens(output: &ToolResultOutput) -> u64 {
-    use context_runtime::TokenCounter as _;
+    use context_runtime::model::TokenCounter as _;
     context_runtime::tokens::ModelCounter::for_model("gpt-4o").count_message(&output.appended[0]).tokens()
 }
 

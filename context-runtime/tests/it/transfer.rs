@@ -6,9 +6,12 @@ use context_runtime::transfer::{
     ImportJsonl, ImportedJsonl, check_jsonl, copy_chat, export_jsonl, import_jsonl, is_jsonl,
 };
 use context_runtime::{
-    CancelSource, ChatRef, Commit, CommitOutcome, Encoded, ErrorKind, ForkName, HistoryStore, Message,
-    MessageId, Metadata, NewBlob, NewChat, Node, NodeKind, Part, Result, Role, Store, StoredFragment, Target,
-    Timestamp,
+    CancelSource, ChatRef, ErrorKind, Message, MessageId, Metadata, Part, Result, Role, Store, Timestamp,
+    fragments::Encoded,
+    store::{
+        Commit, CommitOutcome, ForkName, HistoryStore, NewBlob, NewChat, Node, NodeKind, StoredFragment,
+        Target,
+    },
 };
 use proptest::prelude::*;
 use tokio::runtime::Runtime;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use context_runtime::transfer::{Tree, TreeError, TreePlan, TreeWritten};
 use context_runtime::{
-    CancelSignal, CancelSource, ChatRef, ErrorKind, Message, Metadata, NewChat, Node, Placed, Store,
-    Timestamp, limits,
+    CancelSignal, CancelSource, ChatRef, ErrorKind, Message, Metadata, Store, Timestamp, limits,
+    store::{NewChat, Node, Placed},
 };
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ async fn placed(store: &Arc<dyn Store>) -> Vec<Placed> {
 }
 
 #[track_caller]
-fn sound(report: &context_runtime::CheckReport) {
+fn sound(report: &context_runtime::store::CheckReport) {
     assert_eq!(report.findings, []);
 }
 

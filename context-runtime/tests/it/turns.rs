@@ -1,6 +1,8 @@
 //! Turns: set, resolve, save, count, continue.
 
-use context_runtime::{ChatPatch, Edits, ErrorKind, Json, Metadata, SaveOutcome, assistant, role, user};
+use context_runtime::{
+    Edits, ErrorKind, Json, Metadata, SaveOutcome, assistant, role, store::ChatPatch, user,
+};
 
 use crate::kit::{builder, engine, say, shown, store, stored, with_messages};
 

@@ -10,7 +10,10 @@ use context_runtime::anthropic::messages::MessagesCodec;
 use context_runtime::gemini::generate::GenerateCodec;
 use context_runtime::openai::chat::ChatCodec;
 use context_runtime::openai::responses::ResponsesCodec;
-use context_runtime::{HistoryRules, Message, ModelCodec, Unanswered, normalize};
+use context_runtime::{
+    Message,
+    model::{HistoryRules, ModelCodec, Unanswered, normalize},
+};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 

@@ -7,9 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use context_runtime::memory::{Chain, Episodic, Queued, episodic};
 use context_runtime::{
-    CancelSignal, CaptureTurnInput, CapturedTurn, ContextRuntime, DefaultContextRuntime, Error, ErrorKind,
-    MemoriesForgotten, MemoryForget, MemoryProvider, MemoryScope, Message, ModelContext, PrepareInput,
-    RecallQuery, Recalled, RecalledMemory, Result, Role, Store,
+    CancelSignal, CaptureTurnInput, ContextRuntime, DefaultContextRuntime, Error, ErrorKind, Message,
+    ModelContext, PrepareInput, Result, Role, Store,
+    memory::{CapturedTurn, MemoryProvider, MemoryScope, RecallQuery, Recalled, RecalledMemory},
+    store::{MemoriesForgotten, MemoryForget},
 };
 
 /// What is wrong with a memory.

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use context_runtime::memory::{EPISODE, episodic};
 use context_runtime::{
-    CancelSignal, CapturedMessage, CapturedTurn, MemoryList, MemoryProvider, MemoryScope, Message, Role,
-    Store, Timestamp,
+    CancelSignal, Message, Role, Store, Timestamp,
+    memory::{CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope},
+    store::MemoryList,
 };
 use context_store_sqlite::SqliteConfig;
 

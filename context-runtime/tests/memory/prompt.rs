@@ -2,8 +2,8 @@
 
 use context_runtime::kinds::recalled_memories;
 use context_runtime::{
-    MarkdownRenderer, MemorySource, RecalledMemory, Renderer, Timestamp, TomlRenderer, ToonRenderer,
-    XmlRenderer,
+    MarkdownRenderer, Renderer, Timestamp, TomlRenderer, ToonRenderer, XmlRenderer, memory::RecalledMemory,
+    store::MemorySource,
 };
 use insta::assert_snapshot;
 

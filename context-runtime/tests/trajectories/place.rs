@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use context_conformance::Random;
 use context_runtime::trajectory::{FileChannel, RoundRecord};
-use context_runtime::{AgentRef, Store, TrajectoryStore};
+use context_runtime::{Store, store::TrajectoryStore, trajectory::AgentRef};
 use serde::{Deserialize, Serialize};
 
 /// The highest number a round can have.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use context_conformance::{FaultPlan, FaultStore, FixedClock};
 use context_runtime::trajectory::{OpenOptions, RecordError, RoundRecord, Trajectories, Trajectory};
-use context_runtime::{AgentRef, Clock, Store, TrajectoryStore};
+use context_runtime::{Clock, Store, store::TrajectoryStore, trajectory::AgentRef};
 
 use crate::place::{Channels, Place};
 use crate::script::{Event, Script};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use context_conformance::conversations::conversations;
 use context_runtime::trajectory::{NewQuery, RoundState, Transcript, TranscriptStep};
-use context_runtime::{AgentRef, ChatId, Message, Node, Role, Timestamp};
+use context_runtime::{ChatId, Message, Role, Timestamp, store::Node, trajectory::AgentRef};
 
 /// The folders whose conversations are used.
 const FOLDERS: [&str; 2] = ["tau-bench/", "swe-agent/"];

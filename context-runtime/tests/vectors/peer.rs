@@ -15,8 +15,9 @@ use std::sync::Arc;
 use context_runtime::instructions::Reminder;
 use context_runtime::tokens::{Estimate, ModelTable};
 use context_runtime::{
-    ChatPatch, ChatRef, Checkpoint, ContextEngine, Edits, Error, Fragment, Json, MessageId, Metadata, Moved,
-    Node, RenderOptions, ResolveOptions, Store,
+    ChatRef, ContextEngine, Edits, Error, Fragment, Json, MessageId, Metadata, Moved, RenderOptions,
+    ResolveOptions, Store,
+    store::{ChatPatch, Checkpoint, Node},
 };
 use serde_json::{Value, json};
 

@@ -23,7 +23,10 @@ mod streams;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use context_runtime::search::Terms;
-use context_runtime::{Chain, ChainEnd, ChatRef, ErrorKind, Window};
+use context_runtime::{
+    ChatRef, ErrorKind,
+    store::{Chain, ChainEnd, Window},
+};
 use serde_json::Value;
 
 use crate::judge::{BoxError, Difference};
@@ -404,7 +407,8 @@ async fn snapshot(world: &World) -> Result<BTreeMap<Place, State>, BoxError> {
 }
 
 fn texts(chain: &Chain) -> Result<Vec<(String, String)>, BoxError> {
-    let text =
-        |node: &context_runtime::Node| Ok((node.id.to_string(), node.message()?.plain_text().into_owned()));
+    let text = |node: &context_runtime::store::Node| {
+        Ok((node.id.to_string(), node.message()?.plain_text().into_owned()))
+    };
     chain.iter().map(|node| text(node)).collect()
 }

@@ -285,7 +285,10 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use context_runtime::{FragmentStore, HistoryStore, NewChat, StoreInfo, Timestamp};
+    use context_runtime::{
+        Timestamp,
+        store::{FragmentStore, HistoryStore, NewChat, StoreInfo},
+    };
 
     use super::*;
     use crate::output::told;

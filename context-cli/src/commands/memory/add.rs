@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use context_runtime::memory::EPISODE;
 use context_runtime::{
-    CancelSignal, CapturedMessage, MemoryId, MemoryScope, MemorySource, MessageId, SessionId, Store,
-    Timestamp,
+    CancelSignal, MessageId, Store, Timestamp,
+    memory::{CapturedMessage, MemoryScope},
+    store::{MemoryId, MemorySource},
+    trajectory::SessionId,
 };
 use serde::Serialize;
 
@@ -185,8 +187,8 @@ async fn chat(args: &Args, name: &str, scope: MemoryScope, app: &mut App) -> Res
     let history = store.history();
     let chat = app.chat(name);
     let end = branch_end(history, &chat, args.branch.as_deref()).await?;
-    let chain = history.chain(&chat, &end, &context_runtime::Window::Whole).await?;
-    let message = |node: &Arc<context_runtime::Node>| {
+    let chain = history.chain(&chat, &end, &context_runtime::store::Window::Whole).await?;
+    let message = |node: &Arc<context_runtime::store::Node>| {
         let message = Arc::clone(node.message().ok()?);
         Some(CapturedMessage::new(node.id.clone(), message).at(node.created_at))
     };

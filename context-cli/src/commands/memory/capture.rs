@@ -4,8 +4,10 @@ use std::collections::HashSet;
 
 use context_runtime::memory::Episodic;
 use context_runtime::{
-    CancelSignal, CapturedMessage, CapturedTurn, MemoryProvider, MemoryRecordStore, MemoryScope,
-    MemorySource, SessionId, Timestamp,
+    CancelSignal, Timestamp,
+    memory::{CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope},
+    store::{MemoryRecordStore, MemorySource},
+    trajectory::SessionId,
 };
 
 use super::known::known;

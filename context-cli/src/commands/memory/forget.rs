@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use context_runtime::memory::Facts;
 use context_runtime::{
-    MemoryForget, MemoryList, MemoryProvider, MemoryRecordStore, MemoryScope, MemorySource, limits,
+    limits,
+    memory::{MemoryProvider, MemoryScope},
+    store::{MemoryForget, MemoryList, MemoryRecordStore, MemorySource},
 };
 use serde::Serialize;
 
@@ -138,7 +140,7 @@ fn memories(n: u64) -> String {
 async fn would_go(records: &dyn MemoryRecordStore, forget: &MemoryForget) -> Result<u64, Failure> {
     let within = stats_within(records, forget.scope()).await?;
     let MemoryForget::Source { source, .. } = forget else {
-        return Ok(within.iter().map(context_runtime::MemoryStats::records).sum());
+        return Ok(within.iter().map(context_runtime::store::MemoryStats::records).sum());
     };
     let scopes: Vec<_> = within.into_iter().map(|stats| stats.scope).collect();
     let mut found = 0;

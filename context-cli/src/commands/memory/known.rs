@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use context_runtime::memory::EPISODE;
 use context_runtime::{
-    MemoryId, MemoryList, MemoryRecordStore, MemoryScope, MemorySource, MessageId, limits,
+    MessageId, limits,
+    memory::MemoryScope,
+    store::{MemoryId, MemoryList, MemoryRecordStore, MemorySource},
 };
 
 use crate::error::Failure;

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use context_runtime::{CapturedMessage, Message, MessageHash, MessageId, Role, SessionId, Timestamp, limits};
+use context_runtime::{
+    Message, MessageId, Role, Timestamp, limits, memory::CapturedMessage, model::MessageHash,
+    trajectory::SessionId,
+};
 use serde::Deserialize;
 
 use super::capture::Said;

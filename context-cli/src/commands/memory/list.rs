@@ -1,6 +1,9 @@
 //! `memory list`: what is remembered, the newest first, page by page.
 
-use context_runtime::{Cursor, MemoryList, MemoryScope};
+use context_runtime::{
+    memory::MemoryScope,
+    store::{Cursor, MemoryList},
+};
 
 use super::records_of;
 use super::shown::{MemoryLine, Shown};

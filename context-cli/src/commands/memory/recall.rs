@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use context_runtime::kinds::recalled_memories;
 use context_runtime::memory::{Blocks, Chain, Facts};
-use context_runtime::{Clock, MemoryProvider, MemoryScope, RecallQuery, RenderOptions, Timestamp, renderer};
+use context_runtime::{
+    Clock, RenderOptions, Timestamp,
+    memory::{MemoryProvider, MemoryScope, RecallQuery},
+    renderer,
+};
 use serde::Serialize;
 
 use super::shown::Shown;

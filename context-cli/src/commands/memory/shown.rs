@@ -1,6 +1,10 @@
 //! A memory as people and scripts see it, wherever it is listed.
 
-use context_runtime::{MemoryId, MemoryScope, MemorySource, RecalledMemory, StoredMemory, Timestamp};
+use context_runtime::{
+    Timestamp,
+    memory::{MemoryScope, RecalledMemory},
+    store::{MemoryId, MemorySource, StoredMemory},
+};
 use serde::Serialize;
 
 use crate::error::Failure;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytesize::ByteSize;
-use context_runtime::MemoryScope;
+use context_runtime::memory::MemoryScope;
 use serde::Serialize;
 
 use super::{records_of, stats_within};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use context_runtime::trajectory::RoundImported;
 use context_runtime::trajectory::export::read_atif;
 use context_runtime::trajectory::peer::import_folder;
-use context_runtime::{CancelSignal, Error, RoundRef};
+use context_runtime::{CancelSignal, Error, trajectory::RoundRef};
 use serde::Serialize;
 
 use super::{all_rounds, recorder};

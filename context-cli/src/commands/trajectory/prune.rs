@@ -5,7 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_runtime::trajectory::{NodeId, OpenOptions, Removal, Round, RoundHead};
-use context_runtime::{AgentRef, Error, RoundPrune, RoundRef, Store, Timestamp};
+use context_runtime::{
+    Error, Store, Timestamp,
+    store::RoundPrune,
+    trajectory::{AgentRef, RoundRef},
+};
 use serde::Serialize;
 
 use super::{all_rounds, recorder, rounds_of};

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use context_runtime::trajectory::{RoundImported, Transcript};
-use context_runtime::{AgentRef, BranchName, ChainEnd, Error, Store, Window};
+use context_runtime::{
+    BranchName, Error, Store,
+    store::{ChainEnd, Window},
+    trajectory::AgentRef,
+};
 use serde::Serialize;
 
 use super::recorder;

@@ -1,7 +1,8 @@
 //! From a chat back to the lines it came from.
 
 use context_runtime::{
-    Diagnostic, DiagnosticCode, Error, Json, JsonMap, Message, NodeKind, Part, Placed, Role,
+    Diagnostic, DiagnosticCode, Error, Json, JsonMap, Message, Part, Role,
+    store::{NodeKind, Placed},
 };
 
 use super::super::{Codec, Source, note};

@@ -2,7 +2,8 @@
 
 use context_runtime::wire::{outdated, says_the_same};
 use context_runtime::{
-    Diagnostic, DiagnosticCode, Error, Json, JsonMap, JsonPatch, Message, NodeKind, Part, Placed, Role,
+    Diagnostic, DiagnosticCode, Error, Json, JsonMap, JsonPatch, Message, Part, Role,
+    store::{NodeKind, Placed},
 };
 
 use super::super::{Source, note};

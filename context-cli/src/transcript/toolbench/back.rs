@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use context_runtime::wire::{array, from_map, null};
 use context_runtime::{
-    Diagnostic, DiagnosticCode, Error, Json, JsonMap, JsonPatch, Message, MessageId, NodeKind, Part, Placed,
-    Role,
+    Diagnostic, DiagnosticCode, Error, Json, JsonMap, JsonPatch, Message, MessageId, Part, Role,
+    store::{NodeKind, Placed},
 };
 
 use super::super::{Source, note};

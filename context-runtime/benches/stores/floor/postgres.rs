@@ -1,7 +1,7 @@
 //! tokio-postgres with prepared statements, one connection.
 
 use async_trait::async_trait;
-use context_runtime::Node;
+use context_runtime::store::Node;
 use tokio_postgres::{Client, NoTls, Statement};
 
 use super::{Floor, columns};

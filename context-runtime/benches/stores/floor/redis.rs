@@ -1,7 +1,7 @@
 //! Bare commands over one multiplexed connection: messages in a list, nothing else.
 
 use async_trait::async_trait;
-use context_runtime::Node;
+use context_runtime::store::Node;
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use context_runtime::Node;
+use context_runtime::store::Node;
 use rusqlite::{Connection, params};
 
 use super::{Floor, columns};

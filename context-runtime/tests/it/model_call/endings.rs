@@ -2,7 +2,9 @@
 
 use context_runtime::tokens::ModelCounter;
 use context_runtime::{
-    Answer, CallOptions, CancelSource, ModelCall, ModelError, ModelErrorCode, TokenCounter, provider,
+    CallOptions, CancelSource, ModelCall,
+    model::{Answer, ModelError, ModelErrorCode, TokenCounter},
+    provider,
 };
 use proptest::prelude::*;
 use proptest::test_runner::Config;

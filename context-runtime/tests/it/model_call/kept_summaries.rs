@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use context_runtime::summarize::{Checkpoint, Summarize};
 use context_runtime::{
-    Answer, CancelSource, ContextEngine, DefaultContextRuntime, Fragment, HistoryView, LanguageModel,
-    Message, ModelCall, ModelErrorCode, Part, PrepareInput, Role, Stage, Text, provider,
+    CancelSource, ContextEngine, DefaultContextRuntime, Fragment, Message, ModelCall, Part, PrepareInput,
+    Role, Text,
+    compaction::{HistoryView, Stage},
+    model::{Answer, LanguageModel, ModelErrorCode},
+    provider,
 };
 
 use super::input;
@@ -109,7 +112,7 @@ async fn a_second_summary_holds_the_facts_of_the_first_and_is_the_only_checkpoin
 async fn what_is_no_summary_changes_nothing_and_the_call_is_sent() {
     let history = nearly_full();
     let mut refused = says(FIRST);
-    refused.stop = Some(context_runtime::StopReason::Refusal);
+    refused.stop = Some(context_runtime::model::StopReason::Refusal);
     let answers = [
         Ok(broken(FIRST)),
         Ok(cut_off(FIRST)),

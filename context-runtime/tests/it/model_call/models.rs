@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use context_runtime::{
-    Answer, CancelSignal, LanguageModel, Message, ModelError, ModelErrorCode, ModelRequest, Role, StopReason,
+    CancelSignal, Message, Role,
+    model::{Answer, LanguageModel, ModelError, ModelErrorCode, ModelRequest, StopReason},
 };
 
 /// A model whose answers are written down; the last is given for ever.

@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use context_conformance::simulator::{Fault, Script, Simulator};
 use context_runtime::tokens::ModelCounter;
 use context_runtime::{
-    CallError, ContextRuntime, Media, MediaSource, Message, Metadata, ModelCall, ModelErrorCode, Part,
-    PrepareInput, RecoveryDecision, RecoveryInput, provider,
+    CallError, ContextRuntime, Media, MediaSource, Message, Metadata, ModelCall, Part, PrepareInput,
+    RecoveryDecision, RecoveryInput, model::ModelErrorCode, provider,
 };
 use tokio::time::Instant;
 

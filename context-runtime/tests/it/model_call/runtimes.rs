@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use context_runtime::{
-    Answer, Compacted, ContextRuntime, Contract, DefaultContextRuntime, Error, ErrorKind, Message,
-    ModelContext, ModelRequest, PrepareInput, RecoveryChain, RecoveryDecision, RecoveryInput, Result,
-    SummaryError, SummaryTask, ToolResultInput, ToolResultOutput,
+    ContextRuntime, Contract, DefaultContextRuntime, Error, ErrorKind, Message, ModelContext, PrepareInput,
+    RecoveryChain, RecoveryDecision, RecoveryInput, Result, ToolResultInput, ToolResultOutput,
+    compaction::Compacted,
+    model::{Answer, ModelRequest, SummaryError, SummaryTask},
 };
 
 pub(super) fn runtime() -> DefaultContextRuntime {

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use context_runtime::{CallOptions, DiagnosticCode, LanguageModel, ModelCall, ModelErrorCode, provider};
+use context_runtime::{
+    CallOptions, DiagnosticCode, ModelCall,
+    model::{LanguageModel, ModelErrorCode},
+    provider,
+};
 
 use super::models::{Scripted, broken, error, nothing, says};
 use super::runtimes::Summarising;

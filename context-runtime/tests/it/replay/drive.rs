@@ -11,9 +11,11 @@ use context_runtime::strip_images::StripImages;
 use context_runtime::summarize::Summarize;
 use context_runtime::truncate_head::TruncateHead;
 use context_runtime::{
-    ContextRuntime, Contract, DefaultContextRuntime, FunctionTool, LanguageModel, Message, ModelCall,
-    ModelCodec, ModelRequest, Part, PrepareInput, RecoveryChain, Role, Stage, StopReason, TokenCounter, Tool,
-    ToolResultInput, provider,
+    ContextRuntime, Contract, DefaultContextRuntime, FunctionTool, Message, ModelCall, Part, PrepareInput,
+    RecoveryChain, Role, Tool, ToolResultInput,
+    compaction::Stage,
+    model::{LanguageModel, ModelCodec, ModelRequest, StopReason, TokenCounter},
+    provider,
 };
 use serde_json::json;
 

@@ -2,7 +2,8 @@
 
 use context_conformance::simulator::{Agent, Reply, ReplyContent, Say};
 use context_runtime::{
-    Answer, CancelSignal, Json, LanguageModel, Message, ModelRequest, PROVIDERS, Part, Role, StopReason,
+    CancelSignal, Json, Message, PROVIDERS, Part, Role,
+    model::{Answer, LanguageModel, ModelRequest, StopReason},
     provider,
 };
 use proptest::collection::vec;

@@ -1,7 +1,11 @@
 //! What a conversation costs: how much of each request its provider has read before.
 
 use context_conformance::simulator::Served;
-use context_runtime::{CacheMarks, Message, ModelRequest, PROVIDERS, Role, provider};
+use context_runtime::{
+    Message, PROVIDERS, Role,
+    model::{CacheMarks, ModelRequest},
+    provider,
+};
 
 use super::{body, request, simulator, tool};
 

@@ -2,8 +2,8 @@
 
 use context_conformance::simulator::{Fault, Say, Script, Simulator};
 use context_runtime::{
-    Answer, CancelSignal, CancelSource, LanguageModel, Message, ModelError, ModelErrorCode, ModelRequest,
-    PROVIDERS, Role, StopReason,
+    CancelSignal, CancelSource, Message, PROVIDERS, Role,
+    model::{Answer, LanguageModel, ModelError, ModelErrorCode, ModelRequest, StopReason},
 };
 
 use super::{request, simulator, simulators, tool};

@@ -6,7 +6,11 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use context_conformance::histories::requests;
 use context_conformance::simulator::{Fault, ReplyContent, Simulator};
-use context_runtime::{Message, ModelError, ModelErrorCode as Code, ModelRequest, PROVIDERS, provider};
+use context_runtime::{
+    Message, PROVIDERS,
+    model::{ModelError, ModelErrorCode as Code, ModelRequest},
+    provider,
+};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 

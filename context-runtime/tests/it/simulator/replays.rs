@@ -6,8 +6,8 @@ use context_conformance::conversations::{conversations, joined};
 use context_conformance::recordings::folder;
 use context_conformance::simulator::{Fault, Replay, Say, Script};
 use context_runtime::{
-    CancelSignal, HistoryRules, LanguageModel, Message, ModelRequest, Part, Role, TokenCounter, Unanswered,
-    normalize,
+    CancelSignal, Message, Part, Role,
+    model::{HistoryRules, LanguageModel, ModelRequest, TokenCounter, Unanswered, normalize},
 };
 
 use super::{Quarters, simulators};

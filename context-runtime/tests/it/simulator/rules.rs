@@ -1,6 +1,6 @@
 //! Bodies that break rules, and what providers say of them.
 
-use context_runtime::{Message, ModelErrorCode, Part, Role, provider};
+use context_runtime::{Message, Part, Role, model::ModelErrorCode, provider};
 use serde_json::{Value, json};
 
 use super::{body, request, simulator, simulators, tool, with_images};

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use context_runtime::{
-    Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, ChatRef, Cursor, Error, ErrorKind, FragmentStore,
-    HistoryStore, NewBlob, Page, Result, Store, StoreInfo, Timestamp,
+    ChatRef, Error, ErrorKind, Result, Store, Timestamp,
+    store::{
+        Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Cursor, FragmentStore, HistoryStore, NewBlob, Page,
+        StoreInfo,
+    },
 };
 
 /// What becomes of puts.

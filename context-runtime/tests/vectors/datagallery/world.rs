@@ -11,7 +11,11 @@ use context_runtime::trajectory::{
     OpenOptions, QueueItem, QueueName, RecordError, Removal, Round, Trajectories, Trajectory,
     TrajectoryError,
 };
-use context_runtime::{AgentRef, Clock, IdGenerator, JsonMap, RoundRef, Timestamp, TrajectoryStore};
+use context_runtime::{
+    Clock, IdGenerator, JsonMap, Timestamp,
+    store::TrajectoryStore,
+    trajectory::{AgentRef, RoundRef},
+};
 use serde_json::{Value, json};
 
 use told::{defaults, in_all, record, title};

@@ -3,7 +3,7 @@
 //! The recorded stored form has the kind as `type` beside the fields, ours has it beside the bytes, with a version;
 //! fragments inside are written the same way. A fragment that was read is recorded as `{name, data}`.
 
-use context_runtime::{CodecRegistry, Fragment, FragmentData};
+use context_runtime::{Fragment, FragmentData, fragments::CodecRegistry};
 
 use super::written;
 use crate::encoding::{Unknown, decode, entry, flag, text};

@@ -5,7 +5,11 @@
 //! one, and what no codec knows is kept byte for byte. What is taken there without a check must be refused here.
 
 use context_runtime::kinds::policy;
-use context_runtime::{CodecError, CodecRegistry, Encoded, Fragment, FragmentContent, FragmentData, user};
+use context_runtime::{
+    Fragment, FragmentContent, FragmentData,
+    fragments::{CodecError, CodecRegistry, Encoded},
+    user,
+};
 
 use crate::encoding::text;
 use crate::judge::{Difference, Outcome};

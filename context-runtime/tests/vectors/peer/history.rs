@@ -1,9 +1,11 @@
 //! Operations on the peer's store, which names no users.
 
 use context_runtime::{
-    Branch, BranchName, Chain, ChainEnd, Chat, ChatQuery, ChatRef, CheckpointName, Commit, Created, Error,
-    ForkName, Json, MessageId, NewChat, Node, Part, Placed, SearchQuery, SearchScope, Target, Timestamp,
-    Window,
+    BranchName, ChatRef, CheckpointName, Error, Json, MessageId, Part, Timestamp,
+    store::{
+        Branch, Chain, ChainEnd, Chat, ChatQuery, Commit, Created, ForkName, NewChat, Node, Placed,
+        SearchQuery, SearchScope, Target, Window,
+    },
 };
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use context_runtime::instructions::{Predicate, Reminder, ReminderError, reminder};
 use context_runtime::kinds::policy;
 use context_runtime::{
-    Error, Fragment, FragmentContent, FragmentData, FragmentKind, Message, Part, Role, assistant,
+    Error, Fragment, FragmentContent, FragmentData, Message, Part, Role, assistant, fragments::FragmentKind,
     last_assistant_message, lazy, lazy_future, lazy_stream, user,
 };
 use futures_util::stream;

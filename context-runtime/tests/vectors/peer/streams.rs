@@ -5,8 +5,11 @@
 //! generation.
 
 use context_runtime::{
-    ChatRef, Created, Error, ErrorKind, NewChat, StoredStream, StreamAppend, StreamClaim, StreamEnd,
-    StreamId, StreamOutcome, StreamState, StreamStore, Timestamp,
+    ChatRef, Error, ErrorKind, StreamId, Timestamp,
+    store::{
+        Created, NewChat, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamState,
+        StreamStore,
+    },
 };
 use serde_json::{Value, json};
 

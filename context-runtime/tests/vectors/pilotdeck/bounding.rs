@@ -12,7 +12,9 @@ use std::sync::Arc;
 use context_core::ToolNames;
 use context_runtime::microcompact::{Microcompact, Tools};
 use context_runtime::{
-    Budget, CacheState, CompactionPolicy, Goal, HistoryView, Message, Part, Role, TokenCounter, ToolResult,
+    Message, Part, Role, ToolResult,
+    compaction::{Budget, CacheState, CompactionPolicy, Goal, HistoryView},
+    model::TokenCounter,
 };
 use serde_json::Value;
 

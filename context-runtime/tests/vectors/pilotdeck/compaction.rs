@@ -17,9 +17,10 @@ use context_runtime::snip::Snip;
 use context_runtime::summarize::Summarize;
 use context_runtime::truncate_head::TruncateHead;
 use context_runtime::{
-    Answer, BoundaryKind, CompactionPolicy, ContextRuntime, DefaultContextRuntime, DiagnosticCode,
-    FragmentData, HistoryRules, HistoryView, Message, ModelContext, ModelRequest, PrepareInput, Role, Stage,
-    StopReason, SummaryTask, Unanswered, normalize,
+    ContextRuntime, DefaultContextRuntime, DiagnosticCode, FragmentData, Message, ModelContext, PrepareInput,
+    Role,
+    compaction::{BoundaryKind, CompactionPolicy, HistoryView, Stage},
+    model::{Answer, HistoryRules, ModelRequest, StopReason, SummaryTask, Unanswered, normalize},
 };
 use serde_json::Value;
 

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use context_runtime::strip_images::{Marker, StripImages};
 use context_runtime::truncate_head::{Measure, TruncateHead, newest};
 use context_runtime::{
-    FragmentData, HistoryRules, HistoryView, Message, Part, Proposal, Role, Unanswered, normalize,
+    FragmentData, Message, Part, Role,
+    compaction::{HistoryView, Proposal},
+    model::{HistoryRules, Unanswered, normalize},
     without_failed_answer,
 };
 

@@ -4,8 +4,8 @@
 //! the provider's own code passed through, which ours must name as the provider's and still understand; and
 //! `provider_error`, said of what was not understood, where ours may understand more as long as the facts agree.
 
-use context_runtime::ModelErrorCode as Code;
-use context_runtime::{FragmentData, ModelError};
+use context_runtime::model::ModelErrorCode as Code;
+use context_runtime::{FragmentData, model::ModelError};
 
 use super::history::shown;
 use super::{Case, json};

@@ -6,7 +6,10 @@
 
 use std::sync::Arc;
 
-use context_runtime::{FragmentData, HistoryRules, Message, Part, Role, Unanswered, normalize};
+use context_runtime::{
+    FragmentData, Message, Part, Role,
+    model::{HistoryRules, Unanswered, normalize},
+};
 
 use super::messages::{Unsaid, decode};
 use super::{Case, json};

@@ -9,8 +9,9 @@
 use std::sync::Arc;
 
 use context_runtime::{
-    FragmentData, HistoryRules, Json, Media, MediaSource, Message, Metadata, Part, Reasoning, Role, ToolCall,
-    ToolInput, ToolResult, Unanswered,
+    FragmentData, Json, Media, MediaSource, Message, Metadata, Part, Reasoning, Role, ToolCall, ToolInput,
+    ToolResult,
+    model::{HistoryRules, Unanswered},
 };
 
 use crate::encoding::{entry, flag, items, text};

@@ -5,8 +5,10 @@
 
 use context_runtime::truncate_head::TruncateHead;
 use context_runtime::{
-    Attempt, Contract, Failure, FragmentData, HistoryView, ModelError, ModelErrorCode as Code, RecoveryChain,
-    RecoveryDecision as Decision, TokenCount, TokenCounter, raised_output,
+    Contract, FragmentData, RecoveryChain, RecoveryDecision as Decision,
+    compaction::{Attempt, Failure, HistoryView},
+    model::{ModelError, ModelErrorCode as Code, TokenCount, TokenCounter},
+    raised_output,
 };
 use serde_json::Value;
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use context_runtime::{Compacted, ContextEngine, Fragment, FragmentData, Message, Role, Store};
+use context_runtime::{ContextEngine, Fragment, FragmentData, Message, Role, Store, compaction::Compacted};
 
 use super::Case;
 use super::history::shown;

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use context_runtime::{
-    Budget, CancelSignal, CapturedTurn, ContextRuntime, DefaultContextRuntime, FragmentData,
-    MemoriesForgotten, MemoryForget, MemoryProvider, PrepareInput, Pressure, RecallQuery, Recalled,
+    CancelSignal, ContextRuntime, DefaultContextRuntime, FragmentData, PrepareInput,
+    compaction::{Budget, Pressure},
+    memory::{CapturedTurn, MemoryProvider, RecallQuery, Recalled},
+    store::{MemoriesForgotten, MemoryForget},
 };
 
 use super::counting::Bytes;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use context_core::{GAP, TokenCounter};
 use context_runtime::snip::Snip;
 use context_runtime::{
-    Budget, CompactionPolicy, FragmentData, Goal, HistoryRules, HistoryView, Message, Part, Role, Structure,
-    Unanswered, normalize,
+    FragmentData, Message, Part, Role,
+    compaction::{Budget, CompactionPolicy, Goal, HistoryView, Structure},
+    model::{HistoryRules, Unanswered, normalize},
 };
 
 use super::Case;

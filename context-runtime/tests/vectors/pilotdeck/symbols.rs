@@ -1,6 +1,9 @@
 //! Repetitions, and symbols for texts of the recorded system.
 
-use context_runtime::{FragmentData, HistoryRules, Unanswered};
+use context_runtime::{
+    FragmentData,
+    model::{HistoryRules, Unanswered},
+};
 
 use crate::encoding::items;
 

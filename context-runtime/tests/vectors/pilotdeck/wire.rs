@@ -13,7 +13,8 @@ use context_runtime::gemini::generate::GenerateCodec;
 use context_runtime::openai::chat::ChatCodec;
 use context_runtime::openai::responses::ResponsesCodec;
 use context_runtime::{
-    CacheMarks, FragmentData, FunctionTool, Json, ModelCodec, ModelRequest, Tool, ToolChoice, Unanswered,
+    FragmentData, FunctionTool, Json, Tool,
+    model::{CacheMarks, ModelCodec, ModelRequest, ToolChoice, Unanswered},
 };
 use serde_json::Value;
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use context_runtime::{StoredStream, StreamState};
+use context_runtime::store::{StoredStream, StreamState};
 use serde_json::Value;
 
 use crate::judge::{BoxError, Difference};

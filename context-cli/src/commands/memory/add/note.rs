@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_runtime::memory::{Block, BlockEdit, Blocks, Facts, Holds, Stated, Statement};
-use context_runtime::{Clock, Error, MemoryScope, MemorySource, Store};
+use context_runtime::{Clock, Error, Store, memory::MemoryScope, store::MemorySource};
 
 use super::super::{exactly, records_of};
 use super::{Args, session, told};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use context_runtime::AgentRef;
+use context_runtime::trajectory::AgentRef;
 use context_runtime::trajectory::{EdgeNames, FileChannel, OpenOptions};
 use serde_json::Value;
 

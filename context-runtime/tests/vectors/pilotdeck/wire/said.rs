@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use context_runtime::{ModelRequest, Part};
+use context_runtime::{Part, model::ModelRequest};
 use serde_json::{Value, json};
 
 /// Whether the history holds what this provider does not take.

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use context_runtime::{Json, ModelCodec, ModelRequest, Part};
+use context_runtime::{
+    Json, Part,
+    model::{ModelCodec, ModelRequest},
+};
 use serde_json::Value;
 
 use crate::judge::Difference;
