@@ -3,6 +3,8 @@
 //! Whoever adds or drops a reference locks the blob's row first, and looks in a later statement whether others are left: so
 //! two chats that share bytes neither lose them nor leave them behind.
 
+pub(crate) mod calls;
+
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
@@ -13,7 +15,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result, bad_cursor};
-use crate::place::{count, signed};
+use crate::history::place::{count, signed};
 use crate::pool::Session;
 use crate::rows::{blob as bytes_of, optional_text};
 use crate::scope::{chat_no, lock_chat};

@@ -2,6 +2,11 @@
 //!
 //! What PostgreSQL's own files look like it leaves to PostgreSQL (`pg_amcheck`, data checksums).
 
+pub(crate) mod beside;
+pub(crate) mod memories;
+pub(crate) mod rounds;
+pub(crate) mod words;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -10,13 +15,17 @@ use context_core::{
 };
 use sqlx::Row;
 
-use crate::check_words::words_of;
+use crate::check::words::words_of;
 use crate::error::{Fault, Result};
-use crate::messages::{Piece, pieces, runs_from};
-use crate::place::{branch_of, count, own_of, place, signed};
+use crate::history::messages::{Piece, pieces, runs_from};
+use crate::history::place::{branch_of, count, own_of, place, signed};
 use crate::pool::{Pool, Session, Work};
 use crate::rows::{blob, message_id, nth, text, weight};
-use crate::{branches, chat_rows, check_beside, check_memories, check_rounds, checkpoints, sql};
+use crate::{
+    check,
+    history::{branches, chat_rows, checkpoints},
+    sql,
+};
 
 /// Tables whose rows must be of some chat.
 const STRAYS: [(&str, &str); 4] = [
@@ -32,9 +41,9 @@ pub(crate) async fn check(pool: &Pool, full_text: bool, cancel: &CancelSignal) -
     let mut session = pool.begin(Work::Snapshot, None).await?;
     let checked = strays(&mut session, &mut report).await;
     session.end(checked).await?;
-    check_beside::check(pool, cancel, &mut report).await?;
-    check_rounds::check(pool, cancel, &mut report).await?;
-    check_memories::check(pool, cancel, &mut report).await?;
+    check::beside::check(pool, cancel, &mut report).await?;
+    check::rounds::check(pool, cancel, &mut report).await?;
+    check::memories::check(pool, cancel, &mut report).await?;
     let mut after = 0;
     loop {
         cancel.check("check")?;

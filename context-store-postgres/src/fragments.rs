@@ -5,8 +5,8 @@ use context_core::{ChatRef, Encoded, FragmentId, StoredFragment};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::chat_rows::{metadata_bytes, metadata_from};
 use crate::error::{Fault, Result};
+use crate::history::chat_rows::{metadata_bytes, metadata_from};
 use crate::pool::Session;
 use crate::rows::{blob, optional_text, text};
 use crate::scope::{of_chat, rows_of_chat};

@@ -4,6 +4,12 @@
 //! round's row before its first decision: what was written before, what somebody else was faster with, and changes of nodes whose columns
 //! cannot show all of them, which are written anew.
 
+pub(crate) mod calls;
+pub(crate) mod plan;
+pub(crate) mod read;
+pub(crate) mod rows;
+pub(crate) mod write;
+
 use std::sync::Arc;
 
 use context_core::trajectory::{Node, NodeId, RoundHead, RoundRecord};
@@ -14,11 +20,11 @@ use context_core::{
 use sqlx::Row;
 
 use crate::error::{Fault, Result};
-use crate::place::{count, signed};
+use crate::history::place::{count, signed};
 use crate::pool::{Pool, Session, Statement, Work};
-use crate::round_plan::{Plan, RECORD};
-use crate::round_read::{head, load, number};
-use crate::round_write::Draft;
+use crate::rounds::plan::{Plan, RECORD};
+use crate::rounds::read::{head, load, number};
+use crate::rounds::write::Draft;
 use crate::rows::text;
 use crate::sql::rounds as sql;
 

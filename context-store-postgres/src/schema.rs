@@ -6,8 +6,8 @@ use sqlx::postgres::PgRow;
 
 use crate::config::PostgresConfig;
 use crate::error::Result;
+use crate::memories::pgvector::{self, Pgvector};
 use crate::migrations::{self, KNOWN};
-use crate::pgvector::{self, Pgvector};
 use crate::pool::{Pool, Session, Work};
 use crate::sql;
 

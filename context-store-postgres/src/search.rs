@@ -1,5 +1,7 @@
 //! Full-text search: the index ranks, the messages say the rest.
 
+pub(crate) mod words;
+
 use std::collections::HashMap;
 
 use context_core::search::Terms;
@@ -7,12 +9,12 @@ use context_core::{ChatRef, Cursor, Error, Page, Role, SearchHit, SearchQuery, S
 use sqlx::Row;
 
 use crate::error::{Fault, Result, bad_cursor};
-use crate::messages::nodes_at;
-use crate::place::signed;
+use crate::history::messages::nodes_at;
+use crate::history::place::signed;
 use crate::pool::Session;
 use crate::rows::text;
 use crate::scope::chat_no;
-use crate::{branches, sql, words};
+use crate::{history::branches, sql};
 
 const OPERATION: &str = "search";
 

@@ -14,14 +14,16 @@ use context_core::{
 };
 
 use crate::config::PostgresConfig;
-use crate::ends::Ends;
 use crate::error::Fault;
+use crate::history::ends::Ends;
 use crate::pool::{Pool, Work};
 use crate::schema::Facts;
 use crate::scope::lock_chat;
 use crate::{
-    append, branches, chat_rows, chats, check, checkpoints, commit, database, erase, fragments, listing,
-    messages, read, schema, search, sql,
+    check, database, fragments,
+    history::{append, branches, chat_rows, chats, checkpoints, commit, listing, messages, read},
+    schema, search, sql,
+    upkeep::erase,
 };
 
 /// A store in one schema of a PostgreSQL database. Keep it behind an `Arc`; every task may use it.

@@ -4,6 +4,8 @@
 //! which does the same. Whoever writes to a stream locks its row, and no more than that, so writers of one chat do not wait
 //! for each other.
 
+pub(crate) mod calls;
+
 use context_core::limits::{MAX_STREAM_BYTES, MAX_STREAM_CHUNKS, MAX_STREAM_PAGE_BYTES};
 use context_core::{
     AppendPlace, ChatRef, Cursor, Error, Page, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId,
@@ -13,7 +15,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
-use crate::place::{count, signed};
+use crate::history::place::{count, signed};
 use crate::pool::{Session, Statement};
 use crate::rows::{blob, optional_text, text};
 use crate::scope::{chat_no, lock_chat};

@@ -25,13 +25,13 @@ use context_core::{
 use redis::{ScriptInvocation, Value, cmd};
 
 use crate::error::{Fault, Result, bad_cursor};
-use crate::fields::{self, Edition};
-use crate::look::absent;
-use crate::references::{holder, of_user};
+use crate::history::fields::{self, Edition};
+use crate::history::look::absent;
+use crate::history::references::{holder, of_user};
 use crate::reply::Reply;
 use crate::scripts::{BLOB_DROP, BLOB_LIST, BLOB_PUT, BLOB_READ};
 use crate::shared::Shared;
-use crate::sweep::sweep_all;
+use crate::upkeep::sweep::sweep_all;
 
 /// How many bytes a piece has; the scripts know it as well. Part of the layout: it must never change.
 pub(crate) const PIECE: usize = 256 << 10;

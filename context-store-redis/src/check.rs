@@ -1,5 +1,9 @@
 //! The check of the whole store: every chat's hash as it is at one moment, field by field, and its graph.
 
+pub(crate) mod blobs;
+pub(crate) mod memories;
+pub(crate) mod rounds;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,18 +13,16 @@ use context_core::{
 };
 use redis::cmd;
 
-use crate::blobs_check;
+use crate::check;
 use crate::error::{Fault, Result};
-use crate::fields::{self, Counts, Edition, Place, Tip, broken};
 use crate::fragments::{self, Listed};
-use crate::look::About;
-use crate::memory_check;
-use crate::messages::read_revision;
-use crate::rounds_check;
-use crate::runs;
-use crate::shape::{Piece, Shape};
+use crate::history::fields::{self, Counts, Edition, Place, Tip, broken};
+use crate::history::look::About;
+use crate::history::messages::read_revision;
+use crate::history::runs;
+use crate::history::shape::{Piece, Shape};
 use crate::shared::Shared;
-use crate::stream_fields;
+use crate::streams;
 
 pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<CheckReport> {
     let mut report = CheckReport::default();
@@ -49,9 +51,9 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<Chec
             report.findings.push(Finding::new(Some(&chat), "chat", "is not in the list of its user"));
         }
     }
-    blobs_check::check(shared, cancel, &mut report).await?;
-    rounds_check::check(shared, cancel, &mut report).await?;
-    memory_check::check(shared, cancel, &mut report).await?;
+    check::blobs::check(shared, cancel, &mut report).await?;
+    check::rounds::check(shared, cancel, &mut report).await?;
+    check::memories::check(shared, cancel, &mut report).await?;
     Ok(report)
 }
 
@@ -230,10 +232,11 @@ impl Checked<'_> {
                 None => self.add(format!("fragment {}", entry.no), "is listed, but not there"),
             }
         }
-        let streams = self.take(stream_fields::LIST);
-        for id in stream_fields::listed(streams.as_deref())? {
+        let streams = self.take(streams::fields::LIST);
+        for id in streams::fields::listed(streams.as_deref())? {
             self.report.streams += 1;
-            if let Some(problem) = stream_fields::check(&id, |field| self.fields.remove(field.as_bytes()))? {
+            if let Some(problem) = streams::fields::check(&id, |field| self.fields.remove(field.as_bytes()))?
+            {
                 self.add(format!("stream {id}"), problem);
             }
         }

@@ -7,10 +7,10 @@ use context_core::{ChatRef, Encoded, FragmentId, Metadata, StoredFragment, Times
 use redis::cmd;
 use serde::{Deserialize, Serialize};
 
-use crate::change::Change;
 use crate::error::{Fault, Result};
-use crate::fields::{self, broken};
-use crate::look::{Look, absent};
+use crate::history::change::Change;
+use crate::history::fields::{self, broken};
+use crate::history::look::{Look, absent};
 use crate::shared::{ATTEMPTS, Shared};
 
 /// Which fragments there are, in order.

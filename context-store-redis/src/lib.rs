@@ -89,52 +89,23 @@
 //! before its chat, an entry without a chat is none, and who finds one sweeps it, with a mark at the chat's place so
 //! that no creation under way ends up unlisted.
 
-mod append;
-mod asked;
 mod blobs;
-mod blobs_check;
-mod branches;
-mod change;
-mod chats;
 mod check;
-mod commit;
 mod config;
 mod connection;
-mod erase;
 mod error;
-mod fields;
 mod fragments;
+mod history;
 mod keys;
-mod listing;
-mod look;
 mod memories;
-mod memory_check;
-mod memory_find;
-mod memory_forget;
-mod memory_lists;
-mod memory_names;
-mod memory_order;
-mod memory_scopes;
-mod memory_vectors;
-mod messages;
-mod read;
-mod references;
 mod reply;
-mod round_fields;
-mod round_form;
-mod round_index;
-mod round_names;
 mod rounds;
-mod rounds_check;
-mod runs;
 mod scripts;
 mod server;
-mod shape;
 mod shared;
 mod store;
-mod stream_fields;
 mod streams;
-mod sweep;
+mod upkeep;
 
 pub use config::RedisConfig;
 pub use store::RedisStore;

@@ -1,8 +1,16 @@
-//! Records of memories: what each call does. How they are kept, [`memory_names`](crate::memory_names) says.
+//! Records of memories: what each call does. How they are kept, [`memory_names`](crate::memories::names) says.
 //!
 //! All that is remembered of a user is in one place, so a write is one script, and a record comes under everything it is filed under, or
 //! goes, at once. What reads asks several questions one behind the other: a record that is forgotten meanwhile is left out.
 //! Memories do not expire: the time to live of chats says nothing of them.
+
+pub(crate) mod find;
+pub(crate) mod forget;
+pub(crate) mod lists;
+pub(crate) mod names;
+pub(crate) mod order;
+pub(crate) mod scopes;
+pub(crate) mod vectors;
 
 use async_trait::async_trait;
 use context_core::{
@@ -13,13 +21,13 @@ use context_core::{
 use redis::{Script, ScriptInvocation, Value};
 
 use crate::error::{Fault, Result};
-use crate::fields::read_number;
-use crate::memory_lists::{Kept, Scopes, read_record};
-use crate::memory_names::{self, broken};
+use crate::history::fields::read_number;
+use crate::memories;
+use crate::memories::lists::{Kept, Scopes, read_record};
+use crate::memories::names::broken;
 use crate::reply::Reply;
 use crate::scripts::MEMORY_WRITE;
 use crate::shared::{ATTEMPTS, Shared, check_bytes};
-use crate::{memory_find, memory_forget, memory_order, memory_scopes};
 
 #[async_trait]
 impl MemoryRecordStore for Shared {
@@ -40,12 +48,12 @@ impl MemoryRecordStore for Shared {
 
     async fn list_memories(&self, list: &MemoryList) -> context_core::Result<Page<StoredMemory>> {
         list.check()?;
-        memory_order::list(self, list).await.map_err(|fault| fault.during("list_memories"))
+        memories::order::list(self, list).await.map_err(|fault| fault.during("list_memories"))
     }
 
     async fn find_memories(&self, find: &MemoryFind) -> context_core::Result<MemoriesFound> {
         find.check()?;
-        memory_find::find(self, find).await.map_err(|fault| fault.during("find_memories"))
+        memories::find::find(self, find).await.map_err(|fault| fault.during("find_memories"))
     }
 
     async fn memories_beside(
@@ -55,13 +63,13 @@ impl MemoryRecordStore for Shared {
         each_side: usize,
     ) -> context_core::Result<Vec<Vec<StoredMemory>>> {
         limits::check_memory_neighbours("memories_beside", scope, ids, each_side)?;
-        let beside = memory_order::beside(self, scope, ids, each_side).await;
+        let beside = memories::order::beside(self, scope, ids, each_side).await;
         beside.map_err(|fault| fault.during("memories_beside"))
     }
 
     async fn forget_memories(&self, forget: &MemoryForget) -> context_core::Result<MemoriesForgotten> {
         forget.check()?;
-        memory_forget::forget(self, forget).await.map_err(|fault| fault.during("forget_memories"))
+        memories::forget::forget(self, forget).await.map_err(|fault| fault.during("forget_memories"))
     }
 
     async fn memory_stats(
@@ -72,7 +80,7 @@ impl MemoryRecordStore for Shared {
     ) -> context_core::Result<Page<MemoryStats>> {
         limits::check_id("memory_stats", "user", user.as_str())?;
         limits::check_page("memory_stats", limit)?;
-        memory_scopes::stats(self, user, limit, after).await.map_err(|fault| fault.during("memory_stats"))
+        memories::scopes::stats(self, user, limit, after).await.map_err(|fault| fault.during("memory_stats"))
     }
 }
 
@@ -102,8 +110,8 @@ async fn write(shared: &Shared, writes: &[MemoryWrite]) -> Result<MemoryOutcome>
             scopes.push(scope);
         }
         let record = serde_json::to_vec(&write.record).map_err(|_| broken())?;
-        let vector = write.vector.as_ref().map(memory_names::write_vector).unwrap_or_default();
-        let about = memory_names::about(write);
+        let vector = write.vector.as_ref().map(names::write_vector).unwrap_or_default();
+        let about = names::about(write);
         bytes += record.len() + vector.len() + about.len();
         parts.push((of_scope, vector, about, record));
     }

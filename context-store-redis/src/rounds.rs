@@ -1,7 +1,12 @@
-//! Rounds of trajectories: what each call does. How they are kept, [`round_fields`](crate::round_fields) says.
+//! Rounds of trajectories: what each call does. How they are kept, [`round_fields`](crate::rounds::fields) says.
 //!
 //! The rounds of a user are in one place with the two indexes over them, so a commit is one script. A round may expire; then its entries are
 //! left, are none for who reads, and go when the rounds of the user are listed, or bit by bit when new ones are begun.
+
+pub(crate) mod fields;
+pub(crate) mod form;
+pub(crate) mod index;
+pub(crate) mod names;
 
 use std::ops::RangeInclusive;
 
@@ -16,10 +21,10 @@ use redis::{Value, cmd};
 use crate::error::{Fault, Result};
 use crate::keys::Keys;
 use crate::reply::Reply;
-use crate::round_fields::{Fields, read_round};
-use crate::round_form::{EDGES_BYTES, write_change, write_edge, write_node};
-use crate::round_index::{self, BATCH, Dropped, SAMPLE};
-use crate::round_names;
+use crate::rounds;
+use crate::rounds::fields::{Fields, read_round};
+use crate::rounds::form::{EDGES_BYTES, write_change, write_edge, write_node};
+use crate::rounds::index::{BATCH, Dropped, SAMPLE};
 use crate::scripts::ROUND_RECORD;
 use crate::shared::{ATTEMPTS, Shared, check_bytes};
 
@@ -50,7 +55,7 @@ impl TrajectoryStore for Shared {
         chat: &ChatId,
         message: &MessageId,
     ) -> context_core::Result<Vec<MessageNode>> {
-        let nodes = round_index::nodes_of_message(self, user, &Keys::message(chat, message)).await;
+        let nodes = index::nodes_of_message(self, user, &Keys::message(chat, message)).await;
         nodes.map_err(|fault| fault.during("nodes_of_message"))
     }
 
@@ -72,7 +77,7 @@ async fn record(shared: &Shared, commit: &RoundCommit) -> Result<RecordOutcome> 
     let mut call = ROUND_RECORD.key(list);
     call.key(links).key(shared.keys.round(round));
     call.arg(commit.expected).arg(commit.head.revision).arg(commit.key.as_str()).arg(shared.ttl);
-    call.arg(round_names::of(round)).arg(round.round).arg(head).arg(edges.len()).arg(edges);
+    call.arg(rounds::names::of(round)).arg(round.round).arg(head).arg(edges.len()).arg(edges);
     for change in &commit.changes {
         match change {
             Change::NodeAdded { node } => {
@@ -100,7 +105,7 @@ async fn record(shared: &Shared, commit: &RoundCommit) -> Result<RecordOutcome> 
         1 => {}
         2 => return Ok(RecordOutcome::Replayed),
         3 => {
-            let actual = crate::fields::read_number(&reply.bytes()?)?;
+            let actual = crate::history::fields::read_number(&reply.bytes()?)?;
             return Ok(RecordOutcome::Conflict { actual });
         }
         _ => {
@@ -111,7 +116,7 @@ async fn record(shared: &Shared, commit: &RoundCommit) -> Result<RecordOutcome> 
     if shared.ttl > 0 && commit.expected == 0 {
         let names = cmd("ZRANDMEMBER").arg(&shared.keys.round_indexes(user)[0]).arg(SAMPLE).clone();
         let names: Vec<Vec<u8>> = shared.connection.run(&names).await?;
-        round_index::sweep(shared, user, names).await?;
+        index::sweep(shared, user, names).await?;
     }
     Ok(RecordOutcome::Applied)
 }
@@ -156,23 +161,24 @@ async fn load(shared: &Shared, agent: &AgentRef, rounds: RangeInclusive<u32>) ->
 
 /// Which rounds of an agent there are, by the index.
 async fn listed(shared: &Shared, agent: &AgentRef, first: u32, last: u32) -> Result<Vec<u32>> {
-    let name = |round| round_names::of_round(&agent.session, agent.agent, round);
+    let name = |round| rounds::names::of_round(&agent.session, agent.agent, round);
     let mut range = cmd("ZRANGEBYLEX");
     range.arg(&shared.keys.round_indexes(&agent.user)[0]);
     range.arg([b"[", &name(last)[..]].concat()).arg([b"[", &name(first)[..]].concat());
     let names: Vec<Vec<u8>> = shared.connection.run(&range).await?;
     // The highest comes first.
-    let rounds = names.iter().rev().map(|name| round_names::read(&agent.user, name).map(|round| round.round));
-    rounds.collect::<Option<_>>().ok_or_else(round_index::strange_name)
+    let rounds =
+        names.iter().rev().map(|name| rounds::names::read(&agent.user, name).map(|round| round.round));
+    rounds.collect::<Option<_>>().ok_or_else(index::strange_name)
 }
 
 async fn list(shared: &Shared, query: &RoundQuery) -> Result<Page<RoundHead>> {
-    let mut walk = round_index::Walk::of(query.user.clone(), query.session.as_ref(), query.agent);
+    let mut walk = index::Walk::of(query.user.clone(), query.session.as_ref(), query.agent);
     if let (Some(session), Some(agent), Some(before)) = (&query.session, query.agent, query.before) {
-        walk.start_behind(round_names::of_round(session, agent, before));
+        walk.start_behind(rounds::names::of_round(session, agent, before));
     }
     if let Some((session, agent, round)) = query.behind()? {
-        walk.start_behind(round_names::of_round(&session, agent, round));
+        walk.start_behind(rounds::names::of_round(&session, agent, round));
     }
     let wanted = |round: &RoundRef| {
         query.agent.is_none_or(|agent| agent == round.agent.agent)
@@ -193,7 +199,7 @@ async fn list(shared: &Shared, query: &RoundQuery) -> Result<Page<RoundHead>> {
 /// Removes rounds, as many at once as are looked at. One that is written to meanwhile is looked at again.
 async fn prune(shared: &Shared, prune: &RoundPrune) -> Result<RoundsPruned> {
     let mut pruned = RoundsPruned::default();
-    let mut walk = round_index::Walk::of(prune.user.clone(), prune.session.as_ref(), prune.agent);
+    let mut walk = index::Walk::of(prune.user.clone(), prune.session.as_ref(), prune.agent);
     let wanted = |round: &RoundRef| prune.agent.is_none_or(|agent| agent == round.agent.agent);
     while let Some(mut heads) = walk.next(shared, BATCH, wanted).await? {
         let mut tries = 0;
@@ -207,7 +213,7 @@ async fn prune(shared: &Shared, prune: &RoundPrune) -> Result<RoundsPruned> {
             }
             tries += 1;
             let rounds = heads.iter().map(|head| (head.round.clone(), head.revision.to_string())).collect();
-            let dropped = round_index::drop_rounds(shared, &prune.user, rounds).await?;
+            let dropped = index::drop_rounds(shared, &prune.user, rounds).await?;
             let mut changed = Vec::new();
             for (head, dropped) in heads.iter().zip(dropped) {
                 match dropped {
@@ -216,7 +222,7 @@ async fn prune(shared: &Shared, prune: &RoundPrune) -> Result<RoundsPruned> {
                     Dropped::Before => {}
                 }
             }
-            heads = round_index::heads(shared, &changed).await?.into_iter().flatten().collect();
+            heads = index::heads(shared, &changed).await?.into_iter().flatten().collect();
         }
     }
     Ok(pruned)

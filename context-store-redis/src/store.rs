@@ -15,7 +15,11 @@ use context_core::{
 use crate::config::RedisConfig;
 use crate::server::{self, Server};
 use crate::shared::Shared;
-use crate::{branches, chats, check, commit, erase, fragments, listing, messages, read};
+use crate::{
+    check, fragments,
+    history::{branches, chats, commit, listing, messages, read},
+    upkeep::erase,
+};
 
 /// A store on a Redis server or cluster. Keep it behind an `Arc`; every task may use it.
 pub struct RedisStore {

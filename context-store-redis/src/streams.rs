@@ -1,4 +1,6 @@
-//! Streams: what each call does. How they are kept, [`stream_fields`](crate::stream_fields) says.
+//! Streams: what each call does. How they are kept, [`stream_fields`](crate::streams::fields) says.
+
+pub(crate) mod fields;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -9,12 +11,12 @@ use context_core::{
 use redis::{Value, cmd};
 
 use crate::error::{Fault, Result, bad_cursor};
-use crate::fields;
-use crate::look::absent;
+use crate::history::fields::time;
+use crate::history::look::absent;
 use crate::reply::Reply;
 use crate::scripts::{STREAM_APPEND, STREAM_READ};
 use crate::shared::{ATTEMPTS, Shared};
-use crate::stream_fields::{Change, Seen, about_field, counts_field, no_stream, stream_of};
+use crate::streams::fields::{Change, Seen, about_field, counts_field, no_stream, stream_of};
 
 #[async_trait]
 impl StreamStore for Shared {
@@ -210,7 +212,7 @@ async fn plain_append(
 ) -> Result<Option<StoredStream>> {
     const OPERATION: &str = "append_stream";
     let mut call = STREAM_APPEND.key(shared.keys.chat(chat));
-    call.arg(id.as_str()).arg(append.writer.as_str()).arg(append.offset).arg(fields::time(append.at));
+    call.arg(id.as_str()).arg(append.writer.as_str()).arg(append.offset).arg(time(append.at));
     call.arg(shared.ttl).arg(limits::MAX_STREAM_CHUNKS).arg(limits::MAX_STREAM_BYTES);
     append.chunks.iter().for_each(|chunk| {
         call.arg(&chunk[..]);

@@ -1,5 +1,10 @@
 //! The check of a whole file: SQLite's own, the layout's, and every chat's graph.
 
+pub(crate) mod blobs;
+pub(crate) mod memories;
+pub(crate) mod rounds;
+pub(crate) mod streams;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -11,12 +16,15 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 
 use crate::error::{Fault, Result};
-use crate::messages::{Piece, pieces, runs_from};
-use crate::place::{branch_of, count, own_of, place, signed};
+use crate::history::messages::{Piece, pieces, runs_from};
+use crate::history::place::{branch_of, count, own_of, place, signed};
 use crate::rows::{blob, message_id, nth};
-use crate::words::Tag;
+use crate::search::words::Tag;
 use crate::{
-    branches, chat_rows, check_blobs, check_memories, check_rounds, check_streams, checkpoints, sql, words,
+    check,
+    history::{branches, chat_rows, checkpoints},
+    search::words,
+    sql,
 };
 
 pub(crate) async fn check(
@@ -26,10 +34,10 @@ pub(crate) async fn check(
 ) -> Result<CheckReport> {
     let mut report = CheckReport::default();
     file(connection, full_text, &mut report).await?;
-    check_blobs::check(connection, cancel, &mut report).await?;
-    check_streams::check(connection, cancel, &mut report).await?;
-    check_rounds::check(connection, cancel, &mut report).await?;
-    check_memories::check(connection, cancel, &mut report).await?;
+    check::blobs::check(connection, cancel, &mut report).await?;
+    check::streams::check(connection, cancel, &mut report).await?;
+    check::rounds::check(connection, cancel, &mut report).await?;
+    check::memories::check(connection, cancel, &mut report).await?;
     let mut after = 0;
     loop {
         cancel.check("check")?;

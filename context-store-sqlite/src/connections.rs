@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
 use crate::config::SqliteConfig;
 use crate::error::Result;
-use crate::routes::Routes;
+use crate::history::routes::Routes;
 use crate::{schema, sql};
 
 pub(crate) struct Connections {

@@ -5,8 +5,8 @@ use context_core::{Encoded, FragmentId, StoredFragment};
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use crate::chat_rows::{metadata_from, metadata_text};
 use crate::error::{Fault, Result};
+use crate::history::chat_rows::{metadata_from, metadata_text};
 use crate::rows::blob;
 use crate::sql;
 

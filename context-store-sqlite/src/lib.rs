@@ -115,39 +115,16 @@
 //! The full-text index is a table of FTS5 that keeps no texts, only which words are at which place. Each word
 //! begins with a tag of the user: `migrations/full_text.sql`.
 
-mod append;
-mod backup;
 mod blobs;
-mod branches;
 mod calls;
-mod chat_rows;
-mod chats;
 mod check;
-mod check_blobs;
-mod check_memories;
-mod check_rounds;
-mod check_streams;
-mod checkpoints;
-mod commit;
 mod config;
 mod connections;
-mod erase;
 mod error;
 mod fragments;
-mod gathered;
-mod group;
-mod insert;
-mod listing;
+mod history;
 mod memories;
-mod messages;
-mod node_tables;
-mod place;
-mod prune;
-mod read;
-mod record;
-mod round_listing;
 mod rounds;
-mod routes;
 mod rows;
 mod schema;
 mod scope;
@@ -155,8 +132,7 @@ mod search;
 mod sql;
 mod store;
 mod streams;
-mod trajectories;
-mod words;
+mod upkeep;
 
 pub use config::SqliteConfig;
 pub use store::SqliteStore;

@@ -1,5 +1,11 @@
 //! Reading rounds: one statement for each table, however many rounds there are.
 
+pub(crate) mod calls;
+pub(crate) mod gathered;
+pub(crate) mod listing;
+pub(crate) mod node_tables;
+pub(crate) mod record;
+
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -14,8 +20,8 @@ use sqlx::{Connection, Row};
 
 use crate::connections::run;
 use crate::error::{Fault, Result};
-use crate::gathered::{Cells, Gathered};
-use crate::node_tables::{NodeTable, TABLES};
+use crate::rounds::gathered::{Cells, Gathered};
+use crate::rounds::node_tables::{NodeTable, TABLES};
 use crate::rows::json_numbers;
 use crate::sql::rounds as sql;
 

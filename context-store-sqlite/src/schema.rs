@@ -12,7 +12,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row, SqlSafeStr};
 
 use crate::error::{Fault, Result};
-use crate::{sql, words};
+use crate::{search::words, sql};
 
 /// The newest version this program knows.
 const KNOWN: i64 = 7;

@@ -1,5 +1,7 @@
 //! Full-text search: the index ranks, the messages say the rest.
 
+pub(crate) mod words;
+
 use std::collections::HashMap;
 
 use context_core::search::Terms;
@@ -8,11 +10,11 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 
 use crate::error::{Fault, Result, bad_cursor};
-use crate::messages::nodes_at;
-use crate::place::signed;
+use crate::history::messages::nodes_at;
+use crate::history::place::signed;
 use crate::scope::chat_no;
-use crate::words::Tag;
-use crate::{branches, sql};
+use crate::search::words::Tag;
+use crate::{history::branches, sql};
 
 const OPERATION: &str = "search";
 

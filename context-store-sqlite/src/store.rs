@@ -22,8 +22,10 @@ use crate::connections::Connections;
 use crate::error::Fault;
 use crate::scope::chat_no;
 use crate::{
-    backup, blobs, branches, chat_rows, chats, check, checkpoints, erase, fragments, group, listing,
-    messages, read, search, sql, streams,
+    blobs, check, fragments,
+    history::{branches, chat_rows, chats, checkpoints, group, listing, messages, read},
+    search, sql, streams,
+    upkeep::{backup, erase},
 };
 
 /// A store in one SQLite file. Keep it behind an `Arc`; every task may use it.

@@ -1,7 +1,7 @@
 //! Statements about memories.
 //!
 //! Whoever writes to memories of a user locks the row of the user first. A word is mixed with its shelf and the part of places its record is
-//! in before it is looked for in the index, as [`crate::memory_words`] does it; `int8xor` is the operator whose sign stands for the schema here.
+//! in before it is looked for in the index, as [`crate::memories::words`] does it; `int8xor` is the operator whose sign stands for the schema here.
 
 /// The part of places that a record is in.
 macro_rules! part {

@@ -1,0 +1,128 @@
+//! The check of what stands beside messages: every byte of a blob must be what its name says, and every stream must have
+//! the chunks it says, one behind the other.
+
+use context_core::{BlobId, CancelSignal, ChatRef, CheckReport, Finding};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::error::{Fault, Result};
+use crate::history::place::count;
+use crate::pool::{Pool, Session, Work};
+use crate::rows::{optional_text, text};
+use crate::sql::{blobs as blobs_sql, streams as streams_sql};
+use crate::{blobs, streams};
+
+pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
+    let mut session = pool.begin(Work::Snapshot, None).await?;
+    let checked = strays(&mut session, report).await;
+    session.end(checked).await?;
+    // One state per blob and stream: while a store is checked, others may write to it.
+    let mut after = 0;
+    loop {
+        cancel.check("check")?;
+        let mut session = pool.begin(Work::Snapshot, None).await?;
+        let checked = next_blob(&mut session, after, report).await;
+        match session.end(checked).await? {
+            None => break,
+            Some(no) => after = no,
+        }
+    }
+    after = 0;
+    loop {
+        cancel.check("check")?;
+        let mut session = pool.begin(Work::Snapshot, None).await?;
+        let checked = next_stream(&mut session, after, report).await;
+        match session.end(checked).await? {
+            None => return Ok(()),
+            Some(no) => after = no,
+        }
+    }
+}
+
+/// Rows that no blob or stream reaches, and references to what is somebody else's.
+async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
+    for (table, what, statement) in [
+        ("blob_piece", "blob", blobs_sql::STRAY_PIECES),
+        ("stream_chunk", "stream", streams_sql::STRAY_STREAM_CHUNKS),
+    ] {
+        let query = session.query(statement);
+        for row in session.all(query).await? {
+            let about = format!("table {table}, {what} {}", row.try_get::<i64, _>(0)?);
+            report.findings.push(Finding::new(None, about, format!("belongs to no {what}")));
+        }
+    }
+    let query = session.query(blobs_sql::WRONG_BLOB_REFS);
+    for row in session.all(query).await? {
+        let chat = chat_of(&row, 0)?;
+        let about = blob_name(row.try_get(2)?);
+        let problem = "the chat refers to another one by this name";
+        report.findings.push(Finding::new(chat.as_ref(), about, problem));
+    }
+    Ok(())
+}
+
+/// Checks the blob behind a number and returns its number; nothing if there is none.
+async fn next_blob(session: &mut Session<'_>, after: i64, report: &mut CheckReport) -> Result<Option<i64>> {
+    let query = session.query(blobs_sql::BLOB_AFTER).bind(after);
+    let Some(row) = session.first(query).await? else { return Ok(None) };
+    let chat = chat_of(&row, 3)?;
+    let mut problems = Vec::new();
+    if chat.is_none() {
+        problems.push("belongs to no chat");
+    }
+    match blob_problem(session, &row).await {
+        Ok(problem) => problems.extend(problem),
+        Err(Fault::Corrupt(problem, _)) => problems.push(problem),
+        Err(fault) => return Err(fault),
+    }
+    for problem in problems {
+        report.findings.push(Finding::new(chat.as_ref(), blob_name(row.try_get(1)?), problem));
+    }
+    report.blobs += 1;
+    Ok(Some(row.try_get(0)?))
+}
+
+/// What is wrong with the bytes of a blob.
+async fn blob_problem(session: &mut Session<'_>, row: &PgRow) -> Result<Option<&'static str>> {
+    let id = blobs::id_of(row.try_get(1)?)?;
+    let (size, pieces): (i64, i64) = (row.try_get(2)?, row.try_get(5)?);
+    let bytes = blobs::bytes(session, row.try_get(0)?, 0..count(size)?).await?;
+    if BlobId::of(&bytes) != id {
+        return Ok(Some("its bytes are not what its name says"));
+    }
+    Ok((pieces != blobs::pieces(bytes.len())).then_some("has more bytes than it says"))
+}
+
+/// Checks the stream behind a number and returns its number; nothing if there is none.
+async fn next_stream(session: &mut Session<'_>, after: i64, report: &mut CheckReport) -> Result<Option<i64>> {
+    let query = session.query(streams_sql::STREAM_AFTER).bind(after);
+    let Some(row) = session.first(query).await? else { return Ok(None) };
+    let problem = match stream_problem(&row) {
+        Err(Fault::Corrupt(problem, _)) => Some(problem.to_owned()),
+        found => found?,
+    };
+    if let Some(problem) = problem {
+        let about = format!("stream {}", text(&row, 1)?);
+        report.findings.push(Finding::new(chat_of(&row, 13)?.as_ref(), about, problem));
+    }
+    report.streams += 1;
+    Ok(Some(row.try_get(0)?))
+}
+
+fn stream_problem(row: &PgRow) -> Result<Option<String>> {
+    let stream = streams::stream_of(row)?;
+    let (chunks, bytes, end): (i64, i64, i64) = (row.try_get(15)?, row.try_get(16)?, row.try_get(17)?);
+    if chunks != end {
+        return Ok(Some("there is a gap between its chunks".to_owned()));
+    }
+    Ok(stream.fault(count(chunks)?, count(bytes)?))
+}
+
+fn chat_of(row: &PgRow, column: usize) -> Result<Option<ChatRef>> {
+    let (user, chat) = (optional_text(row, column)?, optional_text(row, column + 1)?);
+    Ok(user.zip(chat).map(|(user, chat)| ChatRef::new(user, chat)))
+}
+
+fn blob_name(hash: &[u8]) -> String {
+    blobs::id_of(hash).map_or_else(|_| "a blob".to_owned(), |id| format!("blob {id}"))
+}

@@ -1,0 +1,127 @@
+//! The check of memories: rows that belong to nothing, what shelves and words count, and that every record is where its row says.
+
+use context_core::{CancelSignal, CheckReport, Finding, MemoryScope, MemoryVector};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::error::{Fault, Result};
+use crate::history::place::{own_of, signed};
+use crate::memories::rows::{record, scope};
+use crate::pool::{Pool, Session, Work};
+use crate::rows::{optional_text, text};
+use crate::sql::memories as sql;
+
+/// How many records are read at once.
+const AT_ONCE: i64 = 500;
+
+pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
+    let mut session = pool.begin(Work::Snapshot, None).await?;
+    let checked = strays(&mut session, report).await;
+    session.end(checked).await?;
+    let mut after = 0;
+    loop {
+        cancel.check("check")?;
+        // One state per shelf: while a store is checked, others may write to it.
+        let mut session = pool.begin(Work::Snapshot, None).await?;
+        let checked = next_shelf(&mut session, after, cancel, report).await;
+        match session.end(checked).await? {
+            None => return Ok(()),
+            Some(no) => after = no,
+        }
+    }
+}
+
+/// Rows that belong to nothing.
+async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
+    let tables = [
+        ("memory", sql::STRAY_MEMORIES, "belongs to no shelf"),
+        ("memory_vector", sql::STRAY_VECTORS, "belongs to no memory"),
+        ("memory_word", sql::STRAY_MEMORY_WORDS, "belongs to no shelf"),
+    ];
+    for (table, statement, problem) in tables {
+        let query = session.query(statement);
+        for row in session.all(query).await? {
+            let about = format!("table {table}, {}", row.try_get::<i64, _>(0)?);
+            report.findings.push(Finding::new(None, about, problem));
+        }
+    }
+    let query = session.query(sql::STRAY_SCOPES);
+    for row in session.all(query).await? {
+        let about = format!("memories of {}", text(&row, 0)?);
+        report.findings.push(Finding::new(None, about, "the scope has nothing, or belongs to nobody"));
+    }
+    Ok(())
+}
+
+/// Checks the shelf behind a number and returns its number; nothing if there is none.
+async fn next_shelf(
+    session: &mut Session<'_>,
+    after: i64,
+    cancel: &CancelSignal,
+    report: &mut CheckReport,
+) -> Result<Option<i64>> {
+    let query = session.query(sql::SHELF_AFTER).bind(after);
+    let Some(row) = session.first(query).await? else { return Ok(None) };
+    let no = row.try_get(0)?;
+    let scope = scope(text(&row, 1)?, [text(&row, 2)?, text(&row, 3)?, text(&row, 4)?]);
+    let kind = text(&row, 5)?;
+    let about = format!("memories of {scope}, kind {kind}");
+    let mut found = |problem: String| report.findings.push(Finding::new(None, &about, problem));
+    if text(&row, 6)? != scope.key() {
+        found("are filed under another scope".to_owned());
+    }
+    let (says, has): (Vec<i64>, Vec<i64>) = (row.try_get(7)?, row.try_get(8)?);
+    if says != has {
+        found(format!("says {says:?} records, words, vectors and bytes, has {has:?}"));
+    }
+    if !row.try_get::<bool, _>(9)? {
+        found("has no records, or has them outside of its places".to_owned());
+    }
+    let wrong: i64 = row.try_get(10)?;
+    if wrong > 0 {
+        found(format!("{wrong} words are in another number of records than is counted"));
+    }
+    let mut place: i64 = 0;
+    loop {
+        cancel.check("check")?;
+        let query = session.query(sql::MEMORIES_AFTER).bind(no).bind(place).bind(AT_ONCE);
+        let rows = session.all(query).await?;
+        let Some(last) = rows.last() else { return Ok(Some(no)) };
+        place = last.try_get(0)?;
+        for row in &rows {
+            let problem = match problem(row, &scope, kind) {
+                Err(Fault::Corrupt(problem, _)) => Some(problem),
+                found => found?,
+            };
+            if let Some(problem) = problem {
+                let about = format!("{about}, place {}", own_of(row.try_get(0)?));
+                report.findings.push(Finding::new(None, about, problem));
+            }
+            report.memories += 1;
+        }
+    }
+}
+
+/// What is wrong with a record.
+fn problem(row: &PgRow, scope: &MemoryScope, kind: &str) -> Result<Option<&'static str>> {
+    let record = record(row.try_get(2)?)?;
+    let source = record.source.as_ref();
+    let alike = record.scope == *scope
+        && record.kind == kind
+        && record.id.as_str() == text(row, 3)?
+        && record.key.as_deref() == optional_text(row, 4)?
+        && source.map(|source| source.session.as_str()) == optional_text(row, 5)?
+        && source.and_then(|source| Some(source.message.as_ref()?.as_str())) == optional_text(row, 6)?
+        && signed(record.text.len()) == row.try_get::<i64, _>(7)?;
+    if !alike {
+        return Ok(Some("its row does not say what the record says"));
+    }
+    if row.try_get::<i64, _>(1)? < 1 {
+        return Ok(Some("was never written"));
+    }
+    let Some(model) = optional_text(row, 8)? else { return Ok(None) };
+    let vector = MemoryVector::from_bytes(model, row.try_get(10)?);
+    let fits = vector
+        .is_some_and(|vector| row.try_get(9).is_ok_and(|length: i64| signed(vector.values.len()) == length));
+    Ok((!fits).then_some("its vector cannot be read"))
+}

@@ -1,0 +1,88 @@
+//! The check of rounds of trajectories: every one must be a graph, and its row must say what its head says.
+
+use context_core::trajectory::{Round, RoundRecord};
+use context_core::{AgentRef, CancelSignal, CheckReport, Finding, RoundRef};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::error::{Fault, Result};
+use crate::history::place::signed;
+use crate::pool::{Pool, Session, Work};
+use crate::rounds::read::{load, number};
+use crate::rows::text;
+use crate::sql::rounds as sql;
+
+const PROBLEM: &str = "a round cannot be read";
+
+pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
+    let mut session = pool.begin(Work::Snapshot, None).await?;
+    let checked = strays(&mut session, report).await;
+    session.end(checked).await?;
+    let mut after = 0;
+    loop {
+        cancel.check("check")?;
+        // One state per round: while a store is checked, others may write to it.
+        let mut session = pool.begin(Work::Snapshot, None).await?;
+        let checked = next_round(&mut session, after, report).await;
+        match session.end(checked).await? {
+            None => return Ok(()),
+            Some(no) => after = no,
+        }
+    }
+}
+
+/// Messages filed under another user.
+async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
+    let query = session.query(sql::WRONG_ROUND_MESSAGES);
+    for row in session.all(query).await? {
+        let agent = AgentRef::new(text(&row, 3)?, text(&row, 0)?, number(&row, 1, PROBLEM)?);
+        let round = agent.round(number(&row, 2, PROBLEM)?);
+        report.findings.push(Finding::new(None, round, "a message of it is filed under another user"));
+    }
+    Ok(())
+}
+
+/// Checks the round behind a number and returns its number; nothing if there is none.
+async fn next_round(session: &mut Session<'_>, after: i64, report: &mut CheckReport) -> Result<Option<i64>> {
+    let query = session.query(sql::ROUND_AFTER).bind(after);
+    let Some(row) = session.first(query).await? else { return Ok(None) };
+    let agent = AgentRef::new(text(&row, 1)?, text(&row, 2)?, number(&row, 3, PROBLEM)?);
+    let round = agent.round(number(&row, 4, PROBLEM)?);
+    let problem = match round_problem(session, &round, &row).await {
+        Err(Fault::Corrupt(problem, _)) => Some(problem.to_owned()),
+        found => found?,
+    };
+    if let Some(problem) = problem {
+        report.findings.push(Finding::new(None, round, problem));
+    }
+    report.rounds += 1;
+    Ok(Some(row.try_get(0)?))
+}
+
+async fn round_problem(session: &mut Session<'_>, round: &RoundRef, row: &PgRow) -> Result<Option<String>> {
+    let number = round.round;
+    let Some(record) = load(session, &round.agent, &(number..=number), None).await?.pop() else {
+        return Ok(Some("is not where it is filed".to_owned()));
+    };
+    if record.head.round != *round {
+        return Ok(Some("its head is that of another round".to_owned()));
+    }
+    if !says_the_same(row, &record)? {
+        return Ok(Some("its row does not say what its head says".to_owned()));
+    }
+    if signed(record.nodes.len()) != i64::from(record.head.nodes) {
+        let (says, has) = (record.head.nodes, record.nodes.len());
+        return Ok(Some(format!("says {says} nodes, has {has}")));
+    }
+    Ok(Round::from_record(record).err().map(|error| error.to_string()))
+}
+
+/// Whether the row of a round says what its head says.
+fn says_the_same(row: &PgRow, record: &RoundRecord) -> Result<bool> {
+    let head = &record.head;
+    Ok(u64::try_from(row.try_get::<i64, _>(5)?) == Ok(head.revision)
+        && row.try_get::<&str, _>(6)? == head.state.as_str()
+        && row.try_get::<i64, _>(7)? == i64::from(head.nodes)
+        && row.try_get::<i64, _>(8)? == head.created_at.as_micros()
+        && row.try_get::<i64, _>(9)? == head.updated_at.as_micros())
+}

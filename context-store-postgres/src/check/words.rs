@@ -1,0 +1,53 @@
+//! The check of the full-text index: every message that has words is in it with these words, and nothing else is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use context_core::{Node, UserId};
+use sqlx::Row;
+
+use crate::error::Result;
+use crate::history::messages::Piece;
+use crate::history::place::place;
+use crate::pool::Session;
+use crate::search::words::Tag;
+use crate::sql;
+
+/// What is wrong with the words of a branch.
+pub(crate) async fn words_of(
+    session: &mut Session<'_>,
+    piece: &Piece,
+    own: &[Arc<Node>],
+    user: &UserId,
+) -> Result<Option<String>> {
+    let query = session.query(sql::WORDS_OF).bind(place(piece.no, 1)).bind(piece.end());
+    let mut filed = HashMap::new();
+    for row in session.all(query).await? {
+        let words: (i16, i64, String) = (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+        filed.insert(row.try_get::<i64, _>(0)?, words);
+    }
+    let tag = Tag::of(user);
+    let (mut missing, mut other) = (0, 0);
+    let (mut places, mut lexemes) = (Vec::new(), Vec::new());
+    for (node, place) in own.iter().zip(place(piece.no, 1)..) {
+        let Some(words) = tag.words(node) else { continue };
+        match filed.remove(&place) {
+            None => missing += 1,
+            Some(stored) => {
+                other += usize::from(stored != (words.role, words.length, words.body));
+                places.push(place);
+                lexemes.push(words.lexemes);
+            }
+        }
+    }
+    let query = session.query(sql::OTHER_LEXEMES).bind(places).bind(lexemes);
+    let unlike: i64 = session.only(query).await?.try_get(0)?;
+    if (missing, other, unlike, filed.len()) == (0, 0, 0, 0) {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "the full-text index lacks {missing} messages, has other words of {other}, finds {unlike} by other words, and \
+         has {} without words",
+        filed.len()
+    )))
+}

@@ -1,0 +1,13 @@
+//! Chats and their messages: writing, reading, branches, checkpoints, lists.
+
+pub(crate) mod append;
+pub(crate) mod branches;
+pub(crate) mod chat_rows;
+pub(crate) mod chats;
+pub(crate) mod checkpoints;
+pub(crate) mod commit;
+pub(crate) mod ends;
+pub(crate) mod listing;
+pub(crate) mod messages;
+pub(crate) mod place;
+pub(crate) mod read;

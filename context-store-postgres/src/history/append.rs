@@ -1,0 +1,187 @@
+//! The fast way in: messages at the end of a branch as one statement.
+//!
+//! The statement finds the chat and the branch, checks where the branch is, and writes. It decides nothing: whatever is
+//! not plainly right is left to the transaction in [`commit`](crate::history::commit).
+
+use std::sync::Arc;
+
+use context_core::{BranchName, Commit, Committed, MessageId, Node, NodeKind, Target, pack};
+use sqlx::Row;
+
+use crate::error::Result;
+use crate::history::ends::Ends;
+use crate::history::place::{place, signed};
+use crate::pool::{Pool, Session, Work};
+use crate::rows::{ids, weight};
+use crate::search::words::{self, Columns};
+use crate::sql;
+
+/// The most messages in one run.
+const RUN: i64 = 64;
+/// The messages that are first merged into one run.
+const SMALL_RUN: i64 = 16;
+/// The most bytes that are packed into one run; a larger message is alone.
+const RUN_BYTES: usize = 256 << 10;
+
+/// Writes a commit that is nothing but a few new messages at the end of a branch. Nothing if it is something else, or
+/// if the store does not agree at once.
+pub(crate) async fn append(
+    pool: &Pool,
+    ends: &Ends,
+    full_text: bool,
+    commit: &Commit,
+) -> Result<Option<Committed>> {
+    let Some((branch, expected)) = plain(commit) else { return Ok(None) };
+    let data = pack::pack_all(&commit.nodes);
+    if commit.nodes.len() > 1 && data.len() > RUN_BYTES {
+        return Ok(None);
+    }
+    let own = ends.own(&commit.chat, branch);
+    let merges = own.is_none_or(|own| full_block(own, own + signed(commit.nodes.len())).is_some());
+    let statement = match (merges, full_text) {
+        (false, false) => sql::APPEND,
+        (false, true) => sql::APPEND_WORDS,
+        (true, false) => sql::APPEND_MERGING,
+        (true, true) => sql::APPEND_MERGING_WORDS,
+    };
+    let mut session = pool.begin(Work::Append, Some(&commit.chat.user)).await?;
+    let written = {
+        let query = session
+            .query(statement)
+            .bind(commit.chat.user.as_str().as_bytes())
+            .bind(commit.chat.chat.as_str().as_bytes())
+            .bind(branch.as_str().as_bytes())
+            .bind(expected.map(|expected| expected.as_str().as_bytes()))
+            .bind(ids(commit.nodes.iter().map(|node| &node.id)))
+            .bind(data)
+            .bind(weight(&commit.nodes))
+            .bind(commit.at.as_micros());
+        // Places from 1: the statement knows behind what.
+        let query =
+            if full_text { Columns::of(&commit.chat.user, 1, &commit.nodes).bind(query) } else { query };
+        session.first(query).await
+    };
+    match session.end(written).await {
+        Ok(Some(row)) => {
+            ends.learn(&commit.chat, branch, row.try_get(0)?);
+            let head = commit.nodes.last().map(|node| node.id.clone());
+            Ok(Some(Committed::new(Some(branch.clone()), head)))
+        }
+        Ok(None) => Ok(None),
+        Err(fault) if fault.is_refusal() => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// The branch that a plain commit extends, and where it has to be.
+fn plain(commit: &Commit) -> Option<(&BranchName, Option<&MessageId>)> {
+    let Target::Extend { branch, expected } = &commit.target else { return None };
+    let plain = !commit.nodes.is_empty()
+        && commit.amendments.is_empty()
+        && commit.redactions.is_empty()
+        && commit.fragments.is_empty()
+        && commit.patch.is_none()
+        && commit.key.is_none()
+        && signed(commit.nodes.len()) <= RUN
+        && commit.nodes.iter().all(|node| node.kind != NodeKind::Boundary);
+    plain.then_some((branch, expected.as_ref()))
+}
+
+/// The end of a branch, of a chat that is locked.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) chat: i64,
+    pub(crate) branch: i64,
+    pub(crate) own: i64,
+    pub(crate) head: Option<MessageId>,
+}
+
+/// The general way: adds the new messages of a commit behind the end of a branch and returns its new head.
+pub(crate) async fn add_nodes(
+    session: &mut Session<'_>,
+    end: End,
+    commit: &Commit,
+    full_text: bool,
+) -> Result<Option<MessageId>> {
+    let Some(head) = commit.nodes.last() else { return Ok(end.head) };
+    let first = place(end.branch, end.own + 1);
+    let ids = ids(commit.nodes.iter().map(|node| &node.id));
+    let add = session.query(sql::ADD_NODES).bind(end.chat).bind(ids).bind(first);
+    session.execute(add).await?;
+    let boundaries = commit.nodes.iter().zip(first..).filter(|(node, _)| node.kind == NodeKind::Boundary);
+    let boundaries: Vec<i64> = boundaries.map(|(_, place)| place).collect();
+    if !boundaries.is_empty() {
+        let add = session.query(sql::ADD_BOUNDARIES).bind(boundaries);
+        session.execute(add).await?;
+    }
+    let runs = Runs::of(end.own, first, &commit.nodes);
+    let add = session.query(sql::ADD_RUNS).bind(&runs.places).bind(&runs.weights).bind(&runs.data);
+    session.execute(add).await?;
+    if let Some(block) = full_block(end.own, runs.first_end) {
+        let merge = session.query(sql::MERGE).bind(place(end.branch, block)).bind(first);
+        session.execute(merge).await?;
+    }
+    if full_text {
+        words::index(session, &commit.chat.user, first, &commit.nodes).await?;
+    }
+    let own = end.own + signed(commit.nodes.len());
+    let update = session.query(sql::MOVE_BRANCH).bind(end.branch).bind(own).bind(head.id.as_str().as_bytes());
+    session.execute(update).await?;
+    Ok(Some(head.id.clone()))
+}
+
+/// New messages as runs that end where blocks do, as arrays to bind.
+struct Runs {
+    places: Vec<i64>,
+    weights: Vec<i64>,
+    data: Vec<Vec<u8>>,
+    /// How many messages the branch has with the first run.
+    first_end: i64,
+}
+
+impl Runs {
+    /// Of messages that follow the `own`th of a branch, the first at a place.
+    fn of(own: i64, first: i64, nodes: &[Arc<Node>]) -> Self {
+        let mut runs = Self { places: Vec::new(), weights: Vec::new(), data: Vec::new(), first_end: own };
+        let mut begun = 0;
+        let mut bytes = 0;
+        for (i, node) in nodes.iter().enumerate() {
+            bytes += node.body().bytes().len();
+            let next = nodes.get(i + 1).map_or(0, |next| next.body().bytes().len());
+            let end = own + signed(i) + 1;
+            if end % RUN == 0 || bytes + next > RUN_BYTES || i + 1 == nodes.len() {
+                let run = &nodes[begun..=i];
+                if begun == 0 {
+                    runs.first_end = end;
+                }
+                runs.places.push(first + signed(begun));
+                runs.weights.push(weight(run));
+                runs.data.push(pack::pack_all(run));
+                (begun, bytes) = (i + 1, 0);
+            }
+        }
+        runs
+    }
+}
+
+/// The first message of the block that is now full, after a branch went from `before` own messages to `after`: the runs
+/// that begin in it become one.
+fn full_block(before: i64, after: i64) -> Option<i64> {
+    let full = |block: i64| (after / block > before / block).then(|| before / block * block + 1);
+    full(RUN).or_else(|| full(SMALL_RUN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merges_when_a_block_fills_up() {
+        assert_eq!(full_block(14, 15), None);
+        assert_eq!(full_block(15, 16), Some(1));
+        assert_eq!(full_block(14, 18), Some(1));
+        assert_eq!(full_block(16, 17), None);
+        assert_eq!(full_block(40, 50), Some(33));
+        assert_eq!(full_block(255, 256), Some(193));
+    }
+}

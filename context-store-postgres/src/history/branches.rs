@@ -1,0 +1,135 @@
+//! Branches: creating, reading, renaming and deleting them.
+
+use context_core::{Branch, BranchDeletion, BranchName, ChatRef, Error, MessageId, Timestamp, limits};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::error::Result;
+use crate::history::place::count;
+use crate::pool::Session;
+use crate::rows::{message_id, text};
+use crate::scope::{lock_chat, of_chat, rows_of_chat};
+use crate::{history::chat_rows, sql, upkeep::prune};
+
+/// Adds a branch that forks behind a place, without messages of its own yet. Returns its number.
+pub(crate) async fn create_branch(
+    session: &mut Session<'_>,
+    chat: i64,
+    name: &BranchName,
+    parent: Option<i64>,
+    base: i64,
+    head: Option<&MessageId>,
+    at: Timestamp,
+) -> Result<i64> {
+    let insert = session
+        .query(sql::CREATE_BRANCH)
+        .bind(chat)
+        .bind(name.as_str().as_bytes())
+        .bind(parent)
+        .bind(base)
+        .bind(head.map(|head| head.as_str().as_bytes()))
+        .bind(at.as_micros());
+    Ok(session.only(insert).await?.try_get(0)?)
+}
+
+pub(crate) async fn branches(session: &mut Session<'_>, chat: &ChatRef) -> Result<Vec<Branch>> {
+    let query = of_chat(session, sql::BRANCHES_OF, chat);
+    let rows = rows_of_chat(session, "branches", chat, query).await?;
+    rows.iter().map(|row| branch_from(row, &BranchName::from(text(row, 6)?))).collect()
+}
+
+pub(crate) async fn branches_of(
+    session: &mut Session<'_>,
+    chat: i64,
+    active: &BranchName,
+) -> Result<Vec<Branch>> {
+    let query = session.query(sql::BRANCHES).bind(chat);
+    let rows = session.all(query).await?;
+    rows.iter().map(|row| branch_from(row, active)).collect()
+}
+
+fn branch_from(row: &PgRow, active: &BranchName) -> Result<Branch> {
+    let name = BranchName::from(text(row, 1)?);
+    let length = row.try_get::<i64, _>(3)? + row.try_get::<i64, _>(4)?;
+    let created_at = Timestamp::from_micros(row.try_get(5)?);
+    let active = name == *active;
+    Ok(Branch::new(name, message_id(row, 2)?, count(length)?, active, created_at))
+}
+
+/// A branch by its name: its number, how many messages it owns, and its head.
+pub(crate) async fn branch(
+    session: &mut Session<'_>,
+    chat: i64,
+    name: &BranchName,
+) -> Result<Option<(i64, i64, Option<MessageId>)>> {
+    let query = session.query(sql::BRANCH).bind(chat).bind(name.as_str().as_bytes());
+    let row = session.first(query).await?;
+    row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?, message_id(&row, 2)?))).transpose()
+}
+
+pub(crate) async fn activate(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    name: &BranchName,
+    at: Timestamp,
+) -> Result<()> {
+    const OPERATION: &str = "activate_branch";
+    let no = lock_chat(session, OPERATION, chat).await?;
+    if branch(session, no, name).await?.is_none() {
+        return Err(Error::not_found(OPERATION, "branch", name).into());
+    }
+    let activate = session.query(sql::ACTIVATE).bind(no).bind(name.as_str().as_bytes());
+    session.execute(activate).await?;
+    chat_rows::touch(session, no, at).await
+}
+
+pub(crate) async fn rename(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    name: &BranchName,
+    to: &BranchName,
+    at: Timestamp,
+) -> Result<()> {
+    const OPERATION: &str = "rename_branch";
+    limits::check_id(OPERATION, "branch", to.as_str())?;
+    let no = lock_chat(session, OPERATION, chat).await?;
+    let found = branch(session, no, name).await?;
+    let (renamed, ..) = found.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
+    if name != to && branch(session, no, to).await?.is_some() {
+        return Err(Error::invalid(OPERATION, "another branch has this name").with("branch", to).into());
+    }
+    let rename = session.query(sql::RENAME_BRANCH).bind(renamed).bind(to.as_str().as_bytes());
+    session.execute(rename).await?;
+    let active = session.query(sql::RENAME_ACTIVE).bind(no);
+    let active = active.bind(name.as_str().as_bytes()).bind(to.as_str().as_bytes());
+    session.execute(active).await?;
+    chat_rows::touch(session, no, at).await
+}
+
+/// Deletes a branch that is where it is expected. What others still need of it stays, without a name.
+pub(crate) async fn delete(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    name: &BranchName,
+    expected: Option<&MessageId>,
+    at: Timestamp,
+) -> Result<BranchDeletion> {
+    const OPERATION: &str = "delete_branch";
+    lock_chat(session, OPERATION, chat).await?;
+    let found = chat_rows::read(session, chat).await?;
+    let (no, found) = found.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
+    let deleted = branch(session, no, name).await?;
+    let (deleted, _, head) = deleted.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
+    if head.as_ref() != expected {
+        return Ok(BranchDeletion::Conflict { actual: head });
+    }
+    if found.active == *name {
+        let message = "the active branch cannot be deleted; make another one active first";
+        return Err(Error::invalid(OPERATION, message).with("branch", name).into());
+    }
+    chat_rows::touch(session, no, at).await?;
+    let unname = session.query(sql::UNNAME_BRANCH).bind(deleted);
+    session.execute(unname).await?;
+    let messages = prune::prune(session, no, deleted).await?;
+    Ok(BranchDeletion::Deleted { messages: count(messages)? })
+}

@@ -1,0 +1,67 @@
+//! Checkpoints: named places in a chat.
+
+use context_core::{ChatRef, Checkpoint, CheckpointName, Error, Timestamp};
+use sqlx::Row;
+
+use crate::error::Result;
+use crate::history::messages::find;
+use crate::history::place::branch_of;
+use crate::pool::Session;
+use crate::rows::optional_text;
+use crate::scope::{lock_chat, of_chat, rows_of_chat};
+use crate::{history::chat_rows, sql, upkeep::prune};
+
+pub(crate) async fn set(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    checkpoint: Checkpoint,
+) -> Result<Checkpoint> {
+    const OPERATION: &str = "set_checkpoint";
+    let no = lock_chat(session, OPERATION, chat).await?;
+    if find(session, no, std::iter::once(&checkpoint.message)).await?.is_empty() {
+        return Err(Error::not_found(OPERATION, "message", &checkpoint.message).into());
+    }
+    let before = branch_at(session, no, &checkpoint.name).await?;
+    let set = session.query(sql::SET_CHECKPOINT).bind(no).bind(checkpoint.name.as_str().as_bytes());
+    let set = set.bind(checkpoint.message.as_str().as_bytes()).bind(checkpoint.created_at.as_micros());
+    session.execute(set).await?;
+    chat_rows::touch(session, no, checkpoint.created_at).await?;
+    if let Some(before) = before {
+        prune::prune(session, no, before).await?;
+    }
+    Ok(checkpoint)
+}
+
+pub(crate) async fn list(
+    session: &mut Session<'_>,
+    operation: &'static str,
+    chat: &ChatRef,
+) -> Result<Vec<Checkpoint>> {
+    let query = of_chat(session, sql::CHECKPOINTS, chat);
+    let rows = rows_of_chat(session, operation, chat, query).await?;
+    let mut checkpoints = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let (Some(name), Some(message)) = (optional_text(row, 0)?, optional_text(row, 1)?) else { continue };
+        let created_at = Timestamp::from_micros(row.try_get(2)?);
+        checkpoints.push(Checkpoint::new(name.into(), message.into(), created_at));
+    }
+    Ok(checkpoints)
+}
+
+pub(crate) async fn delete(session: &mut Session<'_>, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+    let no = lock_chat(session, "delete_checkpoint", chat).await?;
+    let before = branch_at(session, no, name).await?;
+    let delete = session.query(sql::DELETE_CHECKPOINT).bind(no).bind(name.as_str().as_bytes());
+    let deleted = session.execute(delete).await? > 0;
+    if let Some(before) = before {
+        prune::prune(session, no, before).await?;
+    }
+    Ok(deleted)
+}
+
+/// The branch that owns the message a checkpoint points at, if there is such a checkpoint.
+async fn branch_at(session: &mut Session<'_>, chat: i64, name: &CheckpointName) -> Result<Option<i64>> {
+    let query = session.query(sql::CHECKPOINT).bind(chat).bind(name.as_str().as_bytes());
+    let row = session.first(query).await?;
+    Ok(row.map(|row| row.try_get(0)).transpose()?.map(branch_of))
+}

@@ -1,0 +1,68 @@
+//! Listing the chats of a user, newest activity first, and whoever has a chat, page by page.
+
+use context_core::{Chat, ChatQuery, ChatRef, ChatSummary, Cursor, Page, UserId, limits};
+use sqlx::Row;
+
+use crate::error::{Result, bad_cursor};
+use crate::history::chat_rows::chat_of;
+use crate::history::place::{count, signed};
+use crate::pool::Session;
+use crate::rows::text;
+use crate::sql;
+
+/// Where a chat is in the order of the listing: when it was written to, and its number.
+type Place = (i64, i64);
+
+/// Lists page by page. Metadata is looked at here, not in SQL: keys and values are compared exactly.
+pub(crate) async fn list(session: &mut Session<'_>, query: &ChatQuery) -> Result<Page<ChatSummary>> {
+    let mut place = match &query.after {
+        None => (i64::MAX, i64::MAX),
+        Some(cursor) => place_of(cursor).ok_or_else(|| bad_cursor("list_chats"))?,
+    };
+    let batch = if query.metadata.is_empty() { query.limit + 1 } else { limits::MAX_PAGE };
+    let mut items = Vec::new();
+    let mut end = None;
+    loop {
+        let list = session.query(sql::LIST).bind(query.user.as_str().as_bytes());
+        let rows = session.all(list.bind(place.0).bind(place.1).bind(signed(batch))).await?;
+        for row in &rows {
+            place = (row.try_get(6)?, row.try_get(0)?);
+            let chat: Chat = chat_of(row, &ChatRef::new(query.user.clone(), text(row, 1)?))?;
+            if !query.matches(&chat) {
+                continue;
+            }
+            if items.len() == query.limit {
+                let next = end.map(|(updated, no)| Cursor::new(format!("{updated}:{no}")));
+                return Ok(Page { items, next });
+            }
+            items.push(ChatSummary::new(chat, count(row.try_get(7)?)?, count(row.try_get(8)?)?));
+            end = Some(place);
+        }
+        if rows.len() < batch {
+            return Ok(Page { items, next: None });
+        }
+    }
+}
+
+/// Lists whoever has a chat, by the bytes of the id.
+pub(crate) async fn users(
+    session: &mut Session<'_>,
+    limit: usize,
+    after: Option<&Cursor>,
+) -> Result<Page<UserId>> {
+    let after = after.map_or("", Cursor::as_str).as_bytes();
+    let query = session.query(sql::USERS).bind(after).bind(signed(limit + 1));
+    let mut items = Vec::new();
+    for row in session.all(query).await? {
+        items.push(UserId::from(text(&row, 0)?));
+    }
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|last| Cursor::new(last.as_str()));
+    Ok(Page { items, next })
+}
+
+fn place_of(cursor: &Cursor) -> Option<Place> {
+    let (updated, no) = cursor.as_str().split_once(':')?;
+    Some((updated.parse().ok()?, no.parse().ok()?))
+}

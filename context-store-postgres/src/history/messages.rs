@@ -1,0 +1,253 @@
+//! Messages by id and page by page, and what they were before.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use context_core::{
+    BranchName, ChatRef, Cursor, MessageId, Node, NodeKind, Page, Placed, Revision, Timestamp, limits, pack,
+};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::error::{Fault, Result, bad_cursor};
+use crate::history::place::{branch_of, count, own_of, place};
+use crate::pool::Session;
+use crate::rows::{self, blob, message_id, nth, optional_text, weight};
+use crate::scope::{chat_no, of_chat, rows_of_chat};
+use crate::sql;
+
+/// Where a stored message is.
+#[derive(Clone, Debug)]
+pub(crate) struct Spot {
+    pub(crate) place: i64,
+    /// The place of the message before it.
+    pub(crate) parent: Option<i64>,
+    pub(crate) depth: i64,
+}
+
+impl Spot {
+    fn and_parent(&self) -> impl Iterator<Item = i64> + use<> {
+        [Some(self.place), self.parent].into_iter().flatten()
+    }
+}
+
+/// Finds messages by id; what does not exist is not in the map.
+pub(crate) async fn find(
+    session: &mut Session<'_>,
+    chat: i64,
+    ids: impl Iterator<Item = &MessageId>,
+) -> Result<HashMap<MessageId, Spot>> {
+    let query = session.query(sql::SPOTS).bind(chat).bind(rows::ids(ids));
+    session.all(query).await?.iter().map(spot).collect()
+}
+
+fn spot(row: &PgRow) -> Result<(MessageId, Spot)> {
+    let id = message_id(row, 0)?.ok_or(Fault::Corrupt("a message without an id", None))?;
+    let (place, base): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
+    let parent = if own_of(place) == 1 { row.try_get(3)? } else { Some(place - 1) };
+    Ok((id, Spot { place, parent, depth: base + own_of(place) - 1 }))
+}
+
+/// The nodes at these places.
+pub(crate) async fn nodes_at(session: &mut Session<'_>, places: &[i64]) -> Result<HashMap<i64, Arc<Node>>> {
+    let query = session.query(sql::RUNS_AT).bind(places);
+    let rows = session.all(query).await?;
+    let mut runs = BTreeMap::new();
+    for row in rows {
+        runs.insert(row.try_get::<i64, _>(0)?, blob(row, 1)?);
+    }
+    let node_at = |&place: &i64| {
+        let run = runs.range(..=place).next_back();
+        let (first, data) = run.ok_or(Fault::Corrupt("a message is in no run", None))?;
+        Ok((place, nth(data, place - first)?))
+    };
+    places.iter().map(node_at).collect()
+}
+
+pub(crate) async fn messages(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    ids: &[MessageId],
+) -> Result<Vec<Option<Placed>>> {
+    let chat = chat_no(session, "messages", chat).await?;
+    let spots = find(session, chat, ids.iter()).await?;
+    let places: Vec<i64> = spots.values().flat_map(Spot::and_parent).collect();
+    let nodes = nodes_at(session, &places).await?;
+    let placed = |id: &MessageId| {
+        let Some(spot) = spots.get(id) else { return Ok(None) };
+        let parent = spot.parent.and_then(|parent| nodes.get(&parent)).map(|parent| parent.id.clone());
+        let node = nodes.get(&spot.place).filter(|node| node.id == *id);
+        let node = node.ok_or(Fault::Corrupt("a message is not where it is filed", None))?;
+        Ok(Some(Placed::new(Arc::clone(node), parent, count(spot.depth)?)))
+    };
+    ids.iter().map(placed).collect()
+}
+
+/// A branch as the layout has it: the messages that were written through it.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    pub(crate) no: i64,
+    /// Nothing if the branch was deleted and others still need its messages.
+    pub(crate) name: Option<BranchName>,
+    pub(crate) head: Option<MessageId>,
+    pub(crate) base: i64,
+    pub(crate) own: i64,
+    pub(crate) parent: Option<i64>,
+}
+
+impl Piece {
+    pub(crate) fn of(row: &PgRow) -> Result<Self> {
+        let name = optional_text(row, 1)?.map(BranchName::from);
+        let (no, base, own) = (row.try_get(0)?, row.try_get(3)?, row.try_get(4)?);
+        Ok(Self { no, name, head: message_id(row, 2)?, base, own, parent: row.try_get(5)? })
+    }
+
+    /// The last place that holds a message.
+    pub(crate) fn end(&self) -> i64 {
+        place(self.no, self.own)
+    }
+}
+
+/// The pieces of a chat, oldest first, so that a parent comes before its children.
+pub(crate) async fn pieces(session: &mut Session<'_>, chat: i64) -> Result<Vec<Piece>> {
+    let query = session.query(sql::PIECES).bind(chat);
+    session.all(query).await?.iter().map(Piece::of).collect()
+}
+
+/// A page of all messages; the cursor is a place.
+pub(crate) async fn all_messages(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    limit: usize,
+    after: Option<&Cursor>,
+) -> Result<Page<Placed>> {
+    const OPERATION: &str = "all_messages";
+    limits::check_page(OPERATION, limit)?;
+    let after: i64 = match after {
+        None => 0,
+        Some(cursor) => cursor.as_str().parse().map_err(|_| bad_cursor(OPERATION))?,
+    };
+    let chat = chat_no(session, OPERATION, chat).await?;
+    let pieces = pieces(session, chat).await?;
+    let mut items = Vec::new();
+    let mut last = after;
+    for piece in pieces.iter().filter(|piece| piece.end() > after) {
+        let from = place(piece.no, 1).max(after + 1);
+        if items.len() < limit && from <= piece.end() {
+            last = from - 1 + of_piece(session, piece, from, limit, &mut items).await?;
+        }
+    }
+    let more = pieces.iter().any(|piece| piece.own > 0 && piece.end() > last);
+    Ok(Page { items, next: more.then(|| Cursor::new(last.to_string())) })
+}
+
+/// Adds the messages of a branch from a place on, until there are `limit`. Returns how many.
+async fn of_piece(
+    session: &mut Session<'_>,
+    piece: &Piece,
+    from: i64,
+    limit: usize,
+    items: &mut Vec<Placed>,
+) -> Result<i64> {
+    let before = if own_of(from) == 1 { piece.parent } else { Some(from - 1) };
+    let mut parent = match before {
+        None => None,
+        Some(before) => nodes_at(session, &[before]).await?.remove(&before),
+    };
+    let mut next = from;
+    while items.len() < limit && next <= piece.end() {
+        let begun = next;
+        for (first, data) in runs_from(session, next, piece.end()).await? {
+            if items.len() == limit {
+                break;
+            }
+            let nodes = pack::unpack(&data)?;
+            let skip = usize::try_from(next - first);
+            let skip = skip.map_err(|_| Fault::Corrupt("messages of a branch are missing", None))?;
+            for node in nodes.into_iter().skip(skip).take(limit - items.len()) {
+                let id = parent.as_ref().map(|parent: &Arc<Node>| parent.id.clone());
+                items.push(Placed::new(Arc::clone(&node), id, count(piece.base + own_of(next) - 1)?));
+                parent = Some(node);
+                next += 1;
+            }
+        }
+        if next == begun {
+            return Err(Fault::Corrupt("messages of a branch are missing", None));
+        }
+    }
+    Ok(next - from)
+}
+
+/// The next few runs from the one that holds a place on.
+pub(crate) async fn runs_from(session: &mut Session<'_>, from: i64, to: i64) -> Result<Vec<(i64, Bytes)>> {
+    let query = session.query(sql::RUNS_FROM).bind(from).bind(to);
+    let rows = session.all(query).await?;
+    let run = |row: PgRow| Ok((row.try_get(0)?, blob(row, 1)?));
+    let runs: Vec<(i64, Bytes)> = rows.into_iter().map(run).collect::<Result<_>>()?;
+    // A run of another branch is no answer.
+    Ok(runs.into_iter().filter(|(first, _)| branch_of(*first) == branch_of(to)).collect())
+}
+
+pub(crate) async fn revisions(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    message: &MessageId,
+) -> Result<Vec<Revision>> {
+    let query = of_chat(session, sql::REVISIONS, chat).bind(message.as_str().as_bytes());
+    let mut revisions = Vec::new();
+    for row in rows_of_chat(session, "revisions", chat, query).await? {
+        if let Some(at) = row.try_get(1)? {
+            revisions.push(Revision::new(nth(&blob(row, 0)?, 0)?, Timestamp::from_micros(at)));
+        }
+    }
+    Ok(revisions)
+}
+
+/// Gives a stored message a new body where it is. What it was is kept as `replaced` at that time, or not at all:
+/// then earlier revisions go as well.
+pub(crate) async fn amend(
+    session: &mut Session<'_>,
+    chat: i64,
+    place: i64,
+    by: &Node,
+    replaced: Option<Timestamp>,
+) -> Result<()> {
+    let query = session.query(sql::RUN_AT).bind(place);
+    let row = session.first(query).await?.ok_or(Fault::Corrupt("a message is in no run", None))?;
+    let first: i64 = row.try_get(0)?;
+    let run = blob(row, 1)?;
+    let skip = usize::try_from(place - first).unwrap_or(0);
+    let (front, rest) = pack::split_at(&run, skip)?;
+    let (record, back) = pack::split_at(&rest, 1)?;
+    let old = nth(&record, 0)?;
+    if old.id != by.id {
+        return Err(Fault::Corrupt("a message is not where it is filed", None));
+    }
+    let new = old.amended(by);
+    let mut data = Vec::with_capacity(run.len() + by.body().bytes().len());
+    data.extend_from_slice(&front);
+    pack::pack(&new, &mut data);
+    data.extend_from_slice(&back);
+    let id = by.id.as_str().as_bytes();
+    let revision = match replaced {
+        Some(at) => {
+            let keep = session.query(sql::ADD_REVISION).bind(chat).bind(id);
+            keep.bind(&record[..]).bind(at.as_micros())
+        }
+        None => session.query(sql::FORGET_REVISIONS).bind(chat).bind(vec![id]),
+    };
+    session.execute(revision).await?;
+    let data = Bytes::from(data);
+    let heavy = weight(&pack::unpack(&data)?);
+    let rewrite = session.query(sql::REWRITE_RUN).bind(first).bind(&data[..]).bind(heavy);
+    session.execute(rewrite).await?;
+    if old.kind != new.kind {
+        let boundary = match new.kind {
+            NodeKind::Boundary => session.query(sql::ADD_BOUNDARIES).bind(vec![place]),
+            _ => session.query(sql::REMOVE_BOUNDARY).bind(place),
+        };
+        session.execute(boundary).await?;
+    }
+    Ok(())
+}

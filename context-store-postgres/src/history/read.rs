@@ -1,0 +1,147 @@
+//! Reading chains and windows: one statement each, whatever the number of messages.
+
+use bytes::Bytes;
+use context_core::{Chain, ChainEnd, ChatRef, Error, PackedRun, Window, pack};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::error::{Fault, Result};
+use crate::history::place::{branch_of, count, own_of, place, signed};
+use crate::pool::Session;
+use crate::rows::{MISSING, blob, length};
+use crate::scope::chat_no;
+use crate::sql;
+
+const OPERATION: &str = "chain";
+
+/// The window of a chain.
+pub(crate) async fn chain(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    end: &ChainEnd,
+    window: &Window,
+) -> Result<Chain> {
+    match window {
+        Window::Tokens(budget) => by_tokens(session, chat, end, *budget).await,
+        Window::Whole | Window::Last(_) | Window::Boundary | Window::After { .. } => {
+            window_of(session, chat, end, window).await
+        }
+        _ => {
+            let whole = window_of(session, chat, end, &Window::Whole).await?;
+            Ok(window.of(&whole))
+        }
+    }
+}
+
+/// The runs say what they weigh, so the statement gives what is needed or a little more. It gives too little only where a
+/// run goes on behind the place a fork begins at; then the whole chain is read.
+async fn by_tokens(session: &mut Session<'_>, chat: &ChatRef, end: &ChainEnd, budget: u64) -> Result<Chain> {
+    let window = Window::Tokens(budget);
+    let chain = window_of(session, chat, end, &window).await?;
+    let cut = window.of(&chain);
+    if cut.len() < chain.len() || chain.is_whole() {
+        return Ok(cut);
+    }
+    Ok(window.of(&window_of(session, chat, end, &Window::Whole).await?))
+}
+
+async fn window_of(
+    session: &mut Session<'_>,
+    chat: &ChatRef,
+    end: &ChainEnd,
+    window: &Window,
+) -> Result<Chain> {
+    let (name, of_branch) = match end {
+        ChainEnd::Branch(name) => (name.as_str(), true),
+        ChainEnd::Message(id) => (id.as_str(), false),
+    };
+    let statement = match (window, of_branch) {
+        (Window::Last(_), true) => sql::LAST,
+        (Window::Last(_), false) => sql::LAST_OF,
+        (Window::Boundary, true) => sql::BOUNDARY,
+        (Window::Boundary, false) => sql::BOUNDARY_OF,
+        (Window::Tokens(_), true) => sql::TOKENS,
+        (Window::Tokens(_), false) => sql::TOKENS_OF,
+        (Window::After { .. }, true) => sql::AFTER,
+        (Window::After { .. }, false) => sql::AFTER_OF,
+        (_, true) => sql::WHOLE,
+        (_, false) => sql::WHOLE_OF,
+    };
+    let query = session.query(statement);
+    let query =
+        query.bind(chat.user.as_str().as_bytes()).bind(chat.chat.as_str().as_bytes()).bind(name.as_bytes());
+    let query = match window {
+        Window::Last(n) => query.bind(signed(*n)),
+        Window::Tokens(budget) => query.bind(i64::try_from(*budget).unwrap_or(i64::MAX)),
+        Window::After { message, edition } => {
+            query.bind(message.as_str().as_bytes()).bind(i64::try_from(*edition).unwrap_or(i64::MAX))
+        }
+        _ => query,
+    };
+    let rows = session.all(query).await?;
+    if rows.is_empty() {
+        chat_no(session, OPERATION, chat).await?;
+        return Err(Error::not_found(OPERATION, if of_branch { "branch" } else { "message" }, name).into());
+    }
+    assemble(rows)
+}
+
+/// A run of a piece of a chain.
+struct Found {
+    place: i64,
+    /// The last place of the piece.
+    cut: i64,
+    /// The first place wanted, if it is on this piece.
+    start: Option<i64>,
+    data: Bytes,
+}
+
+/// Puts the runs in order and sees that none is missing.
+fn assemble(rows: Vec<PgRow>) -> Result<Chain> {
+    let windowed = rows.first().is_some_and(|row| row.len() > 4);
+    let amended: i64 = rows.first().map_or(Ok(0), |row| row.try_get(3))?;
+    let mut found = Vec::with_capacity(rows.len());
+    let mut skipped = 0;
+    for row in rows {
+        let cut: i64 = row.try_get(0)?;
+        let start: Option<i64> = if windowed { row.try_get(4)? } else { None };
+        if let Some(start) = start {
+            let base: i64 = row.try_get(5)?;
+            skipped = count(base + own_of(start) - 1)?;
+        }
+        match row.try_get::<Option<i64>, _>(1)? {
+            Some(place) => found.push(Found { place, cut, start, data: blob(row, 2)? }),
+            None if own_of(cut) == 0 || start.is_some_and(|start| start > cut) => {}
+            None => return Err(Fault::Corrupt(MISSING, None)),
+        }
+    }
+    // Places order a chain from the root on. The statement gives the newest piece first.
+    found.sort_unstable_by_key(|found| found.place);
+    let mut expected = 0;
+    let mut runs = Vec::with_capacity(found.len());
+    for i in 0..found.len() {
+        let Found { place: first, cut, start, ref data } = found[i];
+        let next = found.get(i + 1).map(|next| next.place).filter(|next| *next <= cut);
+        let mut take = next.unwrap_or(cut + 1) - first;
+        let mut bytes = data.clone();
+        let is_first = i == 0 || branch_of(found[i - 1].place) != branch_of(first);
+        if is_first {
+            let wanted = start.unwrap_or(place(branch_of(cut), 1));
+            if first > wanted || branch_of(first) != branch_of(cut) {
+                return Err(Fault::Corrupt(MISSING, None));
+            }
+            if first < wanted {
+                bytes = pack::split_at(&bytes, length(wanted - first)?)?.1;
+                take -= wanted - first;
+            }
+        }
+        let take = length(take)?;
+        expected += take;
+        runs.push(PackedRun { bytes, take });
+    }
+    let chain = Chain::from_packed(skipped, runs)?.with_edition(count(amended)?);
+    if chain.len() != expected {
+        return Err(Fault::Corrupt(MISSING, None));
+    }
+    Ok(chain)
+}

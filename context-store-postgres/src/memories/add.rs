@@ -1,0 +1,149 @@
+//! New rows of memories: one statement that counts them on their shelves, one that writes them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt::Write as _;
+
+use context_core::{MemoryRecord, MemorySource, MemoryWrite};
+use sqlx::Row;
+
+use crate::error::{Fault, Result};
+use crate::history::place::signed;
+use crate::memories::pgvector::{self, Pgvector};
+use crate::memories::words::{hash, mixed};
+use crate::memories::write::Writer;
+use crate::pool::Session;
+use crate::sql::memories as sql;
+
+/// A record that is added, as it is then.
+pub(crate) struct Added<'a> {
+    pub(crate) write: &'a MemoryWrite,
+    /// The number of its scope.
+    pub(crate) scope: i64,
+    pub(crate) place: i64,
+    pub(crate) version: u64,
+}
+
+/// What becomes more on a shelf.
+#[derive(Default)]
+struct More {
+    records: i64,
+    words: i64,
+    vectors: i64,
+    bytes: i64,
+    first: i64,
+    last: i64,
+}
+
+/// Adds records whose places nobody has, and removes the marks of those that were forgotten. Says on which shelves they are.
+pub(crate) async fn add(
+    session: &mut Session<'_>,
+    pgvector: Option<&Pgvector>,
+    writer: &Writer,
+    added: &[Added<'_>],
+) -> Result<HashSet<i64>> {
+    let shelves = shelves(session, added).await?;
+    let shelf = |added: &Added<'_>| {
+        let key = (added.scope, added.write.record.kind.as_bytes().to_vec());
+        shelves.get(&key).copied().ok_or(Fault::Corrupt("a shelf of memories is gone", None))
+    };
+    let on = added.iter().map(shelf).collect::<Result<Vec<i64>>>()?;
+    let (texts, found) = words(added, &on);
+    let records: Vec<&MemoryRecord> = added.iter().map(|added| &added.write.record).collect();
+    let bodies = records.iter().map(serde_json::to_vec).collect::<Result<Vec<_>, _>>();
+    let bodies = bodies.map_err(|_| Fault::Corrupt("a memory cannot be written as JSON", None))?;
+    let marks = records.iter().map(|record| MemoryRecord::mark(&record.scope, &record.id).to_vec());
+    let scopes: Vec<i64> = added.iter().map(|added| added.scope).collect();
+    let sources = || records.iter().map(|record| record.source.as_ref());
+    let session_of = |source: &MemorySource| source.session.as_str().as_bytes().to_vec();
+    let message_of = |source: &MemorySource| Some(source.message.as_ref()?.as_str().as_bytes().to_vec());
+    let vectors = || {
+        let all = added.iter().zip(&on);
+        all.filter_map(|(added, shelf)| Some((added.place, *shelf, added.write.vector.as_ref()?)))
+    };
+    let query = session
+        .query(sql::ADD_MEMORIES)
+        .bind(writer.no)
+        .bind(writer.written)
+        .bind(added.iter().map(|added| added.place).collect::<Vec<_>>())
+        .bind(&scopes)
+        .bind(&on)
+        .bind(records.iter().map(|record| record.id.as_str().as_bytes()).collect::<Vec<_>>())
+        .bind(added.iter().map(|added| stored(added.version)).collect::<Vec<_>>())
+        .bind(records.iter().map(|record| record.key.as_ref().map(|key| key.as_bytes())).collect::<Vec<_>>())
+        .bind(sources().map(|source| source.map(session_of)).collect::<Vec<_>>())
+        .bind(sources().map(|source| source.and_then(message_of)).collect::<Vec<_>>())
+        .bind(records.iter().map(|record| signed(record.text.len())).collect::<Vec<_>>())
+        .bind(texts)
+        .bind(bodies)
+        .bind(found.keys().map(|(shelf, _)| *shelf).collect::<Vec<_>>())
+        .bind(found.keys().map(|(_, word)| *word).collect::<Vec<_>>())
+        .bind(found.values().copied().collect::<Vec<_>>())
+        .bind(vectors().map(|(place, ..)| place).collect::<Vec<_>>())
+        .bind(vectors().map(|(_, shelf, _)| shelf).collect::<Vec<_>>())
+        .bind(vectors().map(|(.., vector)| vector.model.as_bytes()).collect::<Vec<_>>())
+        .bind(vectors().map(|(.., vector)| signed(vector.values.len())).collect::<Vec<_>>())
+        .bind(vectors().map(|(.., vector)| vector.to_bytes()).collect::<Vec<_>>())
+        .bind(&scopes)
+        .bind(marks.collect::<Vec<_>>());
+    session.execute(query).await?;
+    if let Some(pgvector) = pgvector {
+        pgvector::add(session, pgvector, vectors().map(|(place, _, vector)| (place, vector))).await?;
+    }
+    Ok(on.into_iter().collect())
+}
+
+/// A count as PostgreSQL counts.
+fn stored(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Counts the records on their shelves, and says which these are by scope and kind.
+async fn shelves(session: &mut Session<'_>, added: &[Added<'_>]) -> Result<HashMap<(i64, Vec<u8>), i64>> {
+    let mut more: BTreeMap<(i64, &[u8]), More> = BTreeMap::new();
+    for added in added {
+        let record = &added.write.record;
+        let more = more.entry((added.scope, record.kind.as_bytes())).or_default();
+        more.first = if more.records == 0 { added.place } else { more.first.min(added.place) };
+        more.last = more.last.max(added.place);
+        more.records += 1;
+        more.words += signed(added.write.words().count());
+        more.vectors += i64::from(added.write.vector.is_some());
+        more.bytes += signed(record.text.len());
+    }
+    let column = |of: fn(&More) -> i64| more.values().map(of).collect::<Vec<_>>();
+    let query = session
+        .query(sql::ADD_TO_SHELVES)
+        .bind(more.keys().map(|(scope, _)| *scope).collect::<Vec<_>>())
+        .bind(more.keys().map(|(_, kind)| *kind).collect::<Vec<_>>())
+        .bind(column(|more| more.records))
+        .bind(column(|more| more.words))
+        .bind(column(|more| more.vectors))
+        .bind(column(|more| more.bytes))
+        .bind(column(|more| more.first))
+        .bind(column(|more| more.last));
+    let mut shelves = HashMap::new();
+    for row in session.all(query).await? {
+        shelves.insert((row.try_get(1)?, row.try_get(2)?), row.try_get(0)?);
+    }
+    Ok(shelves)
+}
+
+/// The words of each record as an array of PostgreSQL's, and in how many records of each shelf each word is.
+fn words(added: &[Added<'_>], on: &[i64]) -> (Vec<String>, BTreeMap<(i64, i64), i64>) {
+    let (mut texts, mut found) = (Vec::with_capacity(added.len()), BTreeMap::new());
+    for (added, shelf) in added.iter().zip(on) {
+        let mut text = String::from("{");
+        let mut once = BTreeSet::new();
+        for word in added.write.words().map(hash) {
+            let comma = if once.is_empty() { "" } else { "," };
+            let _ = write!(text, "{comma}{}", mixed(word, *shelf, added.place));
+            once.insert(word);
+        }
+        text.push('}');
+        texts.push(text);
+        for word in once {
+            *found.entry((*shelf, word)).or_default() += 1;
+        }
+    }
+    (texts, found)
+}

@@ -1,0 +1,123 @@
+//! Finding memories: what the words are worth from what is counted, then the words of records worth scoring, then the bodies of
+//! those that are answered. One state of the store.
+
+use std::collections::{HashMap, HashSet};
+
+use context_core::search::Bm25;
+use context_core::{MemoriesFound, MemoryFind, MemoryHit, MemoryVector};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::error::{Fault, Result};
+use crate::history::place::{count, signed};
+use crate::memories::looks::{Looks, Shelf};
+use crate::memories::pgvector::Pgvector;
+use crate::memories::rows::{bind_scopes, once, stored};
+use crate::memories::vectors::{nearest, vector};
+use crate::memories::words::Wanted;
+use crate::pool::Session;
+use crate::rows::text;
+use crate::sql::memories as sql;
+
+pub(crate) async fn find(
+    session: &mut Session<'_>,
+    pgvector: Option<&Pgvector>,
+    find: &MemoryFind,
+) -> Result<MemoriesFound> {
+    let wanted = Wanted::of(&find.words);
+    let (shelves, bm25) = shelves(session, find, &wanted).await?;
+    let mut fitting = match Looks::plan(&wanted, &shelves) {
+        None => Vec::new(),
+        Some(looks) => scored(session, looks, &shelves, &wanted, &bm25).await?,
+    };
+    fitting.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+    let mut places: Vec<i64> = fitting.iter().take(find.limit).map(|(_, place)| *place).collect();
+    if let Some(vector) = &find.vector
+        && !shelves.is_empty()
+    {
+        let numbers: Vec<i64> = shelves.iter().map(|shelf| shelf.no).collect();
+        let by_words: HashSet<i64> = places.iter().copied().collect();
+        let near = nearest(session, pgvector, &numbers, vector, find.limit + places.len()).await?;
+        places.extend(near.into_iter().filter(|place| !by_words.contains(place)).take(find.limit));
+    }
+    let hits = hits(session, &places, &wanted, &bm25, find.vector.as_ref()).await?;
+    Ok(MemoriesFound::new(hits, bm25))
+}
+
+/// The shelves that are looked through, and what is known of all of the scopes together.
+async fn shelves(
+    session: &mut Session<'_>,
+    find: &MemoryFind,
+    wanted: &Wanted,
+) -> Result<(Vec<Shelf>, Bm25)> {
+    let mut bm25 = Bm25::new(0, 0, vec![0; wanted.hashes.len()]);
+    let mut shelves = Vec::new();
+    let query = bind_scopes(session.query(sql::SHELVES), &once(&find.scopes)).bind(&wanted.hashes);
+    for row in session.all(query).await? {
+        let found = row.try_get::<Vec<i64>, _>(6)?.into_iter().map(count).collect::<Result<Vec<_>>>()?;
+        bm25.texts += count(row.try_get(2)?)?;
+        bm25.words += count(row.try_get(3)?)?;
+        for (n, (sum, found)) in bm25.found.iter_mut().zip(&found).enumerate() {
+            *sum += if wanted.is_first(n) { *found } else { 0 };
+        }
+        if find.takes(text(&row, 1)?) {
+            shelves.push(Shelf { no: row.try_get(0)?, first: row.try_get(4)?, last: row.try_get(5)?, found });
+        }
+    }
+    Ok((shelves, bm25))
+}
+
+/// The records that have one of the words, with their scores.
+async fn scored(
+    session: &mut Session<'_>,
+    looks: Looks,
+    shelves: &[Shelf],
+    wanted: &Wanted,
+    bm25: &Bm25,
+) -> Result<Vec<(f64, i64)>> {
+    let query = looks.statement(session, shelves, wanted);
+    let mut scored = Vec::new();
+    for row in session.all(query).await? {
+        let words = wanted.count(&row)?;
+        if words.is_hit() {
+            scored.push((bm25.score(words.length, words.counts), row.try_get(0)?));
+        }
+    }
+    Ok(scored)
+}
+
+/// The records at these places, in this order.
+async fn hits(
+    session: &mut Session<'_>,
+    places: &[i64],
+    wanted: &Wanted,
+    bm25: &Bm25,
+    meant: Option<&MemoryVector>,
+) -> Result<Vec<MemoryHit>> {
+    if places.is_empty() {
+        return Ok(Vec::new());
+    }
+    let query = session
+        .query(sql::WINNERS)
+        .bind(places)
+        .bind(&wanted.hashes)
+        .bind(meant.map(|vector| vector.model.as_bytes()))
+        .bind(meant.map(|vector| signed(vector.values.len())));
+    let order: HashMap<i64, usize> = places.iter().copied().zip(0..).collect();
+    let hit = |row: &PgRow| {
+        let words = wanted.count(row)?;
+        let data = row.try_get::<Option<&[u8]>, _>(6)?;
+        let similarity = match (meant, data) {
+            (Some(meant), Some(data)) => Some(meant.similarity(&vector(&meant.model, data)?)),
+            _ => None,
+        };
+        let score = bm25.score(words.length, words.counts);
+        let at = order.get(&row.try_get(0)?).copied();
+        let at = at.ok_or(Fault::Corrupt("a memory is not where it was found", None))?;
+        Ok((at, MemoryHit::new(stored(row, [0, 4, 5])?, score, similarity)))
+    };
+    let rows = session.all(query).await?;
+    let mut hits = rows.iter().map(hit).collect::<Result<Vec<_>>>()?;
+    hits.sort_unstable_by_key(|(at, _)| *at);
+    Ok(hits.into_iter().map(|(_, hit)| hit).collect())
+}

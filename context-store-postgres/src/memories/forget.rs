@@ -1,0 +1,83 @@
+//! Forgetting memories, with all that is found by or counted of them, and reading back.
+
+use context_core::{MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, MemorySource, UserId};
+use sqlx::Row;
+
+use crate::error::Result;
+use crate::history::place::count;
+use crate::memories::rows::{bind_scope, scope};
+use crate::memories::write::lock;
+use crate::pool::{Session, Statement};
+use crate::rows::text;
+use crate::sql::memories as sql;
+
+pub(crate) async fn forget(session: &mut Session<'_>, forget: &MemoryForget) -> Result<MemoriesForgotten> {
+    let user = &forget.scope().user;
+    if lock(session, user).await?.is_none() {
+        return Ok(MemoriesForgotten::default());
+    }
+    let forgotten = match forget {
+        MemoryForget::Scope(scope) => empty(session, scope).await?,
+        forget => some(session, forget).await?,
+    };
+    for statement in [sql::REMOVE_EMPTY_SHELVES, sql::REMOVE_EMPTY_SCOPES, sql::REMOVE_EMPTY_MEMORY_USER] {
+        let remove = session.query(statement).bind(user.as_str().as_bytes());
+        session.execute(remove).await?;
+    }
+    Ok(forgotten)
+}
+
+/// Removes everything of a user, and says how many records there were.
+pub(crate) async fn forget_user(session: &mut Session<'_>, user: &UserId) -> Result<u64> {
+    Ok(forget(session, &MemoryForget::Scope(MemoryScope::new(user.clone()))).await?.removed)
+}
+
+/// Removes all that is filed within a scope.
+async fn empty(session: &mut Session<'_>, scope: &MemoryScope) -> Result<MemoriesForgotten> {
+    let covered = bind_scope(session.query(sql::COVERED_SCOPES), scope);
+    let rows = session.all(covered).await?;
+    let scopes = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
+    let empty = session.query(sql::EMPTY_SCOPES).bind(&scopes);
+    let removed = count(session.only(empty).await?.try_get(0)?)?;
+    let left = session.query(sql::LEFT_OF_SCOPES).bind(&scopes);
+    Ok(MemoriesForgotten::new(removed, count(session.only(left).await?.try_get(0)?)?))
+}
+
+/// Removes some records, which leave marks.
+async fn some(session: &mut Session<'_>, forget: &MemoryForget) -> Result<MemoriesForgotten> {
+    let query = meant(session, forget);
+    let (mut places, mut scopes, mut marks) = (Vec::<i64>::new(), Vec::<i64>::new(), Vec::new());
+    let user = forget.scope().user.as_str();
+    for row in session.all(query).await? {
+        places.push(row.try_get(0)?);
+        scopes.push(row.try_get(1)?);
+        let scope = scope(user, [text(&row, 3)?, text(&row, 4)?, text(&row, 5)?]);
+        marks.push(MemoryRecord::mark(&scope, &text(&row, 2)?.into()).to_vec());
+    }
+    let remove = session.query(sql::REMOVE_MEMORIES).bind(&places);
+    let removed = count(session.only(remove).await?.try_get(0)?)?;
+    let add = session.query(sql::ADD_MARKS).bind(scopes).bind(marks);
+    session.execute(add).await?;
+    let again = meant(session, forget);
+    let left = session.query(sql::LEFT_AT_PLACES).bind(&places);
+    let remaining = session.all(again).await?.len() as u64 + count(session.only(left).await?.try_get(0)?)?;
+    Ok(MemoriesForgotten::new(removed, remaining))
+}
+
+/// Finds what is to be forgotten.
+fn meant(session: &Session<'_>, forget: &MemoryForget) -> Statement {
+    match forget {
+        MemoryForget::Source { scope, source: MemorySource { session: from, message, .. } } => {
+            let message = message.as_ref().map(|message| message.as_str().as_bytes());
+            let query = bind_scope(session.query(sql::MEMORIES_BY_SOURCE), scope);
+            query.bind(from.as_str().as_bytes()).bind(message)
+        }
+        forget => {
+            let ids: Vec<&[u8]> = match forget {
+                MemoryForget::Ids { ids, .. } => ids.iter().map(|id| id.as_str().as_bytes()).collect(),
+                _ => Vec::new(),
+            };
+            bind_scope(session.query(sql::MEMORIES_BY_ID), forget.scope()).bind(ids)
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Records as they are in rows, and scopes as they are bound.
+
+use context_core::{MemoryRecord, MemoryScope, StoredMemory};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::error::{Fault, Result};
+use crate::history::place::count;
+use crate::pool::Statement;
+
+/// A record in three columns: its place, how often it was written, and itself.
+pub(crate) fn stored(row: &PgRow, [place, version, body]: [usize; 3]) -> Result<StoredMemory> {
+    Ok(StoredMemory::new(
+        record(row.try_get(body)?)?,
+        count(row.try_get(version)?)?,
+        count(row.try_get(place)?)?,
+    ))
+}
+
+pub(crate) fn record(body: &[u8]) -> Result<MemoryRecord> {
+    serde_json::from_slice(body).map_err(|_| Fault::Corrupt("a memory cannot be read", None))
+}
+
+/// The names of a scope; an empty one where it has none.
+pub(crate) fn names(scope: &MemoryScope) -> [&[u8]; 3] {
+    fn of(name: Option<&str>) -> &[u8] {
+        // No name is empty.
+        name.unwrap_or_default().as_bytes()
+    }
+    let session = scope.session.as_ref().map(|session| session.as_str());
+    [of(scope.project.as_deref()), of(scope.agent.as_deref()), of(session)]
+}
+
+/// The scope of such names.
+pub(crate) fn scope(user: &str, [project, agent, session]: [&str; 3]) -> MemoryScope {
+    let mut scope = MemoryScope::new(user);
+    let named = |name: &str| (!name.is_empty()).then(|| name.to_owned());
+    (scope.project, scope.agent) = (named(project), named(agent));
+    scope.session = named(session).map(Into::into);
+    scope
+}
+
+/// Binds the user and the names of a scope: what statements begin with.
+pub(crate) fn bind_scope(statement: Statement, scope: &MemoryScope) -> Statement {
+    let [project, agent, session] = names(scope);
+    statement.bind(scope.user.as_str().as_bytes()).bind(project).bind(agent).bind(session)
+}
+
+/// Scopes of one user, each once.
+pub(crate) fn once(scopes: &[MemoryScope]) -> Vec<&MemoryScope> {
+    let mut once: Vec<&MemoryScope> = Vec::with_capacity(scopes.len());
+    for scope in scopes {
+        if !once.contains(&scope) {
+            once.push(scope);
+        }
+    }
+    once
+}
+
+/// Binds their user and the names of all.
+pub(crate) fn bind_scopes(statement: Statement, scopes: &[&MemoryScope]) -> Statement {
+    let column = |at: usize| scopes.iter().map(|scope| names(scope)[at]).collect::<Vec<_>>();
+    let user = scopes.first().map_or(&[][..], |scope| scope.user.as_str().as_bytes());
+    statement.bind(user).bind(column(0)).bind(column(1)).bind(column(2))
+}

@@ -1,0 +1,74 @@
+//! Ranking memories by their vectors: the newest of them, in the server where it can, else here.
+
+use context_core::MemoryVector;
+use context_core::limits::EXACT_MEMORY_VECTORS;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::error::{Fault, Result};
+use crate::history::place::signed;
+use crate::memories::pgvector::{self, Pgvector};
+use crate::pool::Session;
+use crate::sql::memories as sql;
+
+/// About how many bytes of vectors travel at once.
+const BYTES_AT_ONCE: usize = 4 << 20;
+
+/// A vector as it is in a row.
+pub(crate) fn vector(model: &str, data: &[u8]) -> Result<MemoryVector> {
+    MemoryVector::from_bytes(model, data).ok_or(Fault::Corrupt("a vector of a memory cannot be read", None))
+}
+
+/// The places of the records on these shelves whose vectors are nearest, the nearest first.
+pub(crate) async fn nearest(
+    session: &mut Session<'_>,
+    pgvector: Option<&Pgvector>,
+    shelves: &[i64],
+    meant: &MemoryVector,
+    limit: usize,
+) -> Result<Vec<i64>> {
+    let mut near = match pgvector {
+        Some(pgvector) => {
+            let rows = pgvector::nearest(session, pgvector, shelves, meant, limit).await?;
+            rows.iter().map(|row| compared(row, meant)).collect::<Result<Vec<_>>>()?
+        }
+        None => newest(session, shelves, meant).await?,
+    };
+    near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+    near.truncate(limit);
+    Ok(near.into_iter().map(|(_, place)| place).collect())
+}
+
+/// How near a row's vector is, and its place.
+fn compared(row: &PgRow, meant: &MemoryVector) -> Result<(f32, i64)> {
+    let vector = vector(&meant.model, row.try_get(1)?)?;
+    Ok((meant.similarity(&vector), row.try_get(0)?))
+}
+
+/// Compares the newest vectors here.
+async fn newest(session: &mut Session<'_>, shelves: &[i64], meant: &MemoryVector) -> Result<Vec<(f32, i64)>> {
+    let at_once = (BYTES_AT_ONCE / (4 * meant.values.len()).max(1)).clamp(16, 2_000);
+    let mut near = Vec::new();
+    let (mut left, mut before) = (usize::try_from(EXACT_MEMORY_VECTORS).unwrap_or(usize::MAX), i64::MAX);
+    while left > 0 {
+        let page = at_once.min(left);
+        let query = session
+            .query(sql::NEWEST_VECTORS)
+            .bind(shelves)
+            .bind(meant.model.as_bytes())
+            .bind(signed(meant.values.len()))
+            .bind(before)
+            .bind(signed(page));
+        let rows = session.all(query).await?;
+        for row in &rows {
+            let compared = compared(row, meant)?;
+            before = compared.1;
+            near.push(compared);
+        }
+        if rows.len() < page {
+            break;
+        }
+        left -= page;
+    }
+    Ok(near)
+}

@@ -1,0 +1,219 @@
+//! Writing memories: what there is is looked at with the user locked, then all is written or nothing.
+//!
+//! A record that changes is removed with all that is counted of it, and added anew at its place.
+
+use std::collections::HashMap;
+
+use context_core::{
+    MemoryExpected, MemoryOutcome, MemoryRecord, MemoryScope, MemoryWrite, MemoryWritten, StoredMemory,
+    UserId,
+};
+use sqlx::Row;
+
+use crate::error::{Fault, Result};
+use crate::history::place::count;
+use crate::memories::add::{Added, add};
+use crate::memories::pgvector::Pgvector;
+use crate::memories::rows::{bind_scopes, names, record};
+use crate::pool::Session;
+use crate::sql::memories as sql;
+
+/// Whoever writes to memories of a user.
+pub(crate) struct Writer {
+    pub(crate) no: i64,
+    /// How many records were ever written first.
+    pub(crate) written: i64,
+}
+
+/// Nobody else writes to memories of the user until the transaction ends. Nothing if none ever were.
+pub(crate) async fn lock(session: &mut Session<'_>, user: &UserId) -> Result<Option<Writer>> {
+    let query = session.query(sql::LOCK_MEMORY_USER).bind(user.as_str().as_bytes());
+    let row = session.first(query).await?;
+    row.map(|row| Ok(Writer { no: row.try_get(0)?, written: row.try_get(1)? })).transpose()
+}
+
+/// What there is of a record.
+#[derive(Default)]
+pub(crate) struct Known {
+    pub(crate) place: i64,
+    pub(crate) version: u64,
+    pub(crate) shelf: i64,
+    /// Only where it is compared.
+    record: Option<MemoryRecord>,
+    is_there: bool,
+    forgotten: bool,
+}
+
+impl Known {
+    fn stored(&self) -> Option<StoredMemory> {
+        let place = self.place.unsigned_abs();
+        self.record.clone().map(|record| StoredMemory::new(record, self.version, place))
+    }
+
+    /// What becomes of a write; nothing if it is in conflict.
+    fn judge(&self, write: &MemoryWrite) -> Option<MemoryWritten> {
+        let stored = self.stored();
+        Some(match write.expected {
+            _ if stored.is_some_and(|stored| write.is_replay_of(&stored)) => {
+                MemoryWritten::Written(self.version)
+            }
+            MemoryExpected::Absent if self.is_there => MemoryWritten::Kept(self.version),
+            MemoryExpected::Absent if self.forgotten => MemoryWritten::Forgotten,
+            MemoryExpected::Version(expected) if expected != self.version => return None,
+            _ => MemoryWritten::Written(self.version + 1),
+        })
+    }
+}
+
+pub(crate) async fn write(
+    session: &mut Session<'_>,
+    pgvector: Option<&Pgvector>,
+    writes: &[MemoryWrite],
+) -> Result<MemoryOutcome> {
+    let Some(first) = writes.first() else { return Ok(MemoryOutcome::Applied(Vec::new())) };
+    let user = &first.record.scope.user;
+    let writer = match lock(session, user).await? {
+        Some(writer) => writer,
+        None => {
+            let query = session.query(sql::ADD_MEMORY_USER).bind(user.as_str().as_bytes());
+            let row = session.only(query).await?;
+            Writer { no: row.try_get(0)?, written: row.try_get(1)? }
+        }
+    };
+    let (scopes, of_write) = scopes_of(writes);
+    let mut numbers = numbers(session, &scopes).await?;
+    let known = known(session, writes, &of_write, &numbers).await?;
+    let mut judged = Vec::with_capacity(writes.len());
+    for (at, (write, known)) in writes.iter().zip(&known).enumerate() {
+        let Some(written) = known.judge(write) else {
+            // The user may have been made for nothing.
+            let remove = session.query(sql::REMOVE_EMPTY_MEMORY_USER).bind(user.as_str().as_bytes());
+            session.execute(remove).await?;
+            return Ok(MemoryOutcome::Conflict { write: at, stored: known.stored().map(Box::new) });
+        };
+        judged.push(written);
+    }
+    let written: Vec<usize> = (0..writes.len())
+        .filter(|at| matches!(judged[*at], MemoryWritten::Written(version) if version != known[*at].version))
+        .collect();
+    if written.is_empty() {
+        return Ok(MemoryOutcome::Applied(judged));
+    }
+    let changed: Vec<i64> =
+        written.iter().filter(|at| known[**at].is_there).map(|at| known[*at].place).collect();
+    if !changed.is_empty() {
+        let remove = session.query(sql::REMOVE_MEMORIES).bind(&changed);
+        session.execute(remove).await?;
+    }
+    make_scopes(session, user, &scopes, &mut numbers).await?;
+    let mut next = writer.written;
+    let mut added = Vec::with_capacity(written.len());
+    for at in written {
+        let place = if known[at].is_there {
+            known[at].place
+        } else {
+            next += 1;
+            (writer.no << 32) + next
+        };
+        let scope = numbers.get(&of_write[at]).copied();
+        let scope = scope.ok_or(Fault::Corrupt("a scope of memories is gone", None))?;
+        added.push(Added { write: &writes[at], scope, place, version: known[at].version + 1 });
+    }
+    let shelves = add(session, pgvector, &Writer { no: writer.no, written: next }, &added).await?;
+    if known.iter().any(|known| known.is_there && !shelves.contains(&known.shelf)) {
+        // A record that changed its kind may have been the last one of the other.
+        let remove = session.query(sql::REMOVE_EMPTY_SHELVES).bind(user.as_str().as_bytes());
+        session.execute(remove).await?;
+    }
+    Ok(MemoryOutcome::Applied(judged))
+}
+
+/// The scopes of writes, each once, and which of them each write is of.
+fn scopes_of(writes: &[MemoryWrite]) -> (Vec<&MemoryScope>, Vec<usize>) {
+    let (mut scopes, mut at) = (Vec::new(), HashMap::new());
+    let of_write = writes.iter().map(|write| {
+        let scope = &write.record.scope;
+        *at.entry(scope).or_insert_with(|| {
+            scopes.push(scope);
+            scopes.len() - 1
+        })
+    });
+    let of_write = of_write.collect();
+    (scopes, of_write)
+}
+
+/// The numbers of those scopes that are there.
+async fn numbers(session: &mut Session<'_>, scopes: &[&MemoryScope]) -> Result<HashMap<usize, i64>> {
+    let query = bind_scopes(session.query(sql::MEMORY_SCOPES), scopes);
+    let mut numbers = HashMap::new();
+    for row in session.all(query).await? {
+        numbers.insert(nth(row.try_get(0)?)?, row.try_get(1)?);
+    }
+    Ok(numbers)
+}
+
+/// Which of several a row is of, by a number that begins with one.
+fn nth(n: i64) -> Result<usize> {
+    usize::try_from(n - 1).map_err(|_| Fault::Corrupt("a row is of no memory", None))
+}
+
+/// Makes the scopes that are not there.
+async fn make_scopes(
+    session: &mut Session<'_>,
+    user: &UserId,
+    scopes: &[&MemoryScope],
+    numbers: &mut HashMap<usize, i64>,
+) -> Result<()> {
+    let missing: HashMap<String, usize> =
+        (0..scopes.len()).filter(|at| !numbers.contains_key(at)).map(|at| (scopes[at].key(), at)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let (keys, places): (Vec<&[u8]>, Vec<usize>) =
+        missing.iter().map(|(key, at)| (key.as_bytes(), *at)).unzip();
+    let column = |of: usize| places.iter().map(|at| names(scopes[*at])[of]).collect::<Vec<_>>();
+    let query = session.query(sql::ADD_MEMORY_SCOPES).bind(user.as_str().as_bytes());
+    let query = query.bind(column(0)).bind(column(1)).bind(column(2)).bind(keys);
+    for row in session.all(query).await? {
+        if let Some(at) = missing.get(crate::rows::text(&row, 1)?) {
+            numbers.insert(*at, row.try_get(0)?);
+        }
+    }
+    Ok(())
+}
+
+/// What there is of the records that are to be written.
+async fn known(
+    session: &mut Session<'_>,
+    writes: &[MemoryWrite],
+    of_write: &[usize],
+    numbers: &HashMap<usize, i64>,
+) -> Result<Vec<Known>> {
+    let mut known: Vec<Known> = writes.iter().map(|_| Known::default()).collect();
+    if numbers.is_empty() {
+        return Ok(known);
+    }
+    // No scope is of number 0.
+    let scopes: Vec<i64> = of_write.iter().map(|at| numbers.get(at).copied().unwrap_or_default()).collect();
+    let ids: Vec<&[u8]> = writes.iter().map(|write| write.record.id.as_str().as_bytes()).collect();
+    let mark = |write: &MemoryWrite| match write.expected {
+        MemoryExpected::Absent => MemoryRecord::mark(&write.record.scope, &write.record.id).to_vec(),
+        _ => Vec::new(),
+    };
+    let marks: Vec<Vec<u8>> = writes.iter().map(mark).collect();
+    let exact: Vec<bool> =
+        writes.iter().map(|write| matches!(write.expected, MemoryExpected::Version(_))).collect();
+    let query = session.query(sql::MEMORIES_TO_WRITE).bind(scopes).bind(ids).bind(marks).bind(exact);
+    for row in session.all(query).await? {
+        let found = known.get_mut(nth(row.try_get(0)?)?);
+        let found = found.ok_or(Fault::Corrupt("a row is of no memory", None))?;
+        found.forgotten = row.try_get::<Option<bool>, _>(5)?.unwrap_or_default();
+        if let Some(place) = row.try_get::<Option<i64>, _>(1)? {
+            found.is_there = true;
+            (found.place, found.shelf) = (place, row.try_get(3)?);
+            found.version = count(row.try_get(2)?)?;
+            found.record = row.try_get::<Option<&[u8]>, _>(4)?.map(record).transpose()?;
+        }
+    }
+    Ok(known)
+}

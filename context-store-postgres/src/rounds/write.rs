@@ -1,0 +1,341 @@
+//! The statement that writes a commit to a round, made of the parts that the commit has.
+//!
+//! Nodes of a kind go to the table of that kind, whose columns are the fields that [`NodeKind::fields`] says: here they are put
+//! into statements, and in [`round_read`](crate::rounds::read) they are taken out.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use context_core::UserId;
+use context_core::trajectory::{Changes, Edge, FieldForm, MessageLink, Node, NodeKind, RoundHead, Version};
+use sqlx::postgres::{PgArguments, PgHasArrayType};
+use sqlx::{Arguments, AssertSqlSafe, Encode, Postgres, Type};
+
+use crate::error::Result;
+use crate::pool::Statement;
+use crate::rounds::rows::{ChangeRow, NodeRow, VersionRow, printed};
+use crate::shown;
+
+/// A statement and its parameters. A `#` in its text stands for the schema.
+pub(crate) struct Draft {
+    text: String,
+    arguments: PgArguments,
+    parameters: usize,
+    /// What counts rows that must be there.
+    counts: String,
+}
+
+impl Draft {
+    pub(crate) fn new() -> Self {
+        Self {
+            text: String::from("WITH "),
+            arguments: PgArguments::default(),
+            parameters: 0,
+            counts: String::from("0"),
+        }
+    }
+
+    /// The statement.
+    pub(crate) fn statement(self, prefix: &str) -> Statement {
+        // Names of tables and columns and numbers of parameters are all that is put into it.
+        sqlx::query_with(AssertSqlSafe(self.text.replace('#', prefix)), self.arguments)
+    }
+
+    fn bind<'t, T: Encode<'t, Postgres> + Type<Postgres>>(&mut self, value: T) -> Result<usize> {
+        self.arguments.add(value).map_err(sqlx::Error::Encode)?;
+        self.parameters += 1;
+        Ok(self.parameters)
+    }
+
+    /// Parameters one behind the other, as arguments of a function.
+    fn list<'t, T>(&mut self, list: &mut String, form: &str, values: Vec<T>) -> Result<()>
+    where
+        T: PgHasArrayType + Type<Postgres>,
+        Vec<T>: Encode<'t, Postgres> + Type<Postgres>,
+    {
+        let number = self.bind(values)?;
+        let comma = if list.is_empty() { "" } else { ", " };
+        let _ = write!(list, "{comma}${number}::{form}[]");
+        Ok(())
+    }
+
+    /// The row `r` of the round, written if it has had as many commits as is expected, or made if it is to be new.
+    pub(crate) fn head(&mut self, head: &RoundHead, key: &str, create: bool) -> Result<()> {
+        let agent = &head.round.agent;
+        let json = printed(head);
+        let shown = shown::json(&json);
+        let exact = (shown != json).then_some(json.as_bytes());
+        self.bind(agent.user.as_str().as_bytes())?;
+        self.bind(agent.session.as_str().as_bytes())?;
+        self.bind(i64::from(agent.agent))?;
+        self.bind(i64::from(head.round.round))?;
+        self.bind(signed(head.revision))?;
+        self.bind(key.as_bytes())?;
+        self.bind(head.state.as_str())?;
+        self.bind(&*shown::text(&head.title))?;
+        self.bind(i64::from(head.nodes))?;
+        self.bind(head.created_at.as_micros())?;
+        self.bind(head.updated_at.as_micros())?;
+        self.bind(&*shown)?;
+        self.bind(exact)?;
+        self.text.push_str(if create {
+            "r AS (
+               INSERT INTO #trajectory_round (user_id, session, agent, round, revision, key, state, title, nodes, created_at,
+                 updated_at, head, exact)
+               VALUES ($1, $2, $3::bigint, $4::bigint, $5, $6, $7, $8, $9, $10, $11, $12::text::json, $13)
+               ON CONFLICT DO NOTHING RETURNING no)"
+        } else {
+            "r AS (
+               UPDATE #trajectory_round SET revision = $5, key = $6, state = $7, title = $8, nodes = $9, created_at = $10,
+                 updated_at = $11, head = $12::text::json, exact = $13
+               WHERE user_id = $1 AND session = $2 AND agent = $3::bigint AND round = $4::bigint AND revision = $5 - 1
+               RETURNING no)"
+        });
+        Ok(())
+    }
+
+    /// The row `r` of a round whose number is known.
+    pub(crate) fn of_round(&mut self, no: i64) -> Result<()> {
+        let number = self.bind(no)?;
+        let _ = write!(self.text, "r AS (SELECT ${number}::bigint AS no)");
+        Ok(())
+    }
+
+    /// Rows of nodes.
+    pub(crate) fn nodes<'n>(&mut self, nodes: impl Iterator<Item = &'n Arc<Node>> + Clone) -> Result<()> {
+        for kind in NodeKind::ALL {
+            let rows: Vec<NodeRow<'_>> =
+                nodes.clone().filter(|node| node.kind() == kind).map(|node| NodeRow::of(node)).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let mut lists = String::new();
+            self.list(&mut lists, "bigint", rows.iter().map(|row| row.ordinal).collect())?;
+            self.list(&mut lists, "text", rows.iter().map(|row| &*row.label).collect())?;
+            self.list(&mut lists, "text", rows.iter().map(|row| &*row.description).collect())?;
+            self.list(&mut lists, "bigint", rows.iter().map(|row| row.created_at).collect())?;
+            self.list(&mut lists, "text", rows.iter().map(|row| row.author.as_deref()).collect())?;
+            self.list(&mut lists, "text", rows.iter().map(|row| row.measures.as_deref()).collect())?;
+            self.list(&mut lists, "bytea", rows.iter().map(|row| row.exact.as_deref()).collect())?;
+            let (mut columns, mut names, mut values) = (String::new(), String::new(), String::new());
+            for (at, field) in kind.fields().iter().enumerate() {
+                self.list(&mut lists, "text", rows.iter().map(|row| &*row.fields[at]).collect())?;
+                let _ = write!(columns, ", \"{}\"", field.name);
+                let _ = write!(names, ", f{at}");
+                let _ = write!(values, ", i.f{at}{}", cast(field.form));
+            }
+            let table = kind.lower();
+            let _ = write!(
+                self.text,
+                ", add_{table} AS (
+                   INSERT INTO #trajectory_{table}
+                     (round, ordinal, label, description, created_at, author, measures, exact{columns})
+                   SELECT r.no, i.ordinal, i.label, i.description, i.created_at, i.author, i.measures::json, i.exact{values}
+                   FROM r CROSS JOIN unnest({lists})
+                     i (ordinal, label, description, created_at, author, measures, exact{names}))"
+            );
+        }
+        Ok(())
+    }
+
+    /// New values of nodes, whose kind is not known: rows of every kind that has these fields, as far as a column shows all of a
+    /// node. False if a column cannot show one of the new values.
+    pub(crate) fn changes<'c>(
+        &mut self,
+        changes: impl Iterator<Item = (u32, &'c Changes)> + Clone,
+    ) -> Result<bool> {
+        for kind in NodeKind::ALL {
+            let rows: Vec<ChangeRow<'_>> = changes
+                .clone()
+                .filter_map(|(ordinal, changes)| ChangeRow::of(kind, ordinal, changes))
+                .collect();
+            if rows.iter().any(|row| !row.shown) {
+                return Ok(false);
+            }
+            if rows.is_empty() {
+                continue;
+            }
+            let mut lists = String::new();
+            self.list(&mut lists, "bigint", rows.iter().map(|row| row.ordinal).collect())?;
+            self.list(&mut lists, "text", rows.iter().map(|row| row.description.as_deref()).collect())?;
+            self.list(&mut lists, "text", rows.iter().map(|row| row.measures.as_deref()).collect())?;
+            let (mut names, mut sets) = (String::new(), String::new());
+            for (at, field) in kind.fields().iter().enumerate() {
+                if rows.iter().all(|row| row.fields[at].is_none()) {
+                    continue;
+                }
+                self.list(&mut lists, "text", rows.iter().map(|row| row.fields[at].as_deref()).collect())?;
+                let (name, cast) = (field.name, cast(field.form));
+                let _ = write!(names, ", f{at}");
+                let _ = write!(sets, ", \"{name}\" = coalesce(i.f{at}{cast}, n.\"{name}\")");
+            }
+            let table = kind.lower();
+            let _ = write!(
+                self.text,
+                ", set_{table} AS (
+                   UPDATE #trajectory_{table} n SET description = coalesce(i.description, n.description),
+                     measures = coalesce(i.measures::json, n.measures){sets}
+                   FROM r, unnest({lists}) i (ordinal, description, measures{names})
+                   WHERE n.round = r.no AND n.ordinal = i.ordinal AND n.exact IS NULL RETURNING 1)"
+            );
+            let _ = write!(self.counts, " + (SELECT count(*) FROM set_{table})");
+        }
+        Ok(true)
+    }
+
+    /// Removes the rows of nodes, whatever their kind.
+    pub(crate) fn remove_nodes(&mut self, ordinals: &[i64]) -> Result<()> {
+        if ordinals.is_empty() {
+            return Ok(());
+        }
+        let gone = self.bind(ordinals)?;
+        for kind in NodeKind::ALL {
+            let table = kind.lower();
+            let _ = write!(
+                self.text,
+                ", cut_{table} AS (DELETE FROM #trajectory_{table} n USING r
+                     WHERE n.round = r.no AND n.ordinal = ANY(${gone}::bigint[]) RETURNING 1)"
+            );
+            let _ = write!(self.counts, " + (SELECT count(*) FROM cut_{table})");
+        }
+        Ok(())
+    }
+
+    /// Removes what hangs on nodes of a round of this number.
+    pub(crate) fn remove_around(&mut self, round: u32, ordinals: &[i64]) -> Result<()> {
+        if ordinals.is_empty() {
+            return Ok(());
+        }
+        let (gone, round) = (self.bind(ordinals)?, self.bind(i64::from(round))?);
+        for table in ["version", "message"] {
+            let _ = write!(
+                self.text,
+                ", cut_{table} AS (DELETE FROM #trajectory_{table} n USING r
+                     WHERE n.round = r.no AND n.ordinal = ANY(${gone}::bigint[]))"
+            );
+        }
+        let _ = write!(
+            self.text,
+            ", cut_edge AS (DELETE FROM #trajectory_edge e USING r
+                 WHERE e.round = r.no AND (e.source = ANY(${gone}::bigint[])
+                   OR e.target_round = ${round}::bigint AND e.target = ANY(${gone}::bigint[])))"
+        );
+        Ok(())
+    }
+
+    /// New edges, behind all that are there: the number of the commit stands in front of their own.
+    pub(crate) fn edges(&mut self, revision: u64, edges: &[Edge]) -> Result<()> {
+        /// A commit has fewer changes.
+        const EDGES: i64 = 1 << 14;
+        if edges.is_empty() {
+            return Ok(());
+        }
+        let first = signed(revision).saturating_mul(EDGES);
+        let names: Vec<Cow<'_, str>> = edges.iter().map(|edge| shown::text(&edge.name)).collect();
+        let exact = edges
+            .iter()
+            .zip(&names)
+            .map(|(edge, shown)| (**shown != *edge.name).then(|| edge.name.as_bytes()));
+        let mut lists = String::new();
+        self.list(&mut lists, "bigint", (first..).take(edges.len()).collect())?;
+        self.list(&mut lists, "bigint", edges.iter().map(|edge| i64::from(edge.from.ordinal)).collect())?;
+        self.list(&mut lists, "bigint", edges.iter().map(|edge| i64::from(edge.to.round)).collect())?;
+        self.list(&mut lists, "bigint", edges.iter().map(|edge| i64::from(edge.to.ordinal)).collect())?;
+        self.list(&mut lists, "text", names.iter().map(|name| &**name).collect())?;
+        self.list(&mut lists, "bytea", exact.collect())?;
+        let _ = write!(
+            self.text,
+            ", add_edge AS (
+               INSERT INTO #trajectory_edge (round, position, source, target_round, target, name, exact)
+               SELECT r.no, i.* FROM r CROSS JOIN unnest({lists}) i)"
+        );
+        Ok(())
+    }
+
+    /// What nodes were.
+    pub(crate) fn versions<'v>(&mut self, versions: impl Iterator<Item = (u32, &'v Version)>) -> Result<()> {
+        let rows: Vec<VersionRow<'_>> =
+            versions.map(|(ordinal, version)| VersionRow::of(ordinal, version)).collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut lists = String::new();
+        self.list(&mut lists, "bigint", rows.iter().map(|row| row.ordinal).collect())?;
+        self.list(&mut lists, "bigint", rows.iter().map(|row| i64::from(row.version.number)).collect())?;
+        self.list(&mut lists, "bigint", rows.iter().map(|row| row.version.at.as_micros()).collect())?;
+        self.list(&mut lists, "text", rows.iter().map(|row| row.author.as_deref()).collect())?;
+        self.list(&mut lists, "text", rows.iter().map(|row| &*row.was).collect())?;
+        self.list(&mut lists, "bytea", rows.iter().map(|row| row.exact.as_deref()).collect())?;
+        let _ = write!(
+            self.text,
+            ", add_version AS (
+               INSERT INTO #trajectory_version (round, ordinal, number, at, author, was, exact)
+               SELECT r.no, i.ordinal, i.number, i.at, i.author, i.was::json, i.exact
+               FROM r CROSS JOIN unnest({lists}) i (ordinal, number, at, author, was, exact))"
+        );
+        Ok(())
+    }
+
+    /// The messages that new nodes stand for.
+    pub(crate) fn messages<'n>(
+        &mut self,
+        user: &UserId,
+        nodes: impl Iterator<Item = &'n Arc<Node>>,
+    ) -> Result<()> {
+        let links: Vec<(i64, i64, &MessageLink)> = nodes
+            .flat_map(|node| {
+                (0..).zip(&node.messages).map(|(at, link)| (i64::from(node.id.ordinal), at, link))
+            })
+            .collect();
+        if links.is_empty() {
+            return Ok(());
+        }
+        let user = self.bind(user.as_str().as_bytes())?;
+        let mut lists = String::new();
+        self.list(&mut lists, "bigint", links.iter().map(|(ordinal, ..)| *ordinal).collect())?;
+        self.list(&mut lists, "bigint", links.iter().map(|(_, at, _)| *at).collect())?;
+        self.list(
+            &mut lists,
+            "bytea",
+            links.iter().map(|(.., link)| link.chat.as_str().as_bytes()).collect(),
+        )?;
+        self.list(
+            &mut lists,
+            "bytea",
+            links.iter().map(|(.., link)| link.message.as_str().as_bytes()).collect(),
+        )?;
+        let _ = write!(
+            self.text,
+            ", add_message AS (
+               INSERT INTO #trajectory_message (round, ordinal, position, user_id, chat, message)
+               SELECT r.no, i.ordinal, i.position, ${user}, i.chat, i.message
+               FROM r CROSS JOIN unnest({lists}) i (ordinal, position, chat, message))"
+        );
+        Ok(())
+    }
+
+    /// Gives a row if there is the round. Fails, by a division by zero, if fewer nodes were there than had to be.
+    pub(crate) fn end(&mut self, nodes: usize) -> Result<()> {
+        let nodes = self.bind(crate::history::place::signed(nodes))?;
+        let _ = write!(
+            self.text,
+            " SELECT r.no, 1 / (CASE WHEN {} = ${nodes}::bigint THEN 1 ELSE 0 END) FROM r",
+            self.counts
+        );
+        Ok(())
+    }
+}
+
+/// A count of commits as PostgreSQL counts. What is above nobody has.
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn cast(form: FieldForm) -> &'static str {
+    match form {
+        FieldForm::Flag => "::boolean",
+        FieldForm::Json => "::json",
+        _ => "",
+    }
+}

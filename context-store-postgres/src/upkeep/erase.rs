@@ -1,0 +1,115 @@
+//! Erasing a user, and giving back space.
+
+use context_core::{CancelSignal, ChatRef, Erasure, UserId, Vacuumed};
+use sqlx::{AssertSqlSafe, Row};
+
+use crate::error::Result;
+use crate::history::place::count;
+use crate::pool::{Pool, Session, Work, quoted};
+use crate::rows::text;
+use crate::{blobs, history::chats, memories, rounds, sql, streams};
+
+const OPERATION: &str = "erase_user";
+
+/// Erases all chats of a user, each in a transaction of its own, then all rounds, then all memories, then has the tables written anew without them, then
+/// looks what is left.
+pub(crate) async fn erase_user(
+    pool: &Pool,
+    schema: &str,
+    user: &UserId,
+    cancel: &CancelSignal,
+) -> Result<Erasure> {
+    let (mut messages, mut erased) = (0, Erasure::new(0, 0, 0));
+    loop {
+        cancel.check(OPERATION)?;
+        let mut session = pool.begin(Work::Write, Some(user)).await?;
+        let result = async {
+            let query = session.query(sql::CHAT_OF).bind(user.as_str().as_bytes());
+            let Some(row) = session.first(query).await? else { return Ok(None) };
+            let chat = ChatRef::new(user.clone(), text(&row, 0)?);
+            let size: i64 = row.try_get(1)?;
+            let before = kept(&mut session, user).await?;
+            if !chats::delete(&mut session, &chat, None).await? {
+                return Ok(Some((0, 0, 0, 0)));
+            }
+            let left = kept(&mut session, user).await?;
+            Ok(Some((1, size, before.0.saturating_sub(left.0), before.1.saturating_sub(left.1))))
+        };
+        let result = result.await;
+        let Some((chats, size, blobs, streams)) = session.end(result).await? else { break };
+        erased.chats += chats;
+        messages += size;
+        erased.blobs += blobs;
+        erased.streams += streams;
+    }
+    loop {
+        cancel.check(OPERATION)?;
+        let mut session = pool.begin(Work::Write, Some(user)).await?;
+        let removed = rounds::remove_some(&mut session, user).await;
+        match session.end(removed).await?.rounds {
+            0 => break,
+            removed => erased.rounds += removed,
+        }
+    }
+    cancel.check(OPERATION)?;
+    let mut session = pool.begin(Work::Write, Some(user)).await?;
+    let forgotten = memories::forget::forget_user(&mut session, user).await;
+    erased.memories = session.end(forgotten).await?;
+    rewrite(pool, schema, sql::VACUUM).await?;
+    let mut session = pool.begin(Work::Snapshot, Some(user)).await?;
+    let remaining = remaining(&mut session, user).await;
+    erased.remaining = count(session.end(remaining).await?)?;
+    erased.messages = count(messages)?;
+    Ok(erased)
+}
+
+/// How many blobs and streams a user has.
+async fn kept(session: &mut Session<'_>, user: &UserId) -> Result<(u64, u64)> {
+    Ok((blobs::kept(session, user).await?, streams::kept(session, user).await?))
+}
+
+/// Rows of this user, and rows that belong to nobody.
+async fn remaining(session: &mut Session<'_>, user: &UserId) -> Result<i64> {
+    let mut remaining = 0;
+    let beside = [
+        sql::blobs::REMAINING_BLOBS,
+        sql::streams::REMAINING_STREAMS,
+        sql::rounds::REMAINING_ROUNDS,
+        sql::memories::REMAINING_MEMORIES,
+    ];
+    for statement in std::iter::once(sql::REMAINING).chain(beside) {
+        let query = session.query(statement).bind(user.as_str().as_bytes());
+        remaining += session.only(query).await?.try_get::<i64, _>(0)?;
+    }
+    Ok(remaining)
+}
+
+/// Writes the tables anew, without what is not used. Whoever uses a table meanwhile waits.
+pub(crate) async fn vacuum(pool: &Pool, schema: &str) -> Result<Vacuumed> {
+    let before = size(pool, schema).await?;
+    rewrite(pool, schema, sql::VACUUM_FULL).await?;
+    Ok(Vacuumed::new(before, size(pool, schema).await?))
+}
+
+async fn rewrite(pool: &Pool, schema: &str, how: &str) -> Result<()> {
+    let mut session = pool.begin(Work::Upkeep, None).await?;
+    let done = async {
+        let query = session.query(sql::TABLES).bind(quoted(schema));
+        for row in session.all(query).await? {
+            let table: String = row.try_get(0)?;
+            // Identifiers in quotes are all that is put into it.
+            let statement = format!("{how} {}{}", session.prefix(), quoted(&table));
+            sqlx::raw_sql(AssertSqlSafe(statement)).execute(session.connection()).await?;
+        }
+        Ok(())
+    };
+    let done = done.await;
+    session.end(done).await
+}
+
+async fn size(pool: &Pool, schema: &str) -> Result<u64> {
+    let mut session = pool.begin(Work::Upkeep, None).await?;
+    let query = session.query(sql::SIZE).bind(quoted(schema));
+    let size = session.only(query).await.and_then(|row| Ok(row.try_get::<i64, _>(0)?));
+    count(session.end(size).await?)
+}

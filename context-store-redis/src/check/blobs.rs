@@ -1,0 +1,126 @@
+//! The check of blobs: that bytes are what their names say, and that they are referred to as often as it says.
+
+use std::collections::{HashMap, HashSet};
+
+use context_core::{BlobId, CancelSignal, CheckReport, Finding};
+use redis::cmd;
+
+use crate::blobs::PIECE;
+use crate::error::Result;
+use crate::history::fields::read_number;
+use crate::history::references::KINDS;
+use crate::shared::Shared;
+
+/// How often the blobs of a user are looked at before what is found counts: they are read bit by bit, and others may write.
+const LOOKS: u32 = 3;
+
+/// What is known of a user's blobs.
+#[derive(Default)]
+struct Known {
+    /// How many bytes a blob says that it has.
+    sizes: HashMap<String, u64>,
+    /// How many pieces it has.
+    pieces: HashMap<String, u64>,
+    /// How often it says that it is referred to.
+    counts: HashMap<String, u64>,
+    /// How often it is.
+    references: HashMap<String, u64>,
+    /// What stands in one place only, of the two where references stand.
+    lonely: Vec<String>,
+}
+
+pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
+    let mut users = Vec::new();
+    for kind in KINDS {
+        let tail = format!(":{kind}");
+        for key in shared.connection.scan(&shared.keys.pattern_of_users(kind)).await? {
+            users.extend(key.strip_suffix(tail.as_bytes()).map(<[u8]>::to_vec));
+        }
+    }
+    users.sort();
+    users.dedup();
+    for user in users {
+        cancel.check("check")?;
+        let mut found = check_user(shared, &user).await?;
+        for _ in 1..LOOKS {
+            if found.1.is_empty() {
+                break;
+            }
+            found = check_user(shared, &user).await?;
+        }
+        report.blobs += found.0;
+        report.findings.extend(found.1);
+    }
+    Ok(())
+}
+
+/// How many blobs there are under keys that begin so, and what is wrong with them.
+async fn check_user(shared: &Shared, user: &[u8]) -> Result<(u64, Vec<Finding>)> {
+    let keys = KINDS.map(|kind| [user, b":", kind.as_bytes()].concat());
+    let known = known(shared, &keys).await?;
+    let mut findings = Vec::new();
+    let mut add = |id: &str, problem: &str| {
+        findings.push(Finding::new(None, format!("blob {id}"), problem));
+    };
+    for stray in &known.lonely {
+        add(stray, "is filed in one place only");
+    }
+    let referred: HashSet<&String> = known.references.keys().chain(known.counts.keys()).collect();
+    for id in referred.into_iter().filter(|id| !known.sizes.contains_key(*id)) {
+        add(id, "is referred to, but not there");
+    }
+    for id in known.pieces.keys().filter(|id| !known.sizes.contains_key(*id)) {
+        add(id, "has bytes, but is not there");
+    }
+    for (id, size) in &known.sizes {
+        if known.counts.get(id) != known.references.get(id) || !known.counts.contains_key(id) {
+            add(id, "is not referred to as often as it says");
+        }
+        let pieces = size.div_ceil(PIECE as u64);
+        let mut hash = blake3::Hasher::new();
+        let mut length = 0;
+        for n in 0..pieces {
+            let get = cmd("HGET").arg(&keys[0]).arg(format!("{n}:{id}")).clone();
+            let piece: Option<Vec<u8>> = shared.connection.run(&get).await?;
+            let piece = piece.unwrap_or_default();
+            length += piece.len() as u64;
+            hash.update(&piece);
+        }
+        let whole = length == *size && known.pieces.get(id).copied().unwrap_or(0) == pieces;
+        let named = id.parse().ok() == Some(BlobId::from_bytes(*hash.finalize().as_bytes()));
+        if !whole || !named {
+            add(id, "is not what its name says");
+        }
+    }
+    Ok((known.sizes.len() as u64, findings))
+}
+
+async fn known(shared: &Shared, [kept, references, order]: &[Vec<u8>; 3]) -> Result<Known> {
+    let mut known = Known::default();
+    let fields: Vec<String> = shared.connection.run(cmd("HKEYS").arg(kept)).await?;
+    for field in fields {
+        match (field.split_once(':'), field.strip_prefix('s')) {
+            (Some((_, id)), _) => *known.pieces.entry(id.to_owned()).or_default() += 1,
+            (None, Some(id)) => {
+                let size: Option<Vec<u8>> = shared.connection.run(cmd("HGET").arg(kept).arg(&field)).await?;
+                known.sizes.insert(id.to_owned(), read_number(&size.unwrap_or_default())?);
+            }
+            (None, None) => known.lonely.push(field),
+        }
+    }
+    let ordered: HashSet<String> = shared.connection.run(cmd("ZRANGE").arg(order).arg(0).arg(-1)).await?;
+    let fields: HashMap<String, Vec<u8>> = shared.connection.run(cmd("HGETALL").arg(references)).await?;
+    let mut filed = HashSet::new();
+    for (field, value) in &fields {
+        if let Some(id) = field.strip_prefix('c') {
+            known.counts.insert(id.to_owned(), read_number(value)?);
+        } else {
+            let member = field.strip_prefix('r').unwrap_or(field);
+            let id = member.rsplit(':').next().unwrap_or(member);
+            *known.references.entry(id.to_owned()).or_default() += 1;
+            filed.insert(member.to_owned());
+        }
+    }
+    known.lonely.extend(ordered.symmetric_difference(&filed).cloned());
+    Ok(known)
+}

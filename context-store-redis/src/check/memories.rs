@@ -1,0 +1,215 @@
+//! The check of memories, and how they are erased.
+
+use std::collections::{HashMap, HashSet};
+
+use context_core::{CancelSignal, CheckReport, Erasure, Finding, MemoryScope, UserId};
+
+use crate::error::{Fault, Result};
+use crate::history::fields::read_number;
+use crate::keys::Keys;
+use crate::memories::forget::{counted, drop_scopes};
+use crate::memories::lists::{Head, read_record, rows};
+use crate::memories::names::{self, About, TAG, broken};
+use crate::memories::of_user;
+use crate::memories::scopes::{Counts, names, read_scope};
+use crate::scripts::MEMORY_CLEAR;
+use crate::shared::Shared;
+
+type Fields = HashMap<Vec<u8>, Vec<u8>>;
+/// The rows of lists, by the name of the list.
+type Rows = HashMap<Vec<u8>, Vec<(u64, [u8; 4])>>;
+
+pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
+    for key in shared.connection.scan(&shared.keys.pattern_of_counts()).await? {
+        cancel.check("check")?;
+        match check_scope(shared, &key, report).await {
+            Err(Fault::Corrupt(problem, _)) => report.findings.push(Finding::new(None, "memories", problem)),
+            result => result?,
+        }
+    }
+    for key in shared.connection.scan(&shared.keys.pattern_of_memories()).await? {
+        cancel.check("check")?;
+        let Ok(key) = String::from_utf8(key) else { continue };
+        // At one moment: a scope may have been forgotten meanwhile.
+        let mut look = redis::pipe();
+        look.atomic().cmd("EXISTS").arg(&key).cmd("EXISTS").arg(Keys::counts_beside(&key));
+        if shared.connection.pipe::<(bool, bool)>(&look).await? == (true, false) {
+            report.findings.push(Finding::new(None, "memories", "are not counted"));
+        }
+    }
+    Ok(())
+}
+
+async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> Result<()> {
+    let name: Option<Vec<u8>> = shared.connection.run(redis::cmd("HGET").arg(key).arg("scope")).await?;
+    let Some(name) = name else {
+        let is_there: bool = shared.connection.run(redis::cmd("EXISTS").arg(key)).await?;
+        // Forgotten meanwhile, if it is not there.
+        return if is_there {
+            Err(Fault::Corrupt("do not say of which scope they are", None))
+        } else {
+            Ok(())
+        };
+    };
+    let scope = read_scope(&name)?;
+    let [records, vectors, index, counts, _] = shared.keys.memories_of(&scope);
+    let about = format!("memories of {scope}");
+    let mut add = |problem: &str| report.findings.push(Finding::new(None, &about, problem));
+    if counts.as_bytes() != key {
+        add("are kept under the key of another scope");
+        return Ok(());
+    }
+    let [_, scopes] = shared.keys.memories(&scope.user);
+    // All of it as it is at one moment.
+    let mut look = redis::pipe();
+    look.atomic().cmd("HGETALL").arg(records).cmd("HKEYS").arg(&vectors).cmd("HGETALL").arg(index);
+    look.cmd("HGETALL").arg(counts).cmd("ZSCORE").arg(scopes).arg(&name);
+    let (records, vectors, index, counts, listed): (Fields, HashSet<Vec<u8>>, Fields, Fields, Option<f64>) =
+        shared.connection.pipe(&look).await?;
+    if records.is_empty() && counts.is_empty() {
+        return Ok(());
+    }
+    if listed.is_none() {
+        add("are not among the scopes of their user");
+    }
+    let counts = Counts::read(&counts)?;
+    let (mut found, mut filed) = (Counts::default(), Rows::new());
+    let (mut with_vector, mut fields) = (HashSet::new(), 0);
+    for (id, known) in &records {
+        let Some(id) = id.strip_prefix(b"i") else { continue };
+        fields += 3;
+        report.memories += 1;
+        if let Err(problem) = record(&scope, id, known, &records, &mut found, &mut filed, &mut with_vector) {
+            let Fault::Corrupt(problem, _) = problem else { return Err(problem) };
+            let name = format!("memory {}", String::from_utf8_lossy(id));
+            report.findings.push(Finding::new(None, name, problem));
+        }
+    }
+    let mut add = |problem: &str| report.findings.push(Finding::new(None, &about, problem));
+    if fields != records.len() {
+        add("have fields that belong to nothing");
+    }
+    if with_vector != vectors {
+        add("have other vectors than they say");
+    }
+    if found != counts {
+        add("are not as many as is counted");
+    }
+    filed.values_mut().for_each(|rows| rows.sort_unstable());
+    match lists(&index) {
+        Ok(lists) if lists == filed => {}
+        Ok(_) => add("are not found by what they are filed under"),
+        Err(_) => add("have a list that cannot be read"),
+    }
+    Ok(())
+}
+
+/// Checks a record, counts it, and notes where it has to be filed.
+fn record(
+    scope: &MemoryScope,
+    id: &[u8],
+    known: &[u8],
+    records: &Fields,
+    found: &mut Counts,
+    filed: &mut Rows,
+    with_vector: &mut HashSet<Vec<u8>>,
+) -> Result<()> {
+    let mut numbers = known.split(|byte| *byte == b' ');
+    let mut next = || numbers.next().ok_or_else(broken).and_then(read_number);
+    let (place, version) = (next()?, next()?);
+    let field = |of: char| records.get(format!("{of}{place}").as_bytes()).ok_or_else(broken);
+    let stored = read_record(field('b')?, place)?;
+    let about = About::read(field('e')?)?;
+    if stored.version != version
+        || stored.record.id.as_str().as_bytes() != id
+        || about.id != id
+        || stored.record.scope != *scope
+    {
+        return Err(Fault::Corrupt("is not the one it is kept as", None));
+    }
+    found.records += 1;
+    found.words += about.words;
+    found.bytes += about.bytes;
+    found.vectors += u64::from(about.has_vector);
+    found.kinds.entry(stored.record.kind.clone()).or_insert((about.kind, 0)).1 += 1;
+    if about.has_vector {
+        with_vector.insert(place.to_string().into_bytes());
+    }
+    let mut terms: HashSet<Vec<u8>> = HashSet::new();
+    let mut tag = None;
+    for (term, noted) in &about.terms {
+        filed.entry(names::list(about.kind, term)).or_default().push((place, *noted));
+        match term.first() {
+            Some(b'w') => {}
+            Some(b'v') => tag = term.get(1..).filter(|tag| tag.len() == TAG),
+            _ => drop(terms.insert(term.to_vec())),
+        }
+    }
+    let mut expected: HashSet<Vec<u8>> = names::terms(&stored.record, None).into_iter().collect();
+    expected.retain(|term| !terms.remove(term));
+    if !expected.is_empty() || !terms.is_empty() || tag.is_some() != about.has_vector {
+        return Err(Fault::Corrupt("is filed otherwise than it is", None));
+    }
+    Ok(())
+}
+
+/// All rows of all lists; an error if a list is not what its head says.
+fn lists(index: &Fields) -> Result<Rows> {
+    let mut all = Rows::new();
+    let mut fields = 0;
+    for (field, value) in index {
+        let Some(name) = field.strip_prefix(b"h") else { continue };
+        fields += 1;
+        let (head, mut of_list) = (Head::read(value)?, Vec::new());
+        for block in &head.blocks {
+            let kept;
+            let of_block = match &head.rows {
+                Some(rows) => rows,
+                None => {
+                    fields += 1;
+                    kept = [b"p", &block.to_be_bytes()[..], name].concat();
+                    index.get(&kept).ok_or_else(broken)?
+                }
+            };
+            of_list.extend(rows(*block, of_block));
+        }
+        if of_list.len() as u64 != head.count {
+            return Err(broken());
+        }
+        all.insert(name.to_vec(), of_list);
+    }
+    if fields == index.len() { Ok(all) } else { Err(broken()) }
+}
+
+/// Erases the memories of a user, and what is left of some under these keys.
+pub(crate) async fn erase(
+    shared: &Shared,
+    user: &UserId,
+    keys: impl Iterator<Item = &[u8]>,
+    cancel: &CancelSignal,
+    erasure: &mut Erasure,
+) -> Result<()> {
+    let names = names(shared, user).await?;
+    for names in names.chunks(64) {
+        cancel.check("erase_user")?;
+        erasure.memories += drop_scopes(shared, user, names).await?;
+    }
+    let listed: HashSet<String> = crate::memories::scopes::names(shared, user)
+        .await?
+        .iter()
+        .flat_map(|name| shared.keys.memories_under(user, name))
+        .collect();
+    // What no scope that is listed has: damage, which goes as well.
+    for key in keys {
+        cancel.check("erase_user")?;
+        if !std::str::from_utf8(key).is_ok_and(|key| listed.contains(key)) {
+            if shared.keys.is_counts(key) {
+                erasure.memories += counted(shared, key).await?;
+            }
+            let _gone: u64 = shared.connection.run(redis::cmd("UNLINK").arg(key)).await?;
+        }
+    }
+    let call = of_user(shared, &MEMORY_CLEAR, user, std::iter::empty());
+    let _done: u8 = shared.connection.call(&call).await?;
+    Ok(())
+}

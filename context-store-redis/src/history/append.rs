@@ -1,0 +1,37 @@
+//! The fast way in: messages at the end of a branch as one script, in one round trip.
+//!
+//! It decides nothing: whatever is not plainly right is left to [`commit`](crate::history::commit).
+
+use context_core::{Commit, Committed, NodeKind, Target, pack};
+
+use crate::error::Result;
+use crate::history::fields;
+use crate::history::look::absent;
+use crate::scripts::APPEND;
+use crate::shared::Shared;
+
+/// Writes, if this is nothing but new messages behind the expected head and they are. Nothing if not.
+pub(crate) async fn append(shared: &Shared, commit: &Commit) -> Result<Option<Committed>> {
+    let Target::Extend { branch, expected } = &commit.target else { return Ok(None) };
+    let plain = commit.amendments.is_empty()
+        && commit.redactions.is_empty()
+        && commit.fragments.is_empty()
+        && commit.patch.is_none()
+        && commit.key.is_none()
+        && commit.nodes.iter().all(|node| node.kind != NodeKind::Boundary);
+    let Some(last) = commit.nodes.last().filter(|_| plain) else { return Ok(None) };
+    let mut call = APPEND.key(shared.keys.chat(&commit.chat));
+    let expected = expected.as_ref().map_or("", |expected| expected.as_str());
+    call.arg(branch.as_str()).arg(expected).arg(fields::time(commit.at)).arg(shared.ttl);
+    let mut packed = Vec::new();
+    for node in &commit.nodes {
+        packed.clear();
+        pack::pack(node, &mut packed);
+        call.arg(node.id.as_str()).arg(&packed[..]);
+    }
+    match shared.connection.call::<u8>(&call).await? {
+        0 => Err(absent("commit", &commit.chat)),
+        1 => Ok(Some(Committed::new(Some(branch.clone()), Some(last.id.clone())))),
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,159 @@
+//! A change of a chat that was decided on after a look, and is applied if what it was decided on still holds.
+
+use context_core::{ChatRef, MessageId, Timestamp};
+
+use crate::error::{Fault, Result};
+use crate::history::fields::{self, Edition, Tip};
+use crate::history::look::{Look, absent};
+use crate::history::shape::{Cut, Shape};
+use crate::scripts::APPLY;
+use crate::shared::{ATTEMPTS, Shared};
+
+/// What is written together.
+#[derive(Default)]
+pub(crate) struct Change {
+    /// Fields that must not be there: plain appends change nothing else that a decision could rest on, apart from
+    /// the ends of branches.
+    absent: Vec<String>,
+    /// Fields that must still be so.
+    equal: Vec<(String, Vec<u8>)>,
+    remove: Vec<String>,
+    /// Messages that lose their revisions.
+    forget: Vec<MessageId>,
+    cuts: Vec<Cut>,
+    /// A piece, and how many messages it had and has.
+    merges: Vec<(u64, u64, u64)>,
+    set: Vec<(String, Vec<u8>)>,
+    messages: u64,
+    bytes: i64,
+    at: Option<Timestamp>,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Applied {
+    Yes,
+    /// Others were first: look again.
+    Not,
+}
+
+impl Change {
+    /// A change at a time.
+    pub(crate) fn at(at: Timestamp) -> Self {
+        Self { at: Some(at), ..Self::default() }
+    }
+
+    pub(crate) fn set(&mut self, field: impl Into<String>, value: impl Into<Vec<u8>>) {
+        self.set.push((field.into(), value.into()));
+    }
+
+    pub(crate) fn remove(&mut self, field: impl Into<String>) {
+        self.remove.push(field.into());
+    }
+
+    /// If this field is not there.
+    pub(crate) fn if_absent(&mut self, field: String) {
+        self.absent.push(field);
+    }
+
+    /// If the branch still ends there.
+    pub(crate) fn if_at(&mut self, branch: &str, tip: &Tip) {
+        self.equal.push((fields::branch(branch), tip.write()));
+    }
+
+    pub(crate) fn forget_revisions(&mut self, id: &MessageId) {
+        self.forget.push(id.clone());
+    }
+
+    pub(crate) fn merge_after(&mut self, piece: u64, before: u64, after: u64) {
+        self.merges.push((piece, before, after));
+    }
+
+    pub(crate) fn add_messages(&mut self, messages: u64) {
+        self.messages += messages;
+    }
+
+    pub(crate) fn add_bytes(&mut self, bytes: i64) {
+        self.bytes += bytes;
+    }
+
+    pub(crate) fn shape(&mut self, shape: &Shape) -> Result<()> {
+        self.set("s", shape.write()?);
+        Ok(())
+    }
+
+    /// Takes out messages that nothing needs, which is another edition. Returns how many.
+    pub(crate) fn cut(&mut self, edition: Edition, cuts: Vec<Cut>) -> u64 {
+        let messages = cuts.iter().map(|cut| cut.own - cut.keep).sum();
+        if messages > 0 {
+            self.set("o", edition.changed().write());
+        }
+        self.cuts = cuts;
+        messages
+    }
+
+    pub(crate) async fn apply(
+        self,
+        shared: &Shared,
+        operation: &'static str,
+        chat: &ChatRef,
+        look: &Look,
+    ) -> Result<Applied> {
+        let mut call = APPLY.key(shared.keys.chat(chat));
+        call.arg(&look.version[..]).arg(shared.new_version()).arg(shared.ttl);
+        call.arg(self.messages).arg(self.bytes).arg(self.at.map(fields::time).unwrap_or_default());
+        let counts = [self.absent.len(), self.equal.len(), self.remove.len(), self.forget.len()];
+        counts.into_iter().chain([self.cuts.len(), self.merges.len()]).for_each(|count| {
+            call.arg(count);
+        });
+        self.absent.iter().for_each(|field| {
+            call.arg(field);
+        });
+        self.equal.iter().for_each(|(field, value)| {
+            call.arg(field).arg(&value[..]);
+        });
+        self.remove.iter().for_each(|field| {
+            call.arg(field);
+        });
+        self.forget.iter().for_each(|id| {
+            call.arg(id.as_str());
+        });
+        self.cuts.iter().for_each(|cut| {
+            call.arg(cut.piece).arg(cut.keep).arg(cut.own);
+        });
+        self.merges.iter().for_each(|(piece, before, after)| {
+            call.arg(piece).arg(before).arg(after);
+        });
+        self.set.iter().for_each(|(field, value)| {
+            call.arg(field).arg(&value[..]);
+        });
+        match shared.connection.call::<u8>(&call).await? {
+            0 => Err(absent(operation, chat)),
+            1 => Ok(Applied::Yes),
+            2 => Ok(Applied::Not),
+            _ => Err(Fault::Corrupt("messages of a branch are missing", None)),
+        }
+    }
+}
+
+impl Shared {
+    /// Looks, lets `decide` say what to write and to answer, and writes it; again, if others were first. Writes nothing
+    /// if it says nothing.
+    pub(crate) async fn change<T>(
+        &self,
+        operation: &'static str,
+        chat: &ChatRef,
+        fields: &[String],
+        decide: impl Fn(&Look) -> Result<(Option<Change>, T)>,
+    ) -> Result<T> {
+        for _ in 0..ATTEMPTS {
+            let look = self.look_at(operation, chat, fields).await?;
+            let (change, answer) = decide(&look)?;
+            let Some(change) = change else { return Ok(answer) };
+            if change.apply(self, operation, chat, &look).await? == Applied::Yes {
+                return Ok(answer);
+            }
+        }
+        Err(Fault::Beaten)
+    }
+}

@@ -1,0 +1,119 @@
+//! Chats: creating, reading, changing, measuring and deleting them, and the list of a user's.
+//!
+//! The list is in another place than the chats, and no script reaches both. So an entry is written before its chat,
+//! and an entry without a chat is none: a chat is never without an entry. Whoever finds an entry without a chat sweeps
+//! it. That its creation is not just under way, a mark in the place of the chat sees to: entries have numbers, and
+//! a creation with a number up to the marked one fails and begins again with a new one.
+
+use context_core::{Chat, ChatPatch, ChatRef, ChatSize, ChatSummary, Created, NewChat, Timestamp};
+use redis::cmd;
+
+use crate::error::{Fault, Result};
+use crate::history::change::Change;
+use crate::history::fields::{self, Counts, Edition, Tip, broken};
+use crate::history::look::{About, Look, absent};
+use crate::history::references::forget_earlier;
+use crate::history::shape::Shape;
+use crate::scripts::{CREATE, DELETE};
+use crate::shared::{ATTEMPTS, Shared};
+use crate::upkeep::sweep::{sweep, sweep_some};
+
+/// The fields a listing shows a chat by.
+pub(crate) const SUMMARY: [&str; 3] = ["m", "s", "a"];
+
+/// A chat by the fields of [`SUMMARY`]; nothing if it is not there.
+pub(crate) fn summary(values: Vec<Option<Vec<u8>>>) -> Result<Option<ChatSummary>> {
+    let [Some(about), Some(shape), Some(counts)] = &values[..] else { return Ok(None) };
+    let (shape, counts) = (Shape::read(shape)?, Counts::read(counts)?);
+    let chat = About::read(about)?.chat(shape.active.clone(), counts.updated_at);
+    Ok(Some(ChatSummary::new(chat, counts.messages, shape.named().count() as u64)))
+}
+
+pub(crate) async fn find(shared: &Shared, chat: &ChatRef) -> Result<Option<Chat>> {
+    let values = shared.connection.run(cmd("HMGET").arg(shared.keys.chat(chat)).arg(&SUMMARY)).await?;
+    Ok(summary(values)?.map(|summary| summary.chat))
+}
+
+pub(crate) async fn create(shared: &Shared, new: NewChat) -> Result<Created> {
+    let (key, swept) = (shared.keys.chat(&new.chat), shared.keys.swept(&new.chat));
+    let (list, name) = (shared.keys.chats(&new.chat.user), new.chat.chat.clone());
+    let chat = Chat::new(new);
+    for attempt in 0..ATTEMPTS {
+        if let Some(there) = find(shared, &chat.chat).await? {
+            return Ok(Created::Existing(there));
+        }
+        if attempt == 0 && shared.ttl > 0 {
+            sweep_some(shared, &chat.chat.user).await?;
+        }
+        let number: u64 = shared.connection.run(cmd("INCR").arg(shared.keys.of_store("created"))).await?;
+        // Never back to an earlier number: references to blobs go by the entry being no older than the chat.
+        let entry = cmd("ZADD").arg(&list).arg("GT").arg(number).arg(name.as_str()).clone();
+        let added: u8 = shared.connection.run(&entry).await?;
+        let mut call = CREATE.key(&key);
+        call.key(&swept).arg(number).arg(shared.ttl);
+        for (field, value) in fields_of(&chat, number)? {
+            call.arg(field).arg(value);
+        }
+        if shared.connection.call::<u8>(&call).await? == 1 {
+            if added == 0 {
+                forget_earlier(shared, &chat.chat, number).await?;
+            }
+            return Ok(Created::New(chat));
+        }
+    }
+    Err(Fault::Beaten)
+}
+
+/// A new chat.
+fn fields_of(chat: &Chat, number: u64) -> Result<[(String, Vec<u8>); 7]> {
+    let shape = Shape::new(chat.active.clone(), chat.created_at);
+    let [main] = &shape.pieces[..] else { return Err(broken()) };
+    let tip = Tip { piece: main.no, own: 0, head: None };
+    Ok([
+        ("v".to_owned(), format!("0.{number}").into()),
+        ("a".to_owned(), Counts { messages: 0, bytes: 0, updated_at: chat.updated_at }.write()),
+        ("o".to_owned(), Edition { number, changes: 0 }.write()),
+        ("m".to_owned(), About::of(chat).write()?),
+        ("s".to_owned(), shape.write()?),
+        (fields::branch(chat.active.as_str()), tip.write()),
+        (fields::piece(main.no), main.write()),
+    ])
+}
+
+pub(crate) async fn update(
+    shared: &Shared,
+    chat: &ChatRef,
+    patch: &ChatPatch,
+    at: Timestamp,
+) -> Result<Chat> {
+    let decide = |look: &Look| {
+        let mut patched = look.chat.clone();
+        patch.apply(&mut patched)?;
+        patched.updated_at = patched.updated_at.max(at);
+        let mut change = Change::at(at);
+        change.set("m", About::of(&patched).write()?);
+        Ok((Some(change), patched))
+    };
+    shared.change("update_chat", chat, &[], decide).await
+}
+
+/// Deletes a chat, unless it was written to after `idle_since`, and says how many messages it had.
+pub(crate) async fn delete(
+    shared: &Shared,
+    chat: &ChatRef,
+    idle_since: Option<Timestamp>,
+) -> Result<Option<u64>> {
+    let mut call = DELETE.key(shared.keys.chat(chat));
+    call.arg(idle_since.map(fields::time).unwrap_or_default());
+    let deleted: i64 = shared.connection.call(&call).await?;
+    let Ok(messages) = u64::try_from(deleted) else { return Ok(None) };
+    sweep(shared, &chat.user, chat.chat.as_str()).await?;
+    Ok(Some(messages))
+}
+
+pub(crate) async fn size(shared: &Shared, chat: &ChatRef) -> Result<ChatSize> {
+    let counts: Option<Vec<u8>> =
+        shared.connection.run(cmd("HGET").arg(shared.keys.chat(chat)).arg("a")).await?;
+    let counts = Counts::read(&counts.ok_or_else(|| absent("chat_size", chat))?)?;
+    Ok(ChatSize::new(counts.messages, counts.bytes))
+}

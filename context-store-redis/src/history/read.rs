@@ -1,0 +1,93 @@
+//! Reading a chain: one script, whatever the window, except one by tokens, which looks until it has enough.
+
+use context_core::pack;
+use context_core::{Chain, ChainEnd, ChatRef, Error, PackedRun, Window};
+use redis::Value;
+
+use crate::error::Result;
+use crate::history::fields::{self, Edition};
+use crate::history::look::absent;
+use crate::history::runs::{MISSING, packed};
+use crate::reply::Reply;
+use crate::scripts::CHAIN;
+use crate::shared::Shared;
+
+const OPERATION: &str = "chain";
+
+/// How many nodes a read by tokens looks at first; each further look takes four times as many.
+const FIRST_LOOK: usize = 64;
+
+/// The window of a chain.
+pub(crate) async fn chain(shared: &Shared, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+    match window {
+        Window::Tokens(budget) => by_tokens(shared, chat, end, *budget).await,
+        Window::Whole | Window::Last(_) | Window::Boundary | Window::After { .. } => {
+            window_of(shared, chat, end, window).await
+        }
+        _ => Ok(window.of(&window_of(shared, chat, end, &Window::Whole).await?)),
+    }
+}
+
+/// Each look is a read of its own and a consistent state; only the last one is used.
+async fn by_tokens(shared: &Shared, chat: &ChatRef, end: &ChainEnd, budget: u64) -> Result<Chain> {
+    let window = Window::Tokens(budget);
+    let mut look = FIRST_LOOK;
+    loop {
+        let chain = window_of(shared, chat, end, &Window::Last(look)).await?;
+        let cut = window.of(&chain);
+        if cut.len() < chain.len() || chain.is_whole() {
+            return Ok(cut);
+        }
+        look = look.saturating_mul(4);
+    }
+}
+
+async fn window_of(shared: &Shared, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+    let mut call = CHAIN.key(shared.keys.chat(chat));
+    match end {
+        ChainEnd::Branch(name) => call.arg(fields::branch(name.as_str())),
+        ChainEnd::Message(id) => call.arg(fields::id(id)),
+    };
+    match window {
+        Window::Last(count) => call.arg("last").arg(*count),
+        Window::Boundary => call.arg("boundary"),
+        Window::After { message, edition } => {
+            call.arg("after").arg(message.as_str()).arg(Edition::of_shown(*edition).write())
+        }
+        _ => call.arg("all"),
+    };
+    let mut reply = Reply::of(shared.connection.call::<Value>(&call).await?)?;
+    match reply.number()? {
+        0 => return Err(absent(OPERATION, chat)),
+        1 => {
+            let error = match end {
+                ChainEnd::Branch(name) => Error::not_found(OPERATION, "branch", name),
+                ChainEnd::Message(id) => Error::not_found(OPERATION, "message", id),
+            };
+            return Err(error.into());
+        }
+        3 => {}
+        _ => return Err(MISSING),
+    }
+    let edition = Edition::read(&reply.bytes()?)?;
+    let skipped = reply.number()?;
+    let (mut runs, mut expected) = (Vec::new(), 0);
+    while !reply.is_empty() {
+        let (leave, take) = (length(reply.number()?)?, length(reply.number()?)?);
+        let mut bytes = packed(&reply.bytes()?)?;
+        if leave > 0 {
+            bytes = pack::split_at(&bytes, leave)?.1;
+        }
+        expected += take;
+        runs.push(PackedRun { bytes, take });
+    }
+    let chain = Chain::from_packed(skipped, runs)?.with_edition(edition.shown());
+    if chain.len() != expected {
+        return Err(MISSING);
+    }
+    Ok(chain)
+}
+
+fn length(number: u64) -> Result<usize> {
+    usize::try_from(number).map_err(|_| MISSING)
+}

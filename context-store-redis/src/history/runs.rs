@@ -1,0 +1,172 @@
+//! Runs of packed messages: read by place, rewritten, and made of new messages.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use context_core::{ChatRef, Node, pack};
+use redis::Value;
+
+use crate::error::{Fault, Result};
+use crate::history::fields::{BLOCK, Place, RUN_BYTES, read_number};
+use crate::reply::Reply;
+use crate::scripts::RANGES;
+use crate::shared::Shared;
+
+pub(crate) const MISSING: Fault = Fault::Corrupt("messages of a branch are missing", None);
+
+/// Some messages of one piece, from `first` to `last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) piece: u64,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+/// Runs by the place of their first message.
+pub(crate) type Runs = BTreeMap<Place, Vec<Arc<Node>>>;
+
+/// The packed messages of a run, which begins with their number.
+pub(crate) fn packed(run: &Bytes) -> Result<Bytes> {
+    if run.is_empty() {
+        return Err(Fault::Corrupt("a run of messages is empty", None));
+    }
+    Ok(run.slice(1..))
+}
+
+/// The messages of a run, as many as it says.
+pub(crate) fn unpack(run: &Bytes) -> Result<Vec<Arc<Node>>> {
+    let nodes = pack::unpack(&packed(run)?)?;
+    if run.first().map(|count| usize::from(*count)) != Some(nodes.len()) {
+        return Err(Fault::Corrupt("a run of messages does not have as many as it says", None));
+    }
+    Ok(nodes)
+}
+
+/// The run of these messages, at most a block.
+pub(crate) fn write(nodes: &[Arc<Node>]) -> Result<Vec<u8>> {
+    let count = u8::try_from(nodes.len()).map_err(|_| MISSING)?;
+    let mut run = vec![count];
+    nodes.iter().for_each(|node| pack::pack(node, &mut run));
+    Ok(run)
+}
+
+/// Makes runs of new messages behind the first `own` of a piece, and says where each begins.
+pub(crate) fn split(piece: u64, own: u64, nodes: &[Arc<Node>]) -> Result<Vec<(Place, Vec<u8>)>> {
+    let mut runs = Vec::new();
+    let (mut first, mut from, mut bytes) = (own + 1, 0, 0);
+    for (i, (node, pos)) in nodes.iter().zip(own + 1..).enumerate() {
+        let size = node.body().bytes().len();
+        if i > from && (bytes + size > RUN_BYTES || (pos - 1) % BLOCK == 0) {
+            runs.push((Place { piece, pos: first }, write(&nodes[from..i])?));
+            (first, from, bytes) = (pos, i, 0);
+        }
+        bytes += size;
+    }
+    if from < nodes.len() {
+        runs.push((Place { piece, pos: first }, write(&nodes[from..])?));
+    }
+    Ok(runs)
+}
+
+/// The runs that hold these ranges, if the chat is still of this version.
+pub(crate) async fn read(
+    shared: &Shared,
+    chat: &ChatRef,
+    version: &[u8],
+    ranges: &[Range],
+) -> Result<Option<Runs>> {
+    if ranges.is_empty() {
+        return Ok(Some(Runs::new()));
+    }
+    let mut call = RANGES.key(shared.keys.chat(chat));
+    call.arg(version);
+    for range in ranges {
+        call.arg(range.piece).arg(range.first).arg(range.last);
+    }
+    let mut reply = Reply::of(shared.connection.call::<Value>(&call).await?)?;
+    match reply.number()? {
+        0 => return Ok(None),
+        1 => {}
+        _ => return Err(MISSING),
+    }
+    let mut runs = Runs::new();
+    while !reply.is_empty() {
+        let piece = read_number(&reply.bytes()?)?;
+        let pos = reply.number()?;
+        runs.insert(Place { piece, pos }, unpack(&reply.bytes()?)?);
+    }
+    Ok(Some(runs))
+}
+
+/// The runs that hold these places.
+pub(crate) async fn read_at(
+    shared: &Shared,
+    chat: &ChatRef,
+    version: &[u8],
+    places: impl IntoIterator<Item = Place>,
+) -> Result<Option<Runs>> {
+    let places: BTreeSet<Place> = places.into_iter().collect();
+    let mut blocks: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    for place in places {
+        // Within a block, the last place is the one that counts.
+        blocks.insert((place.piece, place.block()), place.pos);
+    }
+    let range = |((piece, first), last)| Range { piece, first, last };
+    let ranges: Vec<_> = blocks.into_iter().map(range).collect();
+    read(shared, chat, version, &ranges).await
+}
+
+/// The message at a place, and where its run begins.
+pub(crate) fn find(runs: &Runs, place: Place) -> Result<(Place, &Arc<Node>)> {
+    let (first, nodes) = runs.range(..=place).next_back().ok_or(MISSING)?;
+    let node = (first.piece == place.piece)
+        .then(|| usize::try_from(place.pos - first.pos).ok().and_then(|nth| nodes.get(nth)))
+        .flatten();
+    Ok((*first, node.ok_or(MISSING)?))
+}
+
+/// The messages at these places, if the chat is still of this version.
+pub(crate) async fn nodes_at(
+    shared: &Shared,
+    chat: &ChatRef,
+    version: &[u8],
+    places: &[Place],
+) -> Result<Option<HashMap<Place, Arc<Node>>>> {
+    let Some(runs) = read_at(shared, chat, version, places.iter().copied()).await? else { return Ok(None) };
+    let node = |place: &Place| Ok((*place, Arc::clone(find(&runs, *place)?.1)));
+    places.iter().map(node).collect::<Result<_>>().map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use context_core::{Encoded, NodeKind, Role, Timestamp};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn node(i: usize, bytes: usize) -> Arc<Node> {
+        let body = Encoded::new("x", 1, vec![b'x'; bytes]);
+        let kind = NodeKind::Message(Role::User);
+        Arc::new(Node::from_encoded(format!("m{i}").into(), kind, Timestamp::default(), body))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn runs_follow_each_other_within_their_blocks(own in 0u64..200, sizes in prop::collection::vec(0usize..90_000, 0..150)) {
+            let nodes: Vec<_> = sizes.iter().enumerate().map(|(i, size)| node(i, *size)).collect();
+            let mut next = own + 1;
+            let mut read = Vec::new();
+            for (place, run) in split(1, own, &nodes).unwrap() {
+                prop_assert_eq!(place.pos, next);
+                let nodes = unpack(&run.into()).unwrap();
+                next += nodes.len() as u64;
+                prop_assert!(!nodes.is_empty() && place.block() + BLOCK >= next);
+                read.extend(nodes);
+            }
+            prop_assert_eq!(read, nodes);
+        }
+    }
+}

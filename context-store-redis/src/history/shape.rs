@@ -1,0 +1,214 @@
+//! The structure of a chat: which pieces its messages are in, what was forked where, and what is needed of it.
+
+use context_core::{Branch, BranchName, Checkpoint, CheckpointName, MessageId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Fault, Result};
+use crate::history::fields::{Place, Tip, broken};
+
+/// Everything about a chat's branches that a plain append does not change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Shape {
+    pub(crate) active: BranchName,
+    /// The number of the next piece.
+    next: u64,
+    /// In the order they were begun.
+    pub(crate) pieces: Vec<Piece>,
+    /// By name.
+    pub(crate) checkpoints: Vec<Mark>,
+}
+
+/// The messages that were written through one branch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Piece {
+    pub(crate) no: u64,
+    /// Nothing if the branch was deleted and others still need its messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<BranchName>,
+    /// How many messages come before it.
+    pub(crate) base: u64,
+    /// What it forks behind; nothing at a root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<Place>,
+    /// How many messages it has, once it lost its name. Before, its tip says so.
+    #[serde(default)]
+    pub(crate) own: u64,
+    pub(crate) at: Timestamp,
+}
+
+/// A checkpoint and where its message is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    pub(crate) name: CheckpointName,
+    pub(crate) message: MessageId,
+    pub(crate) place: Place,
+    pub(crate) at: Timestamp,
+}
+
+/// What goes of a piece: all behind the first `keep`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    pub(crate) piece: u64,
+    pub(crate) keep: u64,
+    pub(crate) own: u64,
+}
+
+impl Piece {
+    /// How it stands in the hash.
+    pub(crate) fn write(&self) -> Vec<u8> {
+        let Place { piece, pos } = self.parent.unwrap_or(Place { piece: 0, pos: 0 });
+        format!("{} {piece} {pos}", self.base).into()
+    }
+}
+
+impl Shape {
+    /// Of a chat with one branch without messages.
+    pub(crate) fn new(active: BranchName, at: Timestamp) -> Self {
+        let main = Piece { no: 1, name: Some(active.clone()), base: 0, parent: None, own: 0, at };
+        Self { active, next: 2, pieces: vec![main], checkpoints: Vec::new() }
+    }
+
+    pub(crate) fn read(value: &[u8]) -> Result<Self> {
+        serde_json::from_slice(value).map_err(|_| broken())
+    }
+
+    pub(crate) fn write(&self) -> Result<Vec<u8>> {
+        serde_json::to_vec(self).map_err(|_| broken())
+    }
+
+    /// The branches, in the order of their creation.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (&BranchName, &Piece)> {
+        self.pieces.iter().filter_map(|piece| Some((piece.name.as_ref()?, piece)))
+    }
+
+    pub(crate) fn has(&self, name: &BranchName) -> bool {
+        self.named().any(|(named, _)| named == name)
+    }
+
+    pub(crate) fn piece(&self, no: u64) -> Result<&Piece> {
+        self.pieces
+            .iter()
+            .find(|piece| piece.no == no)
+            .ok_or_else(|| Fault::Corrupt("a branch forks from none", None))
+    }
+
+    /// The place before a place; nothing for a root.
+    pub(crate) fn before(&self, place: Place) -> Result<Option<Place>> {
+        if place.pos > 1 {
+            return Ok(Some(Place { pos: place.pos - 1, ..place }));
+        }
+        Ok(self.piece(place.piece)?.parent)
+    }
+
+    /// How many messages come before the one at a place.
+    pub(crate) fn depth(&self, place: Place) -> Result<u64> {
+        Ok(self.piece(place.piece)?.base + place.pos - 1)
+    }
+
+    /// Whether the chain that ends with the tip goes through a place.
+    pub(crate) fn holds(&self, tip: &Tip, place: Place) -> Result<bool> {
+        let mut end = Some(Place { piece: tip.piece, pos: tip.own });
+        while let Some(Place { piece, pos }) = end {
+            if piece == place.piece {
+                return Ok(place.pos <= pos);
+            }
+            end = self.piece(piece)?.parent;
+        }
+        Ok(false)
+    }
+
+    /// Begins a branch.
+    pub(crate) fn begin(&mut self, name: BranchName, parent: Option<Place>, at: Timestamp) -> Result<&Piece> {
+        let base = parent.map_or(Ok(0), |parent| Ok::<_, Fault>(self.depth(parent)? + 1))?;
+        let piece = Piece { no: self.next, name: Some(name), base, parent, own: 0, at };
+        self.next += 1;
+        self.pieces.push(piece);
+        self.pieces.last().ok_or_else(broken)
+    }
+
+    /// Takes the name of a piece that ends with the tip.
+    pub(crate) fn unname(&mut self, tip: &Tip) {
+        for piece in self.pieces.iter_mut().filter(|piece| piece.no == tip.piece) {
+            piece.name = None;
+            piece.own = tip.own;
+        }
+    }
+
+    /// Removes what nothing needs any more, beginning with a piece that something has ceased to need. A piece without
+    /// a name is needed up to the last fork or checkpoint on it, and with its last message what it forks from
+    /// may be needed no more.
+    pub(crate) fn prune(&mut self, piece: u64) -> Result<Vec<Cut>> {
+        let mut cuts = Vec::new();
+        let mut next = Some(piece);
+        while let Some(no) = next.take() {
+            let Piece { name, parent, own, .. } = self.piece(no)?.clone();
+            if name.is_some() {
+                break;
+            }
+            let forks = self.pieces.iter().filter_map(|piece| piece.parent);
+            let marks = self.checkpoints.iter().map(|mark| mark.place);
+            let needed = forks.chain(marks).filter(|place| place.piece == no).map(|place| place.pos);
+            let keep = needed.max().unwrap_or(0);
+            if keep < own || keep == 0 {
+                cuts.push(Cut { piece: no, keep, own });
+            }
+            if keep > 0 {
+                self.pieces.iter_mut().filter(|piece| piece.no == no).for_each(|piece| piece.own = keep);
+            } else {
+                self.pieces.retain(|piece| piece.no != no);
+                next = parent.map(|parent| parent.piece);
+            }
+        }
+        Ok(cuts)
+    }
+
+    pub(crate) fn mark(&self, name: &CheckpointName) -> Option<&Mark> {
+        self.checkpoints.iter().find(|mark| mark.name == *name)
+    }
+
+    /// Sets a checkpoint and returns where it was.
+    pub(crate) fn set_mark(&mut self, new: Mark) -> Option<Place> {
+        match self.checkpoints.binary_search_by(|mark| mark.name.cmp(&new.name)) {
+            Ok(found) => Some(std::mem::replace(&mut self.checkpoints[found], new).place),
+            Err(free) => {
+                self.checkpoints.insert(free, new);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn branch(&self, name: &BranchName, piece: &Piece, tip: &Tip) -> Branch {
+        Branch::new(name.clone(), tip.head.clone(), piece.base + tip.own, *name == self.active, piece.at)
+    }
+
+    pub(crate) fn checkpoints(&self) -> Vec<Checkpoint> {
+        let checkpoint = |mark: &Mark| Checkpoint::new(mark.name.clone(), mark.message.clone(), mark.at);
+        self.checkpoints.iter().map(checkpoint).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tip(piece: u64, own: u64) -> Tip {
+        Tip { piece, own, head: None }
+    }
+
+    #[test]
+    fn what_nothing_needs_goes_up_to_what_is_needed() {
+        let at = Timestamp::default();
+        let mut shape = Shape::new("main".into(), at);
+        let side = shape.begin("side".into(), Some(Place { piece: 1, pos: 5 }), at).unwrap().no;
+        let leaf = shape.begin("leaf".into(), Some(Place { piece: side, pos: 3 }), at).unwrap();
+        assert_eq!((leaf.no, leaf.base), (3, 8));
+        shape.unname(&tip(side, 9));
+        assert_eq!(shape.prune(side).unwrap(), [Cut { piece: 2, keep: 3, own: 9 }]);
+        assert!(shape.holds(&tip(3, 2), Place { piece: 1, pos: 5 }).unwrap());
+        assert!(!shape.holds(&tip(3, 2), Place { piece: 1, pos: 6 }).unwrap());
+        shape.unname(&tip(3, 2));
+        let cuts = shape.prune(3).unwrap();
+        assert_eq!(cuts, [Cut { piece: 3, keep: 0, own: 2 }, Cut { piece: 2, keep: 0, own: 3 }]);
+        assert_eq!(shape.pieces.len(), 1);
+    }
+}

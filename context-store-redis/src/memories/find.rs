@@ -1,0 +1,264 @@
+//! Finding memories by their words, and then by their vectors.
+//!
+//! The lists of the words say which records have them, how often, and how long those are, so records are scored by their places
+//! alone, and only what is answered is read. Lists are read from the rarest word on, each from its newest block, and as many
+//! blocks as [`BLOCKS`] says: up to there the answer is exact, which is some twenty words among 100,000 records. In larger memories, older
+//! blocks of the commonest words are not read; of what is in the others, the best by the words that are known are scored by all they have.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+
+use context_core::limits::EXACT_MEMORY_POSTINGS;
+use context_core::search::Bm25;
+use context_core::{MemoriesFound, MemoryFind, MemoryHit};
+
+use crate::error::Result;
+use crate::memories;
+use crate::memories::lists::{At, Head, Kept, Known, Scopes, Walk};
+use crate::memories::names::{self, About, PLACES, read_noted};
+use crate::shared::Shared;
+
+/// How many blocks are read at most. Each has one row at least, so as many rows as must be looked at are.
+const BLOCKS: usize = 2048;
+/// How many records are scored by all their words where not all blocks are read: those that fit best by the words that are known.
+const LOOKED_AT: usize = 2000;
+const _: () = assert!(LOOKED_AT as u64 >= EXACT_MEMORY_POSTINGS && BLOCKS >= LOOKED_AT);
+/// How many of them at once.
+const BATCH: usize = 256;
+
+/// A record that fits so well: by its words, or by its angle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) fit: f64,
+    pub(crate) place: u64,
+    pub(crate) scope: usize,
+}
+
+impl Ord for Candidate {
+    /// The better is the greater; of equal ones the newer.
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.fit.total_cmp(&other.fit).then(self.place.cmp(&other.place))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Candidate {}
+
+/// The best of those that are offered, at most so many.
+pub(crate) struct Best {
+    most: usize,
+    heap: BinaryHeap<std::cmp::Reverse<Candidate>>,
+}
+
+impl Best {
+    pub(crate) fn of(most: usize) -> Self {
+        Self { most, heap: BinaryHeap::with_capacity(most + 1) }
+    }
+
+    pub(crate) fn offer(&mut self, candidate: Candidate) {
+        let is_full = self.heap.len() == self.most;
+        if is_full && self.heap.peek().is_some_and(|least| least.0 >= candidate) {
+            return;
+        }
+        self.heap.push(std::cmp::Reverse(candidate));
+        if is_full {
+            self.heap.pop();
+        }
+    }
+
+    /// The best first.
+    pub(crate) fn sorted(self) -> Vec<Candidate> {
+        self.heap.into_sorted_vec().into_iter().map(|candidate| candidate.0).collect()
+    }
+}
+
+pub(crate) async fn find(shared: &Shared, find: &MemoryFind) -> Result<MemoriesFound> {
+    let scopes = Scopes::of(shared, &find.scopes);
+    let mut terms: Vec<Vec<u8>> = find.words.iter().map(|word| names::word(word)).collect();
+    terms.extend(find.vector.as_ref().map(names::vector));
+    let known = scopes.look(&find.kinds, &terms).await?;
+    let bm25 = commonness(find, &known);
+    let search = Search { find, scopes: &scopes, terms: &terms, known: &known, bm25: &bm25 };
+    let fitting = search.by_words().await?;
+    let mut hits: Vec<(Candidate, Option<f32>)> = fitting.into_iter().map(|hit| (hit, None)).collect();
+    if let Some(vector) = &find.vector {
+        let others = memories::vectors::compare(&search, vector, &mut hits).await?;
+        let scored = search.scored(&others).await?;
+        hits.extend(others.iter().zip(scored).filter_map(|(other, score)| {
+            // Similarities are compared as they are, and are of single precision.
+            Some((Candidate { fit: score?, ..*other }, Some(other.fit as f32)))
+        }));
+    }
+    let places: Vec<_> = hits.iter().map(|(hit, _)| (hit.scope, hit.place)).collect();
+    let records = scopes.records(&places).await?;
+    let hits = hits.into_iter().zip(records);
+    let hits =
+        hits.filter_map(|((hit, similarity), stored)| Some(MemoryHit::new(stored?, hit.fit, similarity)));
+    Ok(MemoriesFound::new(hits.collect(), bm25))
+}
+
+/// How common the words are in these scopes, whatever the kind of the records. A word that is there twice counts once.
+fn commonness(find: &MemoryFind, known: &[Known]) -> Bm25 {
+    let mut bm25 = Bm25::new(0, 0, vec![0; find.words.len()]);
+    for scope in known {
+        bm25.texts += scope.records;
+        bm25.words += scope.words;
+        for kind in &scope.kinds {
+            for (nth, found) in bm25.found.iter_mut().enumerate() {
+                *found +=
+                    head(kind.heads.get(nth)).filter(|_| is_first(find, nth)).map_or(0, |head| head.count);
+            }
+        }
+    }
+    bm25
+}
+
+fn head(head: Option<&Option<Head>>) -> Option<&Head> {
+    head.and_then(Option::as_ref)
+}
+
+fn is_first(find: &MemoryFind, word: usize) -> bool {
+    !find.words[..word].contains(&find.words[word])
+}
+
+/// One search.
+pub(crate) struct Search<'a> {
+    pub(crate) find: &'a MemoryFind,
+    pub(crate) scopes: &'a Scopes<'a>,
+    pub(crate) terms: &'a [Vec<u8>],
+    pub(crate) known: &'a [Known],
+    pub(crate) bm25: &'a Bm25,
+}
+
+/// The blocks of a search, by scope and block: which word has which.
+type Opened = BTreeMap<(usize, u32), Vec<(usize, At)>>;
+
+impl Search<'_> {
+    /// The lists of a term among the records that are wanted.
+    pub(crate) fn lists(&self, term: usize) -> impl Iterator<Item = ((usize, u32, usize), &Head)> {
+        let kinds = self.known.iter().enumerate().flat_map(|(scope, known)| {
+            known.kinds.iter().filter(|kind| kind.is_wanted).map(move |kind| (scope, kind))
+        });
+        kinds.filter_map(move |(scope, kind)| Some(((scope, kind.number, term), head(kind.heads.get(term))?)))
+    }
+
+    /// The best by their words.
+    async fn by_words(&self) -> Result<Vec<Candidate>> {
+        let mut walk = Walk::of(self.scopes, self.terms);
+        let (opened, is_whole) = self.open(&mut walk);
+        walk.need(opened.values().flatten().map(|(_, at)| *at)).await?;
+        let limit = self.find.limit;
+        let mut best = Best::of(if is_whole { limit } else { LOOKED_AT.max(limit) });
+        self.score(&opened, &walk, &mut best);
+        let mut best = best.sorted();
+        if !is_whole {
+            // Not all words of these are known yet.
+            let mut again = Best::of(limit);
+            for some in best.chunks(BATCH) {
+                for (hit, score) in some.iter().zip(self.scored(some).await?) {
+                    score.into_iter().for_each(|fit| again.offer(Candidate { fit, ..*hit }));
+                }
+            }
+            best = again.sorted();
+        }
+        Ok(best)
+    }
+
+    /// Which blocks are read, and whether those are all.
+    fn open(&self, walk: &mut Walk<'_>) -> (Opened, bool) {
+        let count = |word: usize| self.lists(word).map(|(_, head)| head.count).sum::<u64>();
+        let mut order: Vec<(u64, usize)> = (0..self.find.words.len())
+            .filter(|word| is_first(self.find, *word))
+            .map(|word| (count(word), word))
+            .collect();
+        order.sort_unstable();
+        let (mut opened, mut is_whole, mut left) = (Opened::new(), true, BLOCKS);
+        for (_, word) in order {
+            let mut blocks = Vec::new();
+            for ((scope, kind, term), head) in self.lists(word) {
+                walk.know((scope, kind, term), head);
+                let costs = usize::from(head.rows.is_none());
+                blocks.extend(head.blocks.iter().map(|block| ((scope, kind, term, *block), costs)));
+            }
+            blocks.sort_unstable_by_key(|((.., block), _)| std::cmp::Reverse(*block));
+            for (at, costs) in blocks {
+                if costs > left {
+                    is_whole = false;
+                    continue;
+                }
+                left -= costs;
+                opened.entry((at.0, at.3)).or_default().push((word, at));
+            }
+        }
+        (opened, is_whole)
+    }
+
+    /// Offers all records of these blocks, scored by the words that are known of them.
+    fn score(&self, opened: &Opened, walk: &Walk<'_>, best: &mut Best) {
+        let words = self.find.words.len();
+        let places = usize::try_from(PLACES).unwrap_or_default();
+        let mut counts = vec![0u32; places * words];
+        let mut lengths = vec![0u64; places];
+        let mut touched = Vec::with_capacity(places);
+        for ((scope, block), lists) in opened {
+            let start = u64::from(*block) * PLACES;
+            for (word, at) in lists {
+                for (place, noted) in walk.rows(*at) {
+                    // What is behind the block is damage, which the check finds.
+                    let Some(nth) = usize::try_from(place - start).ok().filter(|nth| *nth < places) else {
+                        continue;
+                    };
+                    let (often, length) = read_noted(noted);
+                    if lengths[nth] == 0 {
+                        touched.push(nth);
+                    }
+                    lengths[nth] = length;
+                    counts[nth * words + word] = often;
+                }
+            }
+            for nth in touched.drain(..) {
+                let counted = &mut counts[nth * words..][..words];
+                let fit = self.bm25.score(lengths[nth], counted.iter().copied());
+                best.offer(Candidate { fit, place: start + nth as u64, scope: *scope });
+                counted.fill(0);
+                lengths[nth] = 0;
+            }
+        }
+    }
+
+    /// How well records fit by their words; nothing for one that was forgotten meanwhile.
+    async fn scored(&self, of: &[Candidate]) -> Result<Vec<Option<f64>>> {
+        if self.find.words.is_empty() {
+            return Ok(vec![Some(0.0); of.len()]);
+        }
+        let nth: HashMap<&[u8], usize> = (0..self.find.words.len())
+            .filter(|word| is_first(self.find, *word))
+            .map(|word| (&self.terms[word][..], word))
+            .collect();
+        let fields: Vec<_> =
+            of.iter().map(|hit| (hit.scope, format!("e{}", hit.place).into_bytes())).collect();
+        let score = |about: Option<Vec<u8>>| {
+            let Some(about) = about else { return Ok(None) };
+            let about = About::read(&about)?;
+            let mut counts = vec![0; self.find.words.len()];
+            for (term, noted) in about.terms {
+                if let Some(word) = nth.get(term) {
+                    counts[*word] = read_noted(noted).0;
+                }
+            }
+            Ok(Some(self.bm25.score(about.words, counts)))
+        };
+        self.scopes.fields(Kept::Records, &fields).await?.into_iter().map(score).collect()
+    }
+}

@@ -1,0 +1,220 @@
+//! Reading the lists that records of memories are filed in, a block at a time; what they are, [`memory_names`](crate::memories::names) says.
+
+use std::collections::HashMap;
+
+use context_core::{MemoryScope, StoredMemory};
+use redis::Value;
+
+use crate::error::Result;
+use crate::history::fields::read_number;
+use crate::memories::names::{PLACES, ROW, block, broken, take, u32_of};
+use crate::reply::Reply;
+use crate::scripts::MEMORY_LOOK;
+use crate::shared::Shared;
+
+/// How many fields are asked for at once.
+const BATCH: usize = 256;
+
+/// The scopes that are asked about, each once, and their keys.
+pub(crate) struct Scopes<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) keys: Vec<[String; 5]>,
+}
+
+/// What a scope keeps, by the order of its keys.
+#[derive(Clone, Copy)]
+pub(crate) enum Kept {
+    Records = 0,
+    Vectors = 1,
+    Index = 2,
+}
+
+/// What is known of a scope.
+pub(crate) struct Known {
+    pub(crate) records: u64,
+    pub(crate) words: u64,
+    pub(crate) kinds: Vec<Kind>,
+}
+
+/// The records of a kind in a scope.
+pub(crate) struct Kind {
+    pub(crate) name: String,
+    pub(crate) number: u32,
+    pub(crate) is_wanted: bool,
+    /// The heads of its lists, by term.
+    pub(crate) heads: Vec<Option<Head>>,
+}
+
+/// The head of a list.
+#[derive(Clone, Default)]
+pub(crate) struct Head {
+    pub(crate) count: u64,
+    /// In order; none of a list that is not wanted.
+    pub(crate) blocks: Vec<u32>,
+    /// The rows of the only block.
+    pub(crate) rows: Option<Vec<u8>>,
+}
+
+impl Head {
+    pub(crate) fn read(head: &[u8]) -> Result<Self> {
+        let mut rest = head;
+        let [form] = take(&mut rest)?;
+        let count = u64::from(u32_of(&mut rest)?);
+        let mut blocks = Vec::with_capacity(rest.len() / 4);
+        if form == b'i' && !rest.is_empty() {
+            blocks.push(u32_of(&mut rest)?);
+            return Ok(Self { count, blocks, rows: Some(rest.to_vec()) });
+        }
+        while !rest.is_empty() {
+            blocks.push(u32_of(&mut rest)?);
+        }
+        Ok(Self { count, blocks, rows: None })
+    }
+}
+
+/// The places of a block, in order, with what is noted of them.
+pub(crate) fn rows(block: u32, rows: &[u8]) -> impl DoubleEndedIterator<Item = (u64, [u8; 4])> {
+    let start = u64::from(block) * PLACES;
+    rows.as_chunks::<ROW>().0.iter().map(move |[a, b, noted @ ..]| {
+        let offset = u64::from(u16::from_be_bytes([*a, *b]));
+        (start + offset, *noted)
+    })
+}
+
+/// Which block a place is in.
+pub(crate) fn block_of(place: u64) -> u32 {
+    u32::try_from(place / PLACES).unwrap_or(u32::MAX)
+}
+
+/// Which block of which list: scope, number of the kind, which of the terms, block.
+pub(crate) type At = (usize, u32, usize, u32);
+
+impl<'a> Scopes<'a> {
+    /// A scope that is named twice counts once.
+    pub(crate) fn of(shared: &'a Shared, scopes: &[MemoryScope]) -> Self {
+        let once = scopes.iter().enumerate().filter(|(at, scope)| !scopes[..*at].contains(scope));
+        Self { shared, keys: once.map(|(_, scope)| shared.keys.memories_of(scope)).collect() }
+    }
+
+    /// Looks at all scopes at one moment.
+    pub(crate) async fn look(&self, kinds: &[String], terms: &[Vec<u8>]) -> Result<Vec<Known>> {
+        let mut call = MEMORY_LOOK.prepare_invoke();
+        for [_, _, index, counts, _] in &self.keys {
+            call.key(counts).key(index);
+        }
+        call.arg(kinds.len()).arg(kinds).arg(terms);
+        let mut reply = Reply::of(self.shared.connection.call::<Value>(&call).await?)?;
+        let mut known = Vec::with_capacity(self.keys.len());
+        while !reply.is_empty() {
+            let mut scope = reply.list()?;
+            let (records, words) = (scope.number()?, scope.number()?);
+            let (mut list, mut kinds) = (scope.list()?, Vec::new());
+            while !list.is_empty() {
+                let name = String::from_utf8(list.bytes()?.into()).map_err(|_| broken())?;
+                let number = u32::try_from(list.number()?).map_err(|_| broken())?;
+                let is_wanted = list.number()? == 1;
+                let mut of_terms = list.list()?;
+                let head = |_: &Vec<u8>| of_terms.maybe()?.map(|head| Head::read(&head)).transpose();
+                let heads = terms.iter().map(head).collect::<Result<_>>()?;
+                kinds.push(Kind { name, number, is_wanted, heads });
+            }
+            kinds.sort_unstable_by_key(|kind| kind.number);
+            known.push(Known { records, words, kinds });
+        }
+        Ok(known)
+    }
+
+    /// Fields of what is kept in scopes, in their order.
+    pub(crate) async fn fields(
+        &self,
+        kept: Kept,
+        fields: &[(usize, Vec<u8>)],
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        let mut order: Vec<usize> = (0..fields.len()).collect();
+        order.sort_by_key(|at| fields[*at].0);
+        let mut found: Vec<Option<Vec<u8>>> = vec![None; fields.len()];
+        // Those of a scope in parts, so that others who ask the server wait for one part alone.
+        let parts: Vec<&[usize]> = order
+            .chunk_by(|one, other| fields[*one].0 == fields[*other].0)
+            .flat_map(|same| same.chunks(BATCH))
+            .collect();
+        for together in parts.chunks(8) {
+            let mut pipe = redis::pipe();
+            for part in together {
+                let key = &self.keys[fields[part[0]].0][kept as usize];
+                pipe.cmd("HMGET").arg(key);
+                part.iter().for_each(|at| {
+                    pipe.arg(&fields[*at].1[..]);
+                });
+            }
+            let answers: Vec<Vec<Option<Vec<u8>>>> = self.shared.connection.pipe(&pipe).await?;
+            for (at, value) in together.iter().flat_map(|part| part.iter()).zip(answers.into_iter().flatten())
+            {
+                found[*at] = value;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The rows of blocks, in their order; none of one that went meanwhile.
+    pub(crate) async fn blocks(&self, terms: &[Vec<u8>], at: &[At]) -> Result<Vec<Vec<u8>>> {
+        let field = |(scope, kind, term, number): &At| (*scope, block(*number, *kind, &terms[*term]));
+        let fields: Vec<_> = at.iter().map(field).collect();
+        let found = self.fields(Kept::Index, &fields).await?;
+        Ok(found.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    /// The records at places, in their order; none of one that was forgotten meanwhile.
+    pub(crate) async fn records(&self, places: &[(usize, u64)]) -> Result<Vec<Option<StoredMemory>>> {
+        let fields: Vec<_> =
+            places.iter().map(|(scope, place)| (*scope, format!("b{place}").into_bytes())).collect();
+        let found = self.fields(Kept::Records, &fields).await?;
+        let record = |(value, (_, place)): (Option<Vec<u8>>, &(usize, u64))| {
+            value.map(|value| read_record(&value, *place)).transpose()
+        };
+        found.into_iter().zip(places).map(record).collect()
+    }
+}
+
+/// A record as it is kept: its version, and itself.
+pub(crate) fn read_record(value: &[u8], place: u64) -> Result<StoredMemory> {
+    let space = value.iter().position(|byte| *byte == b' ').ok_or_else(broken)?;
+    let version = read_number(&value[..space]).map_err(|_| broken())?;
+    let record = serde_json::from_slice(&value[space + 1..]).map_err(|_| broken())?;
+    Ok(StoredMemory::new(record, version, place))
+}
+
+/// Lists whose blocks are read as they are needed.
+pub(crate) struct Walk<'a> {
+    scopes: &'a Scopes<'a>,
+    terms: &'a [Vec<u8>],
+    read: HashMap<At, Vec<u8>>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn of(scopes: &'a Scopes<'a>, terms: &'a [Vec<u8>]) -> Self {
+        Self { scopes, terms, read: HashMap::new() }
+    }
+
+    /// Knows what stands in a head.
+    pub(crate) fn know(&mut self, (scope, kind, term): (usize, u32, usize), head: &Head) {
+        if let (Some(rows), Some(block)) = (&head.rows, head.blocks.first()) {
+            self.read.insert((scope, kind, term, *block), rows.clone());
+        }
+    }
+
+    /// Reads blocks that were not read yet, together.
+    pub(crate) async fn need(&mut self, at: impl IntoIterator<Item = At>) -> Result<()> {
+        let mut missing: Vec<At> = at.into_iter().filter(|at| !self.read.contains_key(at)).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        let found = self.scopes.blocks(self.terms, &missing).await?;
+        self.read.extend(missing.into_iter().zip(found));
+        Ok(())
+    }
+
+    /// The rows of a block that was needed.
+    pub(crate) fn rows(&self, at: At) -> impl DoubleEndedIterator<Item = (u64, [u8; 4])> {
+        rows(at.3, self.read.get(&at).map(Vec::as_slice).unwrap_or_default())
+    }
+}

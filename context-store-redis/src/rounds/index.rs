@@ -1,0 +1,175 @@
+//! The indexes over the rounds of a user: which there are, and which messages their nodes stand for.
+
+use context_core::trajectory::RoundHead;
+use context_core::{MessageNode, RoundRef, SessionId, UserId, limits};
+use redis::cmd;
+
+use crate::error::{Fault, Result};
+use crate::rounds;
+use crate::rounds::fields::read_head;
+use crate::scripts::ROUND_DROP;
+use crate::shared::Shared;
+
+/// How many rounds are asked for at once.
+pub(crate) const BATCH: usize = 256;
+
+/// How many entries a new round looks at, where rounds expire.
+pub(crate) const SAMPLE: usize = 8;
+
+pub(crate) fn strange_name() -> Fault {
+    Fault::Corrupt("an index of rounds holds what is no name of one", None)
+}
+
+/// A walk along the rounds of a user in the order of the index.
+pub(crate) struct Walk {
+    user: UserId,
+    /// The range that is left, as the server reads it; none if nothing is.
+    range: Option<[Vec<u8>; 2]>,
+}
+
+impl Walk {
+    /// Along all rounds, those of a session, or those of an agent of it.
+    pub(crate) fn of(user: UserId, session: Option<&SessionId>, agent: Option<u32>) -> Self {
+        let start = session.map(|session| match agent {
+            Some(agent) => rounds::names::of_agent(session, agent),
+            None => rounds::names::of_session(session),
+        });
+        let range = match start {
+            Some(start) => [[b"[", &start[..]].concat(), [b"(", &rounds::names::behind(&start)[..]].concat()],
+            None => [b"-".to_vec(), b"+".to_vec()],
+        };
+        Self { user, range: Some(range) }
+    }
+
+    /// Goes on behind this name, unless it begins behind it anyway.
+    pub(crate) fn start_behind(&mut self, name: Vec<u8>) {
+        let Some([start, _]) = &mut self.range else { return };
+        if *start == b"-" || start[1..] <= name[..] {
+            *start = [b"(", &name[..]].concat();
+        }
+    }
+
+    /// The heads of the next of those that are wanted, of at most so many entries; nothing behind the last entry. Entries of rounds that
+    /// are not there are swept.
+    pub(crate) async fn next(
+        &mut self,
+        shared: &Shared,
+        many: usize,
+        wanted: impl Fn(&RoundRef) -> bool,
+    ) -> Result<Option<Vec<RoundHead>>> {
+        let Some([start, end]) = &self.range else { return Ok(None) };
+        let many = many.min(limits::MAX_PAGE);
+        let mut range = cmd("ZRANGEBYLEX");
+        range.arg(&shared.keys.round_indexes(&self.user)[0]).arg(&start[..]).arg(&end[..]);
+        let names: Vec<Vec<u8>> = shared.connection.run(range.arg("LIMIT").arg(0).arg(many)).await?;
+        self.range = match names.last() {
+            Some(last) if names.len() == many => Some([[b"(", &last[..]].concat(), end.clone()]),
+            _ => None,
+        };
+        let rounds = rounds_of(&self.user, &names)?;
+        let rounds: Vec<RoundRef> = rounds.into_iter().filter(wanted).collect();
+        let (mut found, mut gone) = (Vec::new(), Vec::new());
+        for (round, head) in rounds.iter().zip(heads(shared, &rounds).await?) {
+            match head {
+                Some(head) => found.push(head),
+                None => gone.push(rounds::names::of(round)),
+            }
+        }
+        sweep(shared, &self.user, gone).await?;
+        Ok(Some(found))
+    }
+}
+
+/// The rounds of these names.
+pub(crate) fn rounds_of(user: &UserId, names: &[Vec<u8>]) -> Result<Vec<RoundRef>> {
+    names.iter().map(|name| rounds::names::read(user, name).ok_or_else(strange_name)).collect()
+}
+
+/// The heads of rounds of one user; none of those that are not there.
+pub(crate) async fn heads(shared: &Shared, rounds: &[RoundRef]) -> Result<Vec<Option<RoundHead>>> {
+    if rounds.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut pipe = redis::pipe();
+    for round in rounds {
+        pipe.cmd("HGET").arg(shared.keys.round(round)).arg("h");
+    }
+    let heads: Vec<Option<Vec<u8>>> = shared.connection.pipe(&pipe).await?;
+    heads.into_iter().map(|head| head.map(|head| read_head(&head)).transpose()).collect()
+}
+
+/// What became of a round that was to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dropped {
+    /// It is there, of another revision.
+    Changed,
+    Now,
+    /// It was not there.
+    Before,
+}
+
+/// A revision that stands for any.
+pub(crate) const ANY: &str = "*";
+/// A revision that no round has: what is there stays.
+const NONE: &str = "-";
+
+/// Drops rounds of one user that are of these revisions, each with its entries. Of those that are not there, the entries go.
+pub(crate) async fn drop_rounds(
+    shared: &Shared,
+    user: &UserId,
+    rounds: Vec<(RoundRef, String)>,
+) -> Result<Vec<Dropped>> {
+    let mut all = Vec::with_capacity(rounds.len());
+    for rounds in rounds.chunks(BATCH) {
+        let [list, links] = shared.keys.round_indexes(user);
+        let mut call = ROUND_DROP.key(list);
+        call.key(links);
+        for (round, revision) in rounds {
+            call.key(shared.keys.round(round)).arg(rounds::names::of(round)).arg(revision);
+        }
+        let answers: Vec<i64> = shared.connection.call(&call).await?;
+        all.extend(answers.into_iter().map(|answer| match answer {
+            0 => Dropped::Changed,
+            1 => Dropped::Now,
+            _ => Dropped::Before,
+        }));
+    }
+    Ok(all)
+}
+
+/// Takes the entries of those of these rounds that are not there.
+pub(crate) async fn sweep(shared: &Shared, user: &UserId, names: Vec<Vec<u8>>) -> Result<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let rounds = rounds_of(user, &names)?.into_iter().map(|round| (round, NONE.to_owned()));
+    drop_rounds(shared, user, rounds.collect()).await.map(drop)
+}
+
+/// The nodes that stand for a message, ordered.
+pub(crate) async fn nodes_of_message(
+    shared: &Shared,
+    user: &UserId,
+    message: &str,
+) -> Result<Vec<MessageNode>> {
+    let start = format!("m{message}");
+    let mut range = cmd("ZRANGEBYLEX");
+    range.arg(&shared.keys.round_indexes(user)[1]);
+    range.arg(format!("[{start}")).arg([b"(", &rounds::names::behind(start.as_bytes())[..]].concat());
+    let entries: Vec<Vec<u8>> = shared.connection.run(&range).await?;
+    let nodes = entries.iter().map(|entry| rounds::names::node_of(user, entry).ok_or_else(strange_name));
+    let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
+    // Expired rounds have left their entries.
+    let mut there = Vec::with_capacity(nodes.len());
+    for nodes in nodes.chunks(BATCH) {
+        let mut pipe = redis::pipe();
+        for node in nodes {
+            pipe.cmd("EXISTS").arg(shared.keys.round(&node.agent.round(node.node.round)));
+        }
+        there.extend(shared.connection.pipe::<Vec<bool>>(&pipe).await?);
+    }
+    let mut there = there.into_iter();
+    nodes.retain(|_| there.next().unwrap_or(false));
+    nodes.sort_unstable();
+    Ok(nodes)
+}

@@ -1,0 +1,247 @@
+//! Streams: fields of their chat's hash, so that they expire and go with it, and a chunk and what it is counted in change
+//! at once.
+//!
+//! ```text
+//! z            which streams there are, in order (JSON)
+//! t<id>        chunks, bytes, when it was last written to, and the writer while it runs: changes with every append
+//! u<id>        all else that is known of it (JSON)
+//! c<n>:<id>    the nth chunk
+//! ```
+//!
+//! An append that is plainly right is one script; anything else is decided on here, by the methods of [`StoredStream`], and
+//! applied by one script if what it was decided on still holds.
+
+use bytes::Bytes;
+use context_core::{ChatRef, Error, StoredStream, StreamId, StreamState};
+use redis::{Value, cmd};
+
+use crate::error::{Fault, Result};
+use crate::history::fields;
+use crate::history::look::absent;
+use crate::reply::Reply;
+use crate::scripts::STREAM_APPLY;
+use crate::shared::{ATTEMPTS, Shared};
+
+/// A stream as it was at one moment, as it is stored and as it is understood.
+pub(crate) struct Seen {
+    counts: Bytes,
+    about: Bytes,
+    pub(crate) stream: StoredStream,
+}
+
+impl Seen {
+    pub(crate) fn of(id: &StreamId, counts: Bytes, about: Bytes) -> Result<Self> {
+        let stream = stream_of(&counts, &about)?;
+        if stream.id != *id {
+            return Err(broken());
+        }
+        Ok(Self { counts, about, stream })
+    }
+}
+
+/// A change of one stream.
+pub(crate) struct Change<'a> {
+    id: &'a StreamId,
+    /// Fields that must still be so, or not be there.
+    held: Vec<(String, Option<Bytes>)>,
+    /// How many chunks go.
+    pub(crate) chunks: u64,
+    pub(crate) gone: Vec<String>,
+    set: Vec<(String, Bytes)>,
+}
+
+impl<'a> Change<'a> {
+    /// A change of what was seen; of a stream that was not there, if nothing.
+    pub(crate) fn of(id: &'a StreamId, seen: Option<&Seen>) -> Self {
+        let counts = (counts_field(id), seen.map(|seen| seen.counts.clone()));
+        let about = (about_field(id), seen.map(|seen| seen.about.clone()));
+        Self { id, held: vec![counts, about], chunks: 0, gone: Vec::new(), set: Vec::new() }
+    }
+
+    pub(crate) fn to(mut self, stream: &StoredStream) -> Result<Self> {
+        self.set.push((counts_field(self.id), counts_of(stream)));
+        self.set.push((about_field(self.id), serde_json::to_vec(stream).map_err(|_| broken())?.into()));
+        Ok(self)
+    }
+
+    pub(crate) fn chunks(mut self, offset: u64, chunks: &[Bytes]) -> Self {
+        let fields = (offset..).map(|n| chunk_field(n, self.id));
+        self.set.extend(fields.zip(chunks.iter().cloned()));
+        self
+    }
+
+    pub(crate) fn list(mut self, before: &List) -> Result<Self> {
+        let mut ids = before.ids.clone();
+        match ids.binary_search(self.id) {
+            Ok(at) => drop(ids.remove(at)),
+            Err(at) => ids.insert(at, self.id.clone()),
+        }
+        self.held.push((LIST.to_owned(), before.stored.clone()));
+        if ids.is_empty() {
+            self.gone.push(LIST.to_owned());
+        } else {
+            self.set.push((LIST.to_owned(), serde_json::to_vec(&ids).map_err(|_| broken())?.into()));
+        }
+        Ok(self)
+    }
+
+    /// Whether it was applied; else others were first.
+    pub(crate) async fn apply(
+        self,
+        shared: &Shared,
+        operation: &'static str,
+        chat: &ChatRef,
+    ) -> Result<bool> {
+        let mut call = STREAM_APPLY.key(shared.keys.chat(chat));
+        call.arg(shared.ttl).arg(self.id.as_str()).arg(self.chunks).arg(self.held.len());
+        for (field, value) in &self.held {
+            let value = value.as_ref().map(|value| [b"=", &value[..]].concat()).unwrap_or_default();
+            call.arg(field).arg(value);
+        }
+        call.arg(self.gone.len()).arg(&self.gone);
+        for (field, value) in &self.set {
+            call.arg(field).arg(&value[..]);
+        }
+        match shared.connection.call::<u8>(&call).await? {
+            0 => Err(absent(operation, chat)),
+            1 => Ok(true),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Which streams a chat has.
+pub(crate) struct List {
+    stored: Option<Bytes>,
+    pub(crate) ids: Vec<StreamId>,
+}
+
+impl List {
+    pub(crate) fn of(stored: Option<Bytes>) -> Result<Self> {
+        let ids = stored.as_ref().map(|ids| serde_json::from_slice(ids)).transpose();
+        Ok(Self { ids: ids.map_err(|_| broken())?.unwrap_or_default(), stored })
+    }
+}
+
+pub(crate) const LIST: &str = "z";
+
+pub(crate) fn counts_field(id: &StreamId) -> String {
+    format!("t{id}")
+}
+
+pub(crate) fn about_field(id: &StreamId) -> String {
+    format!("u{id}")
+}
+
+pub(crate) fn chunk_field(n: u64, id: &StreamId) -> String {
+    format!("c{n}:{id}")
+}
+
+fn counts_of(stream: &StoredStream) -> Bytes {
+    let writer = stream.writer.as_ref().filter(|_| stream.state == StreamState::Running);
+    let writer = writer.map_or("", |writer| writer.as_str());
+    format!("{} {} {} {writer}", stream.chunks, stream.bytes, fields::time(stream.updated_at)).into()
+}
+
+pub(crate) fn stream_of(counts: &[u8], about: &[u8]) -> Result<StoredStream> {
+    let mut stream: StoredStream = serde_json::from_slice(about).map_err(|_| broken())?;
+    let mut parts = counts.splitn(4, |byte| *byte == b' ').map(|part| part.to_vec());
+    let mut next = || parts.next().ok_or_else(broken);
+    stream.chunks = fields::read_number(&next()?)?;
+    stream.bytes = fields::read_number(&next()?)?;
+    stream.updated_at = fields::read_time(&next()?)?;
+    Ok(stream)
+}
+
+fn broken() -> Fault {
+    Fault::Corrupt("a stream cannot be read", None)
+}
+
+pub(crate) fn no_stream(operation: &'static str, id: &StreamId) -> Fault {
+    Error::not_found(operation, "stream", id).into()
+}
+
+impl Shared {
+    /// Some fields of a chat that must be there.
+    async fn fields<const N: usize>(
+        &self,
+        operation: &'static str,
+        chat: &ChatRef,
+        fields: [&str; N],
+    ) -> Result<[Option<Bytes>; N]> {
+        let get = cmd("HMGET").arg(self.keys.chat(chat)).arg("v").arg(&fields[..]).clone();
+        let mut reply = Reply::of(self.connection.run::<Value>(&get).await?)?;
+        if reply.maybe()?.is_none() {
+            return Err(absent(operation, chat));
+        }
+        let mut values = [const { None }; N];
+        for value in &mut values {
+            *value = reply.maybe()?;
+        }
+        Ok(values)
+    }
+
+    pub(crate) async fn list_of_streams(&self, operation: &'static str, chat: &ChatRef) -> Result<List> {
+        let [list] = self.fields(operation, chat, [LIST]).await?;
+        List::of(list)
+    }
+
+    /// A stream as it is, and which there are beside it.
+    pub(crate) async fn seen(
+        &self,
+        operation: &'static str,
+        chat: &ChatRef,
+        id: &StreamId,
+    ) -> Result<(Option<Seen>, List)> {
+        let (counts, about) = (counts_field(id), about_field(id));
+        let [counts, about, list] = self.fields(operation, chat, [&counts, &about, LIST]).await?;
+        let seen = match (counts, about) {
+            (Some(counts), Some(about)) => Some(Seen::of(id, counts, about)?),
+            (None, None) => None,
+            _ => return Err(broken()),
+        };
+        Ok((seen, List::of(list)?))
+    }
+
+    /// Looks at a stream, lets `decide` change it and say what to answer, and writes it; again, if others were first.
+    pub(crate) async fn change_stream<T>(
+        &self,
+        operation: &'static str,
+        chat: &ChatRef,
+        id: &StreamId,
+        decide: impl Fn(&mut StoredStream) -> (bool, T),
+    ) -> Result<T> {
+        for _ in 0..ATTEMPTS {
+            let (seen, _) = self.seen(operation, chat, id).await?;
+            let seen = seen.ok_or_else(|| no_stream(operation, id))?;
+            let mut stream = seen.stream.clone();
+            let (changed, answer) = decide(&mut stream);
+            let begun_anew = stream.run != seen.stream.run;
+            let mut change = Change::of(id, Some(&seen));
+            change.chunks = if begun_anew { seen.stream.chunks } else { 0 };
+            if !changed || change.to(&stream)?.apply(self, operation, chat).await? {
+                return Ok(answer);
+            }
+        }
+        Err(Fault::Beaten)
+    }
+}
+
+/// Which streams a list holds.
+pub(crate) fn listed(list: Option<&[u8]>) -> Result<Vec<StreamId>> {
+    Ok(List::of(list.map(Bytes::copy_from_slice))?.ids)
+}
+
+/// Takes the fields of a stream out of a chat's, and says what is wrong with it.
+pub(crate) fn check(id: &StreamId, mut take: impl FnMut(&str) -> Option<Bytes>) -> Result<Option<String>> {
+    let (Some(counts), Some(about)) = (take(&counts_field(id)), take(&about_field(id))) else {
+        return Ok(Some("is listed, but not there".to_owned()));
+    };
+    let stream = Seen::of(id, counts, about)?.stream;
+    let (mut chunks, mut bytes) = (0, 0);
+    while let Some(chunk) = take(&chunk_field(chunks, id)) {
+        chunks += 1;
+        bytes += chunk.len() as u64;
+    }
+    Ok(stream.fault(chunks, bytes))
+}

@@ -1,0 +1,53 @@
+//! Sweeping: taking entries of chats that are not there from the list of their user, which is in another place.
+
+use context_core::{ChatRef, UserId};
+use redis::{Cmd, cmd};
+
+use crate::error::Result;
+use crate::history::references::unlist;
+use crate::scripts::ABSENT;
+use crate::shared::Shared;
+
+/// How long the mark of a sweep stays, in milliseconds: far longer than a creation can be under way.
+const MARK: u64 = 3_600_000;
+
+/// Takes a chat that is not there from the list of its user, and says how many blobs went with it.
+pub(crate) async fn sweep(shared: &Shared, user: &UserId, chat: &str) -> Result<u64> {
+    let list = shared.keys.chats(user);
+    let number: Option<String> = shared.connection.run(cmd("ZSCORE").arg(&list).arg(chat)).await?;
+    let Some(number) = number else { return Ok(0) };
+    let chat_ref = ChatRef::new(user.clone(), chat);
+    let mut call = ABSENT.key(shared.keys.chat(&chat_ref));
+    call.key(shared.keys.swept(&chat_ref)).arg(&number).arg(MARK);
+    match shared.connection.call::<u8>(&call).await? {
+        1 => unlist(shared, user, chat, &number).await,
+        _ => Ok(0),
+    }
+}
+
+/// How many entries a creation looks at, where chats expire.
+const SAMPLE: usize = 8;
+
+/// Sweeps all entries of a user.
+pub(crate) async fn sweep_all(shared: &Shared, user: &UserId) -> Result<()> {
+    sweep_those(shared, user, cmd("ZRANGE").arg(shared.keys.chats(user)).arg(0).arg(-1)).await
+}
+
+/// Sweeps a few entries of a user, any ones: who creates chats that expire, and never lists them, has about as many
+/// entries as chats all the same.
+pub(crate) async fn sweep_some(shared: &Shared, user: &UserId) -> Result<()> {
+    sweep_those(shared, user, cmd("ZRANDMEMBER").arg(shared.keys.chats(user)).arg(SAMPLE)).await
+}
+
+/// Sweeps those of these entries that have no chat.
+async fn sweep_those(shared: &Shared, user: &UserId, entries: &Cmd) -> Result<()> {
+    let names: Vec<String> = shared.connection.run(entries).await?;
+    let key = |name: &String| shared.keys.chat(&ChatRef::new(user.clone(), name.as_str()));
+    let there = shared.connection.fields_of_all(names.iter().map(key).collect(), &["o"]).await?;
+    for (name, edition) in names.iter().zip(there) {
+        if edition.iter().all(Option::is_none) {
+            sweep(shared, user, name).await?;
+        }
+    }
+    Ok(())
+}

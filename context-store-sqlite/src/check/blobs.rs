@@ -1,0 +1,75 @@
+//! The check of blobs: every byte is read, and must be what its name says.
+
+use context_core::{BlobId, CancelSignal, ChatRef, CheckReport, Finding};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
+
+use crate::error::{Fault, Result};
+use crate::history::place::count;
+use crate::{blobs, sql};
+
+pub(crate) async fn check(
+    connection: &mut SqliteConnection,
+    cancel: &CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
+    for row in sqlx::query(sql::STRAY_PIECES).fetch_all(&mut *connection).await? {
+        let about = format!("table blob_piece, blob {}", row.try_get::<i64, _>(0)?);
+        report.findings.push(Finding::new(None, about, "belongs to no blob"));
+    }
+    for row in sqlx::query(sql::WRONG_BLOB_REFS).fetch_all(&mut *connection).await? {
+        let chat = chat_of(&row, 0)?;
+        let about = about(row.try_get(2)?);
+        report.findings.push(Finding::new(
+            chat.as_ref(),
+            about,
+            "the chat refers to another one by this name",
+        ));
+    }
+    let mut after = 0;
+    loop {
+        cancel.check("check")?;
+        // One state per blob: while a store is checked, others may write to it.
+        let mut transaction = connection.begin().await?;
+        let next = sqlx::query(sql::BLOB_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
+        let Some(row) = next else { return Ok(()) };
+        after = row.try_get(0)?;
+        let chat = chat_of(&row, 3)?;
+        let mut add = |problem| {
+            let hash = row.try_get(1)?;
+            report.findings.push(Finding::new(chat.as_ref(), about(hash), problem));
+            Ok::<_, Fault>(())
+        };
+        if chat.is_none() {
+            add("belongs to no chat")?;
+        }
+        match problem(&mut transaction, &row).await {
+            Ok(None) => {}
+            Ok(Some(problem)) | Err(Fault::Corrupt(problem, _)) => add(problem)?,
+            Err(fault) => return Err(fault),
+        }
+        transaction.commit().await?;
+        report.blobs += 1;
+    }
+}
+
+/// What is wrong with the bytes of a blob.
+async fn problem(connection: &mut SqliteConnection, row: &SqliteRow) -> Result<Option<&'static str>> {
+    let id = blobs::id_of(row.try_get(1)?)?;
+    let (size, pieces): (i64, i64) = (row.try_get(2)?, row.try_get(5)?);
+    let bytes = blobs::bytes(connection, row.try_get(0)?, 0..count(size)?).await?;
+    if BlobId::of(&bytes) != id {
+        return Ok(Some("its bytes are not what its name says"));
+    }
+    Ok((pieces != blobs::pieces(bytes.len())).then_some("has more bytes than it says"))
+}
+
+fn chat_of(row: &SqliteRow, column: usize) -> Result<Option<ChatRef>> {
+    let user: Option<&str> = row.try_get(column)?;
+    let chat: Option<&str> = row.try_get(column + 1)?;
+    Ok(user.zip(chat).map(|(user, chat)| ChatRef::new(user, chat)))
+}
+
+fn about(hash: &[u8]) -> String {
+    blobs::id_of(hash).map_or_else(|_| "a blob".to_owned(), |id| format!("blob {id}"))
+}

@@ -1,0 +1,188 @@
+//! The check of memories: each must be what its columns say, be found by its words, and be counted.
+
+use std::collections::BTreeMap;
+
+use context_core::{CancelSignal, CheckReport, Finding, MemoryRecord, MemoryScope};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
+
+use crate::connections::run;
+use crate::error::{Fault, Result};
+use crate::history::place::count;
+use crate::memories::{List, json_answer, stored_of, token};
+use crate::search::words::counts;
+use crate::sql::memories as sql;
+
+/// Of how many records one is looked for by a word: how many records have each word is compared anyway.
+const SAMPLE: i64 = 32;
+
+pub(crate) async fn check(
+    connection: &mut SqliteConnection,
+    cancel: &CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
+    for row in run(connection, sqlx::query(sql::STRAYS)).await? {
+        let (table, rows): (&str, i64) = (row.try_get(0)?, row.try_get(1)?);
+        if rows > 0 {
+            let problem = format!("{rows} rows belong to nothing");
+            report.findings.push(Finding::new(None, format!("table {table}"), problem));
+        }
+    }
+    let mut after = 0;
+    loop {
+        cancel.check("check")?;
+        // One state for each scope: while a store is checked, others may write to it.
+        let mut transaction = connection.begin().await?;
+        let rows = run(&mut transaction, sqlx::query(sql::SCOPE_AFTER).bind(after)).await?;
+        let Some(row) = rows.first() else { return Ok(()) };
+        after = row.try_get(0)?;
+        let problems = match check_scope(&mut transaction, row, report).await {
+            Err(Fault::Corrupt(problem, _)) => vec![problem.to_owned()],
+            found => found?,
+        };
+        let about = format!("memories of {:?}", scope_of(row)?);
+        report.findings.extend(problems.into_iter().map(|problem| Finding::new(None, &about, problem)));
+        transaction.commit().await?;
+    }
+}
+
+fn scope_of(row: &SqliteRow) -> Result<MemoryScope> {
+    let mut scope = MemoryScope::new(row.try_get::<&str, _>(1)?);
+    (scope.project, scope.agent) = (row.try_get(3)?, row.try_get(4)?);
+    scope.session = row.try_get::<Option<&str>, _>(5)?.map(Into::into);
+    Ok(scope)
+}
+
+/// What was counted of records.
+#[derive(Default, PartialEq)]
+struct Counted {
+    records: u64,
+    bytes: u64,
+    vectors: u64,
+    words: u64,
+}
+
+async fn check_scope(
+    connection: &mut SqliteConnection,
+    row: &SqliteRow,
+    report: &mut CheckReport,
+) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    let (no, scope): (i64, _) = (row.try_get(0)?, scope_of(row)?);
+    if row.try_get::<&str, _>(2)? != scope.key() {
+        problems.push("the scope is filed under another key".to_owned());
+    }
+    let mut all = Counted::default();
+    for row in run(connection, sqlx::query(sql::KINDS_OF).bind(no)).await? {
+        let (kind_no, kind): (i64, &str) = (row.try_get(0)?, row.try_get(1)?);
+        let mut found = BTreeMap::new();
+        let counted = check_kind(connection, kind_no, (&scope, kind), &mut found, &mut problems).await?;
+        let says = (count(row.try_get(2)?)?, count(row.try_get(3)?)?, count(row.try_get(4)?)?);
+        if says != (counted.records, counted.bytes, counted.vectors) {
+            problems.push(format!("kind {kind} is counted otherwise than it is"));
+        }
+        let query = sqlx::query(sql::WORDS_OF).bind(no).bind(kind_no);
+        let words: Vec<(i64, i64)> = json_answer(connection, query).await?;
+        if !words.iter().copied().eq(found) {
+            problems.push(format!("words of kind {kind} are counted otherwise than they are"));
+        }
+        report.memories += counted.records;
+        all.records += counted.records;
+        all.words += counted.words;
+    }
+    if (count(row.try_get(6)?)?, count(row.try_get(7)?)?) != (all.records, all.words) {
+        problems.push("the scope is counted otherwise than it is".to_owned());
+    }
+    for row in run(connection, sqlx::query(sql::WRONG_WORDS).bind(no)).await? {
+        let wrong: i64 = row.try_get(0)?;
+        if wrong > 0 {
+            problems.push(format!("the index has {wrong} words in more or fewer records"));
+        }
+    }
+    Ok(problems)
+}
+
+/// Looks at every record of a kind, and counts.
+async fn check_kind(
+    connection: &mut SqliteConnection,
+    kind_no: i64,
+    filed: (&MemoryScope, &str),
+    found: &mut BTreeMap<i64, i64>,
+    problems: &mut Vec<String>,
+) -> Result<Counted> {
+    let mut counted = Counted::default();
+    let mut after = 0;
+    loop {
+        let query = sqlx::query(sql::MEMORIES_AFTER).bind(kind_no).bind(after);
+        let rows = run(connection, query).await?;
+        let Some(last) = rows.last() else { return Ok(counted) };
+        after = last.try_get(0)?;
+        for row in &rows {
+            counted.records += 1;
+            counted.bytes += count(row.try_get(7)?)?;
+            counted.vectors += u64::from(row.try_get::<bool, _>(10)?);
+            let mut problem = record_problem(row, filed)?;
+            match row.try_get::<Option<&[u8]>, _>(8)?.map(List::from_bytes) {
+                Some(Ok(list)) => {
+                    counted.words += list.length();
+                    list.words.iter().for_each(|(no, _)| *found.entry(*no).or_default() += 1);
+                    if problem.is_none() {
+                        problem = list_problem(connection, row, &list, kind_no).await?;
+                    }
+                }
+                _ => problem = problem.or(Some("its words cannot be read")),
+            }
+            if let Some(problem) = problem {
+                problems.push(format!("{}: {problem}", row.try_get::<&str, _>(3)?));
+            }
+        }
+    }
+}
+
+/// Where the columns of a record disagree with it.
+fn record_problem(row: &SqliteRow, (scope, kind): (&MemoryScope, &str)) -> Result<Option<&'static str>> {
+    let record: MemoryRecord = match stored_of(row) {
+        Ok(stored) => stored.record,
+        Err(Fault::Corrupt(problem, _)) => return Ok(Some(problem)),
+        Err(fault) => return Err(fault),
+    };
+    let source = record.source.as_ref();
+    let session = source.map(|source| source.session.as_str());
+    let message = source.and_then(|source| source.message.as_ref()).map(|message| message.as_str());
+    let user: Option<&str> = row.try_get(11)?;
+    let agrees = record.scope == *scope
+        && record.kind == kind
+        && record.id.as_str() == row.try_get::<&str, _>(3)?
+        && record.key.as_deref() == row.try_get(4)?
+        && session == row.try_get(5)?
+        && message == row.try_get(6)?
+        && user.is_none_or(|user| user == scope.user.as_str())
+        && record.text.len() as u64 == count(row.try_get(7)?)?;
+    Ok((!agrees).then_some("is filed otherwise than it says"))
+}
+
+/// Where the words of a record disagree with the index.
+async fn list_problem(
+    connection: &mut SqliteConnection,
+    row: &SqliteRow,
+    list: &List,
+    kind: i64,
+) -> Result<Option<&'static str>> {
+    let place: i64 = row.try_get(0)?;
+    if (list.place, list.kind) != (place, kind) {
+        return Ok(Some("has the words of another"));
+    }
+    let indexed = row.try_get::<Option<&[u8]>, _>(9)?;
+    let expected = (!list.words.is_empty()).then_some([list.words.len() as u64]);
+    if indexed.map(counts) != expected.map(Some) {
+        return Ok(Some("the index has other words of it"));
+    }
+    let last = list.words.last().filter(|_| place % SAMPLE == 1);
+    if let Some((no, _)) = last {
+        let query = sqlx::query(sql::HAS_WORD).bind(format!("\"{}\"", token(*no))).bind(place);
+        if run(connection, query).await?.is_empty() {
+            return Ok(Some("is not found by a word it has"));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,118 @@
+//! The check of trajectories: each round must be a graph, and what its row says of it.
+
+use context_core::trajectory::{Round, RoundHead, RoundRecord};
+use context_core::{AgentRef, CancelSignal, CheckReport, Finding, RoundRef};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
+
+use crate::connections::run;
+use crate::error::{Fault, Result};
+use crate::history::place::count;
+use crate::rounds::{fill, head_of};
+use crate::sql::rounds as sql;
+
+pub(crate) async fn check(
+    connection: &mut SqliteConnection,
+    cancel: &CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
+    for row in run(connection, sqlx::query(sql::WRONG_MESSAGES)).await? {
+        add(report, &reference(&row, 0)?, "messages of its nodes are filed under another user");
+    }
+    let mut after = 0;
+    loop {
+        cancel.check("check")?;
+        // One state for each round: while a store is checked, others may write to it.
+        let mut transaction = connection.begin().await?;
+        let rows = run(&mut transaction, sqlx::query(sql::ROUNDS_AFTER).bind(after)).await?;
+        let Some(last) = rows.last() else { return Ok(()) };
+        after = last.try_get(0)?;
+        report.rounds += rows.len() as u64;
+        check_rounds(&mut transaction, &rows, report).await?;
+        transaction.commit().await?;
+    }
+}
+
+async fn check_rounds(
+    connection: &mut SqliteConnection,
+    rows: &[SqliteRow],
+    report: &mut CheckReport,
+) -> Result<()> {
+    let mut heads = Vec::with_capacity(rows.len());
+    for row in rows {
+        let problem = match head_of(row, 1) {
+            Ok(head) => {
+                let problem = row_problem(row, &head)?;
+                heads.push((row.try_get(0)?, head));
+                problem
+            }
+            Err(Fault::Corrupt(problem, _)) => Some(problem),
+            Err(fault) => return Err(fault),
+        };
+        if let Some(problem) = problem {
+            add(report, &reference(row, 2)?, problem);
+        }
+    }
+    match fill(connection, heads.clone()).await {
+        Ok(records) => records.into_iter().for_each(|record| check_round(record, report)),
+        Err(fault) if is_damage(&fault) => {
+            // Again, each for itself, to say which.
+            for (no, head) in heads {
+                let round = head.round.clone();
+                match fill(connection, vec![(no, head)]).await {
+                    Ok(records) => records.into_iter().for_each(|record| check_round(record, report)),
+                    Err(Fault::Corrupt(problem, _)) => add(report, &round, problem),
+                    Err(fault) if is_damage(&fault) => add(report, &round, "a row cannot be read"),
+                    Err(fault) => return Err(fault),
+                }
+            }
+        }
+        Err(fault) => return Err(fault),
+    }
+    Ok(())
+}
+
+/// Whether it is about what is stored, not about reading it.
+fn is_damage(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::Corrupt(..) | Fault::Driver(sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_))
+    )
+}
+
+fn add(report: &mut CheckReport, round: &RoundRef, problem: impl Into<String>) {
+    report.findings.push(Finding::new(None, round, problem));
+}
+
+fn reference(row: &SqliteRow, column: usize) -> Result<RoundRef> {
+    let agent = AgentRef::new(
+        row.try_get::<&str, _>(column)?,
+        row.try_get::<&str, _>(column + 1)?,
+        row.try_get(column + 2)?,
+    );
+    Ok(agent.round(row.try_get(column + 3)?))
+}
+
+/// Where the columns of a row disagree with the head.
+fn row_problem(row: &SqliteRow, head: &RoundHead) -> Result<Option<&'static str>> {
+    if reference(row, 2)? != head.round {
+        return Ok(Some("is filed as another round than its head says"));
+    }
+    let times = (head.created_at.as_micros(), head.updated_at.as_micros());
+    let agrees = count(row.try_get(6)?)? == head.revision
+        && row.try_get::<&str, _>(7)? == head.state.as_str()
+        && row.try_get::<&str, _>(8)? == &*head.title
+        && row.try_get::<u32, _>(9)? == head.nodes
+        && (row.try_get(10)?, row.try_get(11)?) == times;
+    Ok((!agrees).then_some("its row says something else than its head"))
+}
+
+fn check_round(record: RoundRecord, report: &mut CheckReport) {
+    let (round, nodes) = (record.head.round.clone(), record.nodes.len());
+    if record.head.nodes as usize != nodes {
+        add(report, &round, format!("says {} nodes, has {nodes}", record.head.nodes));
+    }
+    if let Err(error) = Round::from_record(record) {
+        add(report, &round, error.to_string());
+    }
+}

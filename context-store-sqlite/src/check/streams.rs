@@ -1,0 +1,53 @@
+//! The check of streams: each must have the chunks it says, one behind the other.
+
+use context_core::{CancelSignal, ChatRef, CheckReport, Finding};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
+
+use crate::error::{Fault, Result};
+use crate::history::place::count;
+use crate::sql;
+use crate::streams::stream_of;
+
+pub(crate) async fn check(
+    connection: &mut SqliteConnection,
+    cancel: &CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
+    for row in sqlx::query(sql::STRAY_STREAM_CHUNKS).fetch_all(&mut *connection).await? {
+        let about = format!("table stream_chunk, stream {}", row.try_get::<i64, _>(0)?);
+        report.findings.push(Finding::new(None, about, "belongs to no stream"));
+    }
+    let mut after = 0;
+    loop {
+        cancel.check("check")?;
+        // One state per stream: while a store is checked, others may write to it.
+        let mut transaction = connection.begin().await?;
+        let next = sqlx::query(sql::STREAM_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
+        let Some(row) = next else { return Ok(()) };
+        after = row.try_get(0)?;
+        let problem = match problem(&mut transaction, &row).await {
+            Err(Fault::Corrupt(problem, _)) => Some(problem.to_owned()),
+            found => found?,
+        };
+        transaction.commit().await?;
+        report.streams += 1;
+        if let Some(problem) = problem {
+            let (user, chat): (Option<&str>, Option<&str>) = (row.try_get(13)?, row.try_get(14)?);
+            let chat = user.zip(chat).map(|(user, chat)| ChatRef::new(user, chat));
+            let about = format!("stream {}", row.try_get::<&str, _>(1)?);
+            report.findings.push(Finding::new(chat.as_ref(), about, problem));
+        }
+    }
+}
+
+async fn problem(connection: &mut SqliteConnection, row: &SqliteRow) -> Result<Option<String>> {
+    let stream = stream_of(row)?;
+    let counts =
+        sqlx::query(sql::STREAM_COUNTS).bind(row.try_get::<i64, _>(0)?).fetch_one(connection).await?;
+    let (chunks, bytes, end): (i64, i64, i64) = (counts.try_get(0)?, counts.try_get(1)?, counts.try_get(2)?);
+    if chunks != end {
+        return Ok(Some("there is a gap between its chunks".to_owned()));
+    }
+    Ok(stream.fault(count(chunks)?, count(bytes)?))
+}

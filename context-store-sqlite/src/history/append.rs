@@ -1,0 +1,211 @@
+//! The fast way in: messages at the end of a branch as one statement.
+//!
+//! It is taken when this handle knows where the branch ends, which is checked again inside the statement. It
+//! decides nothing: whatever is not plainly right is left to the transaction in [`commit`](crate::history::commit).
+
+use context_core::{BranchName, ChatRef, Commit, Committed, MessageId, Node, NodeKind, Target, pack};
+use sqlx::Sqlite;
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteConnection};
+
+use crate::connections::{Writer, run};
+use crate::error::Result;
+use crate::history::place::{place, signed};
+use crate::history::routes::Route;
+use crate::rows::json_ids;
+use crate::search::words::{Tag, Words};
+use crate::sql;
+
+/// The most messages in one run, and the longest run a merge makes.
+pub(crate) const RUN: i64 = 64;
+/// The messages that are first merged into one run.
+const SMALL_RUN: i64 = 16;
+/// The most bytes that are packed into one run; a larger message is alone.
+pub(crate) const RUN_BYTES: usize = 256 << 10;
+
+/// New messages, packed, ready to be appended.
+pub(crate) struct Append {
+    pub(crate) at: (ChatRef, BranchName),
+    pub(crate) expected: Option<MessageId>,
+    pub(crate) head: MessageId,
+    pub(crate) added: i64,
+    pub(crate) data: Vec<u8>,
+    pub(crate) more: More,
+    pub(crate) time: i64,
+}
+
+/// What there is besides the head.
+pub(crate) enum More {
+    /// One message, or two as a turn has: what a row holds.
+    Few { first: Option<MessageId>, words: [Option<Words>; 2] },
+    /// Any number: ids and words as JSON.
+    Many { ids: String, words: Option<String> },
+}
+
+impl Append {
+    /// What of this commit can go the fast way: all or nothing. `index` says whether words are wanted.
+    pub(crate) fn of(commit: &Commit, index: bool) -> Option<Self> {
+        let Target::Extend { branch, expected } = &commit.target else { return None };
+        let plain = commit.amendments.is_empty()
+            && commit.redactions.is_empty()
+            && commit.fragments.is_empty()
+            && commit.patch.is_none()
+            && commit.key.is_none()
+            && signed(commit.nodes.len()) <= RUN
+            && commit.nodes.iter().all(|node| node.kind != NodeKind::Boundary);
+        let last = commit.nodes.last().filter(|_| plain)?;
+        let data = pack::pack_all(&commit.nodes);
+        if commit.nodes.len() > 1 && data.len() > RUN_BYTES {
+            return None;
+        }
+        let tag = index.then(|| Tag::of(&commit.chat.user));
+        let words_of = |node: &Node| tag.as_ref()?.words(node);
+        let more = match &commit.nodes[..] {
+            [head] => More::Few { first: None, words: [None, words_of(head)] },
+            [first, head] => {
+                More::Few { first: Some(first.id.clone()), words: [words_of(first), words_of(head)] }
+            }
+            nodes => More::Many {
+                ids: json_ids(nodes.iter().map(|node| &node.id))?,
+                words: tag.map(|tag| tag.words_json(nodes.iter().map(AsRef::as_ref))),
+            },
+        };
+        Some(Self {
+            at: (commit.chat.clone(), branch.clone()),
+            expected: expected.clone(),
+            head: last.id.clone(),
+            added: signed(commit.nodes.len()),
+            data,
+            more,
+            time: commit.at.as_micros(),
+        })
+    }
+
+    /// Whether several like it fit into one statement.
+    pub(crate) fn is_small(&self) -> bool {
+        matches!(self.more, More::Few { .. }) && self.data.len() <= RUN_BYTES
+    }
+
+    /// Writes, if the branch is known to end where it is expected. Nothing if not, or if the file disagrees.
+    pub(crate) async fn run(self, writer: &mut Writer) -> Result<Option<Committed>> {
+        let Writer { connection, routes, full_text } = writer;
+        let Some(route) = routes.0.get_mut(&self.at).filter(|route| route.head == self.expected) else {
+            return Ok(None);
+        };
+        let own = route.own + self.added;
+        let merge = Merge::after(route.own, own);
+        let to = |statement| sqlx::query(statement).bind(route.branch).bind(route.chat).bind(route.own);
+        let (head, time, name) = (self.head.as_str(), self.time, self.at.1.as_str());
+        let query = match self.more {
+            More::Few { first: None, .. } if merge == Merge::NONE && !*full_text => {
+                to(sql::APPEND_ONE).bind(head).bind(time).bind(self.data).bind(name)
+            }
+            More::Few { first: Some(first), .. } if merge == Merge::NONE && !*full_text => {
+                to(sql::APPEND_TWO).bind(first.as_str()).bind(head).bind(time).bind(self.data).bind(name)
+            }
+            More::Few { first, words } => {
+                let statement = if *full_text { sql::APPEND_ROW_WORDS } else { sql::APPEND_ROW };
+                let row = Row { route, first: first.as_ref(), head, time, data: self.data, merge, name };
+                row.bind(sqlx::query(statement), full_text.then_some(words))
+            }
+            More::Many { ids, words } => {
+                let statement = if *full_text { sql::APPEND_WORDS } else { sql::APPEND };
+                let query = to(statement).bind(own).bind(head).bind(time);
+                let query = query.bind(ids).bind(self.data).bind(merge.small).bind(merge.large).bind(name);
+                if *full_text { query.bind(words) } else { query }
+            }
+        };
+        if let Err(fault) = run(connection, query).await {
+            routes.0.remove(&self.at);
+            return if fault.is_refusal() { Ok(None) } else { Err(fault) };
+        }
+        (route.own, route.head) = (own, Some(self.head.clone()));
+        Ok(Some(Committed::new(Some(self.at.1), Some(self.head))))
+    }
+}
+
+/// A row of `append_row`.
+pub(crate) struct Row<'a> {
+    /// Where the branch ends before it.
+    pub(crate) route: &'a Route,
+    pub(crate) first: Option<&'a MessageId>,
+    pub(crate) head: &'a str,
+    pub(crate) time: i64,
+    pub(crate) data: Vec<u8>,
+    pub(crate) merge: Merge,
+    pub(crate) name: &'a str,
+}
+
+type Insert<'q> = Query<'q, Sqlite, SqliteArguments>;
+
+impl Row<'_> {
+    pub(crate) fn bind<'q>(self, query: Insert<'q>, words: Option<[Option<Words>; 2]>) -> Insert<'q> {
+        let Route { chat, branch, own, .. } = *self.route;
+        let query = query.bind(branch).bind(chat).bind(own);
+        let query = query.bind(self.first.map(MessageId::as_str)).bind(self.head).bind(self.time);
+        let query = query.bind(self.data).bind(self.merge.small).bind(self.merge.large);
+        let mut query = query.bind(self.name);
+        for words in words.into_iter().flatten() {
+            query = match words {
+                Some(words) => query.bind(words.column).bind(words.text),
+                None => query.bind(NONE).bind(NONE),
+            };
+        }
+        query
+    }
+}
+
+/// Fills up a statement with rows that are none.
+pub(crate) fn bind_no_row(mut query: Insert<'_>, full_text: bool) -> Insert<'_> {
+    for _ in 0..if full_text { sql::ROW_WORDS_VALUES } else { sql::ROW_VALUES } {
+        query = query.bind(NONE);
+    }
+    query
+}
+
+const NONE: Option<i64> = None;
+
+/// Which runs are merged after messages were added: whenever a block of messages is full, the runs that begin
+/// in it become one.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Merge {
+    /// The first message of the small block that is now full.
+    pub(crate) small: Option<i64>,
+    /// The first message of the large block that is now full.
+    pub(crate) large: Option<i64>,
+}
+
+impl Merge {
+    pub(crate) const NONE: Self = Self { small: None, large: None };
+
+    /// After a branch went from `before` own messages to `after`.
+    pub(crate) fn after(before: i64, after: i64) -> Self {
+        let full = |block: i64| (after / block > before / block).then(|| before / block * block + 1);
+        Self { small: full(SMALL_RUN), large: full(RUN) }
+    }
+
+    /// Merges what is due on a branch whose newest run begins with its `last`th message.
+    pub(crate) async fn run(self, connection: &mut SqliteConnection, branch: i64, last: i64) -> Result<()> {
+        for first in [self.small, self.large].into_iter().flatten() {
+            let merge = sqlx::query(sql::MERGE).bind(place(branch, first)).bind(place(branch, last));
+            merge.execute(&mut *connection).await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merges_when_a_block_fills_up() {
+        let merge = |small, large| Merge { small, large };
+        assert_eq!(Merge::after(14, 15), merge(None, None));
+        assert_eq!(Merge::after(15, 16), merge(Some(1), None));
+        assert_eq!(Merge::after(14, 18), merge(Some(1), None));
+        assert_eq!(Merge::after(16, 17), merge(None, None));
+        assert_eq!(Merge::after(255, 256), merge(Some(241), Some(193)));
+        assert_eq!(Merge::after(300, 600), merge(Some(289), Some(257)));
+    }
+}

@@ -1,0 +1,140 @@
+//! Branches: creating, reading, renaming and deleting them.
+
+use context_core::{Branch, BranchDeletion, BranchName, ChatRef, Error, MessageId, Timestamp, limits};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
+
+use crate::connections::Writer;
+use crate::error::Result;
+use crate::history::place::count;
+use crate::rows::message_id;
+use crate::scope::chat_no;
+use crate::{history::chat_rows, sql, upkeep::prune};
+
+/// Adds a branch that forks behind a place, without messages of its own yet. Returns its number.
+pub(crate) async fn create_branch(
+    connection: &mut SqliteConnection,
+    chat: i64,
+    name: &BranchName,
+    parent: Option<i64>,
+    base: i64,
+    head: Option<&MessageId>,
+    at: Timestamp,
+) -> Result<i64> {
+    let insert = sqlx::query(sql::CREATE_BRANCH)
+        .bind(chat)
+        .bind(name.as_str())
+        .bind(parent)
+        .bind(base)
+        .bind(head.map(MessageId::as_str))
+        .bind(at.as_micros());
+    Ok(insert.execute(connection).await?.last_insert_rowid())
+}
+
+pub(crate) async fn branches(connection: &mut SqliteConnection, chat: &ChatRef) -> Result<Vec<Branch>> {
+    let mut transaction = connection.begin().await?;
+    let found = chat_rows::read(&mut transaction, chat).await?;
+    let (no, found) = found.ok_or_else(|| Error::not_found("branches", "chat", &chat.chat))?;
+    let branches = branches_of(&mut transaction, no, &found.active).await?;
+    transaction.commit().await?;
+    Ok(branches)
+}
+
+pub(crate) async fn branches_of(
+    connection: &mut SqliteConnection,
+    chat: i64,
+    active: &BranchName,
+) -> Result<Vec<Branch>> {
+    let rows = sqlx::query(sql::BRANCHES).bind(chat).fetch_all(connection).await?;
+    let branch = |row: &SqliteRow| {
+        let name = BranchName::from(row.try_get::<&str, _>(1)?);
+        let length = row.try_get::<i64, _>(3)? + row.try_get::<i64, _>(4)?;
+        let created_at = Timestamp::from_micros(row.try_get(5)?);
+        let active = name == *active;
+        Ok(Branch::new(name, message_id(row, 2)?, count(length)?, active, created_at))
+    };
+    rows.iter().map(branch).collect()
+}
+
+/// A branch by its name: its number, how many messages it owns, and its head.
+pub(crate) async fn branch(
+    connection: &mut SqliteConnection,
+    chat: i64,
+    name: &BranchName,
+) -> Result<Option<(i64, i64, Option<MessageId>)>> {
+    let row = sqlx::query(sql::BRANCH).bind(chat).bind(name.as_str()).fetch_all(connection).await?.pop();
+    row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?, message_id(&row, 2)?))).transpose()
+}
+
+pub(crate) async fn activate(
+    writer: &mut Writer,
+    chat: &ChatRef,
+    name: &BranchName,
+    at: Timestamp,
+) -> Result<()> {
+    const OPERATION: &str = "activate_branch";
+    let mut transaction = writer.begin().await?;
+    let no = chat_no(&mut transaction, OPERATION, chat).await?;
+    if branch(&mut transaction, no, name).await?.is_none() {
+        return Err(Error::not_found(OPERATION, "branch", name).into());
+    }
+    sqlx::query(sql::ACTIVATE).bind(no).bind(name.as_str()).execute(&mut *transaction).await?;
+    chat_rows::touch(&mut transaction, no, at).await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+pub(crate) async fn rename(
+    writer: &mut Writer,
+    chat: &ChatRef,
+    name: &BranchName,
+    to: &BranchName,
+    at: Timestamp,
+) -> Result<()> {
+    const OPERATION: &str = "rename_branch";
+    limits::check_id(OPERATION, "branch", to.as_str())?;
+    let mut transaction = writer.begin().await?;
+    let no = chat_no(&mut transaction, OPERATION, chat).await?;
+    let found = branch(&mut transaction, no, name).await?;
+    let (renamed, ..) = found.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
+    if name != to && branch(&mut transaction, no, to).await?.is_some() {
+        return Err(Error::invalid(OPERATION, "another branch has this name").with("branch", to).into());
+    }
+    sqlx::query(sql::RENAME_BRANCH).bind(renamed).bind(to.as_str()).execute(&mut *transaction).await?;
+    let active = sqlx::query(sql::RENAME_ACTIVE).bind(no).bind(name.as_str()).bind(to.as_str());
+    active.execute(&mut *transaction).await?;
+    chat_rows::touch(&mut transaction, no, at).await?;
+    transaction.commit().await?;
+    writer.routes.forget(chat, name);
+    Ok(())
+}
+
+/// Deletes a branch that is where it is expected. What others still need of it stays, without a name.
+pub(crate) async fn delete(
+    writer: &mut Writer,
+    chat: &ChatRef,
+    name: &BranchName,
+    expected: Option<&MessageId>,
+    at: Timestamp,
+) -> Result<BranchDeletion> {
+    const OPERATION: &str = "delete_branch";
+    let mut transaction = writer.begin().await?;
+    let found = chat_rows::read(&mut transaction, chat).await?;
+    let (no, found) = found.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
+    let deleted = branch(&mut transaction, no, name).await?;
+    let (deleted, _, head) = deleted.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
+    if head.as_ref() != expected {
+        return Ok(BranchDeletion::Conflict { actual: head });
+    }
+    if found.active == *name {
+        let message = "the active branch cannot be deleted; make another one active first";
+        return Err(Error::invalid(OPERATION, message).with("branch", name).into());
+    }
+    // What only the branch knew of the chat's activity goes with it.
+    chat_rows::touch(&mut transaction, no, at).await?;
+    sqlx::query(sql::UNNAME_BRANCH).bind(deleted).execute(&mut *transaction).await?;
+    let messages = prune::prune(&mut transaction, no, deleted).await?;
+    transaction.commit().await?;
+    writer.routes.forget(chat, name);
+    Ok(BranchDeletion::Deleted { messages: count(messages)? })
+}

@@ -1,0 +1,69 @@
+//! Checkpoints: named places in a chat.
+
+use context_core::{ChatRef, Checkpoint, CheckpointName, Error, Timestamp};
+use sqlx::Row;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+
+use crate::connections::Writer;
+use crate::error::Result;
+use crate::history::messages::find;
+use crate::history::place::branch_of;
+use crate::scope::chat_no;
+use crate::{history::chat_rows, sql, upkeep::prune};
+
+pub(crate) async fn set(writer: &mut Writer, chat: &ChatRef, checkpoint: Checkpoint) -> Result<Checkpoint> {
+    const OPERATION: &str = "set_checkpoint";
+    let mut transaction = writer.begin().await?;
+    let no = chat_no(&mut transaction, OPERATION, chat).await?;
+    if find(&mut transaction, no, std::iter::once(&checkpoint.message)).await?.is_empty() {
+        return Err(Error::not_found(OPERATION, "message", &checkpoint.message).into());
+    }
+    let before = branch_at(&mut transaction, no, &checkpoint.name).await?;
+    let set = sqlx::query(sql::SET_CHECKPOINT).bind(no).bind(checkpoint.name.as_str());
+    let set = set.bind(checkpoint.message.as_str()).bind(checkpoint.created_at.as_micros());
+    set.execute(&mut *transaction).await?;
+    chat_rows::touch(&mut transaction, no, checkpoint.created_at).await?;
+    if let Some(before) = before {
+        prune::prune(&mut transaction, no, before).await?;
+    }
+    transaction.commit().await?;
+    Ok(checkpoint)
+}
+
+pub(crate) async fn list(
+    connection: &mut SqliteConnection,
+    operation: &'static str,
+    chat: &ChatRef,
+) -> Result<Vec<Checkpoint>> {
+    let no = chat_no(connection, operation, chat).await?;
+    let rows = sqlx::query(sql::CHECKPOINTS).bind(no).fetch_all(connection).await?;
+    let checkpoint = |row: &SqliteRow| {
+        let (name, message): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
+        Ok(Checkpoint::new(name.into(), message.into(), Timestamp::from_micros(row.try_get(2)?)))
+    };
+    rows.iter().map(checkpoint).collect()
+}
+
+pub(crate) async fn delete(writer: &mut Writer, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+    let mut transaction = writer.begin().await?;
+    let no = chat_no(&mut transaction, "delete_checkpoint", chat).await?;
+    let before = branch_at(&mut transaction, no, name).await?;
+    let delete = sqlx::query(sql::DELETE_CHECKPOINT).bind(no).bind(name.as_str());
+    let deleted = delete.execute(&mut *transaction).await?.rows_affected() > 0;
+    if let Some(before) = before {
+        prune::prune(&mut transaction, no, before).await?;
+    }
+    transaction.commit().await?;
+    Ok(deleted)
+}
+
+/// The branch that owns the message a checkpoint points at, if there is such a checkpoint.
+async fn branch_at(
+    connection: &mut SqliteConnection,
+    chat: i64,
+    name: &CheckpointName,
+) -> Result<Option<i64>> {
+    let query = sqlx::query(sql::CHECKPOINT).bind(chat).bind(name.as_str());
+    let row = query.fetch_all(connection).await?.pop();
+    Ok(row.map(|row| row.try_get(0)).transpose()?.map(branch_of))
+}

@@ -1,0 +1,212 @@
+//! Appends that wait together are written together: one statement, one transaction, one wait for the disk.
+//!
+//! Whoever gets the writer takes with it what waits behind it, in the order it came, and tells each what came of
+//! it. Nobody depends on that: a caller whose turn was taken by another that then went away, or whose append is
+//! not plainly right, commits on its own. What was written meanwhile is told by its ids, as after any lost answer.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};
+use std::task::Poll;
+
+use context_core::{BranchName, ChatRef, Commit, CommitOutcome, Committed, Error};
+use tokio::sync::{MutexGuard, oneshot};
+
+use crate::connections::{Connections, Writer, run};
+use crate::error::{Fault, Result};
+use crate::history::append::{Append, Merge, More, Row, bind_no_row};
+use crate::history::commit;
+use crate::history::routes::Route;
+use crate::sql;
+
+/// The most appends of one statement.
+const MOST: usize = 64;
+/// The most bytes of one statement, so that nobody waits long.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Appends that wait for the writer.
+#[derive(Default)]
+pub(crate) struct Queue {
+    waiting: StdMutex<VecDeque<Waiting>>,
+    /// Whether the last ones were several: then the next is probably not alone either.
+    several: AtomicBool,
+}
+
+struct Waiting {
+    append: Append,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// What came of an append that somebody else has written. There is none if it is left to its caller.
+type Answer = Result<Committed, Error>;
+
+impl Queue {
+    fn waiting(&self) -> StdGuard<'_, VecDeque<Waiting>> {
+        // Entries are put and taken whole.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, append: Append) -> oneshot::Receiver<Answer> {
+        let (answer, receiver) = oneshot::channel();
+        self.waiting().push_back(Waiting { append, answer });
+        receiver
+    }
+
+    /// The next few whose callers are still there.
+    fn take(&self) -> Vec<Waiting> {
+        let mut waiting = self.waiting();
+        self.several.store(waiting.len() > 1, Ordering::Relaxed);
+        let mut group: Vec<Waiting> = Vec::new();
+        let mut bytes = 0;
+        while let Some(next) = waiting.front() {
+            bytes += next.append.data.len();
+            if group.len() == MOST || bytes > MOST_BYTES && !group.is_empty() {
+                break;
+            }
+            group.extend(waiting.pop_front().filter(|waiting| !waiting.answer.is_closed()));
+        }
+        group
+    }
+}
+
+/// Commits, together with others if there are some.
+pub(crate) async fn commit(
+    connections: &Connections,
+    queue: &Queue,
+    commit: Commit,
+) -> Result<CommitOutcome> {
+    // Packed before the lock is taken.
+    let append = Append::of(&commit, connections.full_text);
+    let several = queue.several.load(Ordering::Relaxed);
+    if !several && let Some(mut writer) = connections.idle_writer() {
+        return commit::commit(&mut writer, commit, append).await;
+    }
+    let append = match append {
+        Some(append) if append.is_small() => append,
+        append => return commit::commit(&mut *connections.writer().await, commit, append).await,
+    };
+    let mut answer = queue.put(append);
+    if several {
+        // The others of this moment come first.
+        yield_now().await;
+    }
+    let mut writer = match first_of(&mut answer, connections.writer()).await {
+        First::Answer(Some(answer)) => return Ok(CommitOutcome::Applied(answer?)),
+        First::Answer(None) => connections.writer().await,
+        First::Writer(mut writer) => loop {
+            match answer.try_recv() {
+                Ok(answer) => return Ok(CommitOutcome::Applied(answer?)),
+                Err(oneshot::error::TryRecvError::Closed) => break writer,
+                Err(oneshot::error::TryRecvError::Empty) => {
+                    write(&mut writer, queue.take()).await;
+                }
+            }
+        },
+    };
+    commit::commit(&mut writer, commit, None).await
+}
+
+/// Lets every other task that is ready go on.
+async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
+}
+
+enum First<'a> {
+    Answer(Option<Answer>),
+    Writer(MutexGuard<'a, Writer>),
+}
+
+async fn first_of<'a>(
+    answer: &mut oneshot::Receiver<Answer>,
+    writer: impl Future<Output = MutexGuard<'a, Writer>>,
+) -> First<'a> {
+    let mut writer = pin!(writer);
+    poll_fn(|context| match Pin::new(&mut *answer).poll(context) {
+        Poll::Ready(answer) => Poll::Ready(First::Answer(answer.ok())),
+        Poll::Pending => writer.as_mut().poll(context).map(First::Writer),
+    })
+    .await
+}
+
+/// Writes what of a group fits behind the branches as this handle knows them. The others get no answer.
+async fn write(writer: &mut Writer, mut group: Vec<Waiting>) {
+    // The index takes places in order for a little, and in any other for much more. Those of one branch stay in
+    // their order.
+    let Writer { connection, routes, full_text } = writer;
+    let mut ends: HashMap<(ChatRef, BranchName), Route> = HashMap::new();
+    let mut rows = Vec::with_capacity(group.len());
+    for Waiting { append, answer } in group.drain(..) {
+        let known = ends.get(&append.at).or_else(|| routes.0.get(&append.at));
+        let Some(before) = known.filter(|route| route.head == append.expected).cloned() else { continue };
+        let own = before.own + append.added;
+        ends.insert(append.at.clone(), Route { own, head: Some(append.head.clone()), ..before.clone() });
+        rows.push((before, append, answer));
+    }
+    rows.sort_by_key(|(before, ..)| before.branch);
+    let statements = if *full_text {
+        [
+            (1, sql::APPEND_ROW_WORDS),
+            (4, sql::APPEND_4_WORDS),
+            (16, sql::APPEND_16_WORDS),
+            (MOST, sql::APPEND_64_WORDS),
+        ]
+    } else {
+        [(1, sql::APPEND_ROW), (4, sql::APPEND_4), (16, sql::APPEND_16), (MOST, sql::APPEND_64)]
+    };
+    let fits = statements.into_iter().find(|(size, _)| *size >= rows.len());
+    let Some((size, statement)) = fits.filter(|_| !rows.is_empty()) else { return };
+    let empty = size - rows.len();
+    let mut query = sqlx::query(statement);
+    let mut answers = Vec::with_capacity(rows.len());
+    for (before, append, answer) in rows {
+        let Append { at, head, added, data, more, time, .. } = append;
+        // Only small ones wait.
+        let More::Few { first, words } = more else { return };
+        let merge = Merge::after(before.own, before.own + added);
+        let (head_id, name) = (head.as_str(), at.1.as_str());
+        let row = Row { route: &before, first: first.as_ref(), head: head_id, time, data, merge, name };
+        query = row.bind(query, full_text.then_some(words));
+        answers.push((answer, Committed::new(Some(at.1), Some(head))));
+    }
+    for _ in 0..empty {
+        query = bind_no_row(query, *full_text);
+    }
+    match run(connection, query).await {
+        Ok(_) => {
+            for (at, end) in ends {
+                routes.0.insert(at, end);
+            }
+            for (answer, committed) in answers {
+                // Nobody is left to be told.
+                let _ = answer.send(Ok(committed));
+            }
+        }
+        Err(fault) => {
+            for at in ends.keys() {
+                routes.0.remove(at);
+            }
+            if !fault.is_refusal() {
+                refuse(fault, answers.into_iter().map(|(answer, _)| answer));
+            }
+        }
+    }
+}
+
+/// Tells all what has gone wrong: had each tried on its own, each would have waited for the same lock.
+fn refuse(fault: Fault, answers: impl Iterator<Item = oneshot::Sender<Answer>>) {
+    let error = fault.during("commit");
+    for answer in answers {
+        let same = Error::new(error.kind(), "commit", error.message().to_owned()).with_retry(error.retry());
+        let _ = answer.send(Err(same));
+    }
+}

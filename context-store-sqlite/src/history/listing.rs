@@ -1,0 +1,95 @@
+//! Listing the chats of a user, newest activity first, page by page.
+//!
+//! Most chats' rows say when they were last written to, so the next ones of those are the next ones of an index. A
+//! chat to which messages were appended more than once within a minute is looked at closely: those of the minute
+//! the page begins in, and of as many minutes as the page needs. There are few of these, since new chats and branches
+//! settle some. A page is merged from the two.
+
+use context_core::{Chat, ChatQuery, ChatRef, ChatSummary, Cursor, Page, UserId, limits};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
+
+use crate::error::{Result, bad_cursor};
+use crate::history::chat_rows::chat_of;
+use crate::history::place::{count, signed};
+use crate::sql;
+
+/// Where a chat is in the order of the listing: when it was written to, and its number.
+type Place = (i64, i64);
+
+/// Lists page by page. Metadata is looked at here, not in SQL: keys and values are compared exactly.
+pub(crate) async fn list(connection: &mut SqliteConnection, query: &ChatQuery) -> Result<Page<ChatSummary>> {
+    let mut place = match &query.after {
+        None => (i64::MAX, i64::MAX),
+        Some(cursor) => place_of(cursor).ok_or_else(|| bad_cursor("list_chats"))?,
+    };
+    let batch = if query.metadata.is_empty() { query.limit + 1 } else { limits::MAX_PAGE };
+    let mut items = Vec::new();
+    let mut end = None;
+    let mut transaction = connection.begin().await?;
+    loop {
+        let rows = following(&mut transaction, query, place, batch).await?;
+        for (at, row) in &rows {
+            place = *at;
+            let chat = ChatRef::new(query.user.clone(), row.try_get::<&str, _>(1)?);
+            let chat: Chat = chat_of(row, &chat)?;
+            if !query.matches(&chat) {
+                continue;
+            }
+            if items.len() == query.limit {
+                transaction.commit().await?;
+                let next = end.map(|(updated, no)| Cursor::new(format!("{updated}:{no}")));
+                return Ok(Page { items, next });
+            }
+            items.push(ChatSummary::new(chat, count(row.try_get(7)?)?, count(row.try_get(8)?)?));
+            end = Some(place);
+        }
+        if rows.len() < batch {
+            transaction.commit().await?;
+            return Ok(Page { items, next: None });
+        }
+    }
+}
+
+/// Lists whoever has a chat.
+pub(crate) async fn users(
+    connection: &mut SqliteConnection,
+    limit: usize,
+    after: Option<&Cursor>,
+) -> Result<Page<UserId>> {
+    let query = sqlx::query(sql::USERS).bind(after.map_or("", Cursor::as_str)).bind(signed(limit + 1));
+    let mut items = Vec::new();
+    for row in query.fetch_all(connection).await? {
+        items.push(UserId::from(row.try_get::<&str, _>(0)?));
+    }
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|last| Cursor::new(last.as_str()));
+    Ok(Page { items, next })
+}
+
+/// The next chats behind a place, at most `batch`; fewer only at the end.
+async fn following(
+    connection: &mut SqliteConnection,
+    query: &ChatQuery,
+    (updated, no): Place,
+    batch: usize,
+) -> Result<Vec<(Place, SqliteRow)>> {
+    let mut found = Vec::new();
+    for statement in [sql::LIST_SETTLED, sql::LIST_MOVED] {
+        let list =
+            sqlx::query(statement).bind(query.user.as_str()).bind(updated).bind(no).bind(signed(batch));
+        for row in list.fetch_all(&mut *connection).await? {
+            found.push(((row.try_get(6)?, row.try_get(0)?), row));
+        }
+    }
+    // Two sorted lists, which the sort finds and merges.
+    found.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
+    found.truncate(batch);
+    Ok(found)
+}
+
+fn place_of(cursor: &Cursor) -> Option<Place> {
+    let (updated, no) = cursor.as_str().split_once(':')?;
+    Some((updated.parse().ok()?, no.parse().ok()?))
+}

@@ -1,0 +1,166 @@
+//! Reading chains and windows: one statement each, whatever the number of messages.
+
+use bytes::Bytes;
+use context_core::{Chain, ChainEnd, ChatRef, Error, PackedRun, Window, pack};
+use sqlx::Row;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+
+use crate::connections::run;
+use crate::error::{Fault, Result};
+use crate::history::place::{branch_of, count, own_of, place, signed};
+use crate::rows::{MISSING, blob, length};
+use crate::scope::chat_no;
+use crate::sql;
+
+const OPERATION: &str = "chain";
+
+/// How many nodes a read by tokens looks at first; each further look takes four times as many.
+const FIRST_LOOK: usize = 64;
+
+/// The window of a chain.
+pub(crate) async fn chain(
+    connection: &mut SqliteConnection,
+    chat: &ChatRef,
+    end: &ChainEnd,
+    window: &Window,
+) -> Result<Chain> {
+    match window {
+        Window::Tokens(budget) => by_tokens(connection, chat, end, *budget).await,
+        Window::Whole | Window::Last(_) | Window::Boundary | Window::After { .. } => {
+            window_of(connection, chat, end, window).await
+        }
+        _ => {
+            let whole = window_of(connection, chat, end, &Window::Whole).await?;
+            Ok(window.of(&whole))
+        }
+    }
+}
+
+/// Each look is a read of its own and a consistent state; only the last one is used.
+async fn by_tokens(
+    connection: &mut SqliteConnection,
+    chat: &ChatRef,
+    end: &ChainEnd,
+    budget: u64,
+) -> Result<Chain> {
+    let window = Window::Tokens(budget);
+    let mut look = FIRST_LOOK;
+    loop {
+        let chain = window_of(connection, chat, end, &Window::Last(look)).await?;
+        let cut = window.of(&chain);
+        if cut.len() < chain.len() || chain.is_whole() {
+            return Ok(cut);
+        }
+        look = look.saturating_mul(4);
+    }
+}
+
+async fn window_of(
+    connection: &mut SqliteConnection,
+    chat: &ChatRef,
+    end: &ChainEnd,
+    window: &Window,
+) -> Result<Chain> {
+    let (name, of_branch) = match end {
+        ChainEnd::Branch(name) => (name.as_str(), true),
+        ChainEnd::Message(id) => (id.as_str(), false),
+    };
+    let statement = match (window, of_branch) {
+        (Window::Last(_), true) => sql::LAST,
+        (Window::Last(_), false) => sql::LAST_OF,
+        (Window::Boundary, true) => sql::BOUNDARY,
+        (Window::Boundary, false) => sql::BOUNDARY_OF,
+        (Window::After { .. }, true) => sql::AFTER,
+        (Window::After { .. }, false) => sql::AFTER_OF,
+        (_, true) => sql::WHOLE,
+        (_, false) => sql::WHOLE_OF,
+    };
+    let query = |statement| {
+        let query = sqlx::query(statement).bind(chat.user.as_str()).bind(chat.chat.as_str()).bind(name);
+        match window {
+            Window::Last(n) => query.bind(signed(*n)),
+            Window::After { message, edition } => {
+                query.bind(message.as_str()).bind(i64::try_from(*edition).unwrap_or(i64::MAX))
+            }
+            _ => query,
+        }
+    };
+    // Most chains lie on one branch: the short statement answers for those, and says nothing of others.
+    let short = match window {
+        Window::Whole if of_branch => Some(sql::OWN),
+        Window::After { .. } if of_branch => Some(sql::OWN_AFTER),
+        _ => None,
+    };
+    if let Some(statement) = short {
+        let rows = run(connection, query(statement)).await?;
+        if !rows.is_empty() {
+            return assemble(rows);
+        }
+    }
+    let rows = run(connection, query(statement)).await?;
+    if rows.is_empty() {
+        chat_no(connection, OPERATION, chat).await?;
+        return Err(Error::not_found(OPERATION, if of_branch { "branch" } else { "message" }, name).into());
+    }
+    assemble(rows)
+}
+
+/// A run of a piece of a chain.
+struct Found {
+    place: i64,
+    /// The last place of the piece.
+    cut: i64,
+    /// The first place wanted, if it is on this piece.
+    start: Option<i64>,
+    data: Bytes,
+}
+
+/// Puts the runs in order and sees that none is missing.
+fn assemble(rows: Vec<SqliteRow>) -> Result<Chain> {
+    let windowed = rows.first().is_some_and(|row| row.len() > 4);
+    let amended: i64 = rows.first().map_or(Ok(0), |row| row.try_get(3))?;
+    let mut found = Vec::with_capacity(rows.len());
+    let mut skipped = 0;
+    for row in rows {
+        let cut: i64 = row.try_get(0)?;
+        let start: Option<i64> = if windowed { row.try_get(4)? } else { None };
+        if let Some(start) = start {
+            let base: i64 = row.try_get(5)?;
+            skipped = count(base + own_of(start) - 1)?;
+        }
+        match row.try_get::<Option<i64>, _>(1)? {
+            Some(place) => found.push(Found { place, cut, start, data: blob(row, 2)? }),
+            None if own_of(cut) == 0 || start.is_some_and(|start| start > cut) => {}
+            None => return Err(Fault::Corrupt(MISSING, None)),
+        }
+    }
+    // Places order a chain from the root on. The statement gives the newest piece first.
+    found.sort_unstable_by_key(|found| found.place);
+    let mut expected = 0;
+    let mut runs = Vec::with_capacity(found.len());
+    for i in 0..found.len() {
+        let Found { place: first, cut, start, ref data } = found[i];
+        let next = found.get(i + 1).map(|next| next.place).filter(|next| *next <= cut);
+        let mut take = next.unwrap_or(cut + 1) - first;
+        let mut bytes = data.clone();
+        let is_first = i == 0 || branch_of(found[i - 1].place) != branch_of(first);
+        if is_first {
+            let wanted = start.unwrap_or(place(branch_of(cut), 1));
+            if first > wanted || branch_of(first) != branch_of(cut) {
+                return Err(Fault::Corrupt(MISSING, None));
+            }
+            if first < wanted {
+                bytes = pack::split_at(&bytes, length(wanted - first)?)?.1;
+                take -= wanted - first;
+            }
+        }
+        let take = length(take)?;
+        expected += take;
+        runs.push(PackedRun { bytes, take });
+    }
+    let chain = Chain::from_packed(skipped, runs)?.with_edition(count(amended)?);
+    if chain.len() != expected {
+        return Err(Fault::Corrupt(MISSING, None));
+    }
+    Ok(chain)
+}

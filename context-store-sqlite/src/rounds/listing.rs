@@ -1,0 +1,107 @@
+//! Which rounds there are: heads page by page, nodes of a message, removal.
+
+use std::cmp::Ordering;
+
+use context_core::trajectory::{NodeId, RoundHead};
+use context_core::{
+    AgentRef, ChatId, MessageId, MessageNode, Page, RoundPrune, RoundQuery, RoundsPruned, Timestamp, UserId,
+};
+use sqlx::Row;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+
+use crate::connections::{Writer, run};
+use crate::error::Result;
+use crate::history::place::{count, signed};
+use crate::rounds::head_of;
+use crate::rows::json_numbers;
+use crate::sql::rounds as sql;
+
+/// Above every number of a round.
+const END: i64 = i64::MAX;
+
+/// A page of heads. Each statement begins where the page does, in the order of an index.
+pub(crate) async fn list(connection: &mut SqliteConnection, query: &RoundQuery) -> Result<Page<RoundHead>> {
+    let behind = query.behind()?;
+    let behind = behind
+        .as_ref()
+        .map(|(session, agent, round)| (session.as_str(), i64::from(*agent), i64::from(*round)));
+    let (user, limit) = (query.user.as_str(), signed(query.limit + 1));
+    let before = query.before.map_or(END, i64::from);
+    let agent = query.agent.map(i64::from);
+    let statement = match (query.session.as_ref().map(|session| session.as_str()), agent) {
+        (Some(session), Some(agent)) => {
+            let here = behind.map(|(s, a, round)| ((s, a).cmp(&(session, agent)), round));
+            let before = match here {
+                Some((Ordering::Greater, _)) => 0,
+                Some((Ordering::Equal, round)) => before.min(round),
+                _ => before,
+            };
+            sqlx::query(sql::HEADS_OF_AGENT).bind(user).bind(session).bind(agent).bind(before)
+        }
+        (Some(session), None) => {
+            let (agent, round) = match behind {
+                Some((s, ..)) if s > session => (END, 0),
+                Some((s, agent, round)) if s == session => (agent, round),
+                _ => (-1, 0),
+            };
+            let query = sqlx::query(sql::HEADS_OF_SESSION).bind(user).bind(session).bind(before);
+            query.bind(agent).bind(round)
+        }
+        (None, agent) => {
+            let (session, after, round) = behind.unwrap_or(("", END, 0));
+            let query = sqlx::query(sql::HEADS_OF_USER).bind(user).bind(agent).bind(before);
+            query.bind(session).bind(after).bind(round)
+        }
+    };
+    let rows = run(connection, statement.bind(limit)).await?;
+    let items = rows.iter().take(query.limit).map(|row| head_of(row, 0)).collect::<Result<Vec<_>>>()?;
+    let next = items.last().filter(|_| rows.len() > query.limit).map(|last| last.round.cursor());
+    Ok(Page { items, next })
+}
+
+/// The nodes that stand for a message.
+pub(crate) async fn of_message(
+    connection: &mut SqliteConnection,
+    user: &UserId,
+    chat: &ChatId,
+    message: &MessageId,
+) -> Result<Vec<MessageNode>> {
+    let query = sqlx::query(sql::NODES_OF_MESSAGE).bind(user.as_str()).bind(chat.as_str());
+    let rows = run(connection, query.bind(message.as_str())).await?;
+    let node = |row: &SqliteRow| {
+        let agent = AgentRef::new(user.clone(), row.try_get::<&str, _>(0)?, row.try_get(1)?);
+        Ok(MessageNode::new(agent, NodeId::new(row.try_get(2)?, row.try_get(3)?)))
+    };
+    rows.iter().map(node).collect()
+}
+
+/// Removes rounds, and says what went.
+pub(crate) async fn prune(writer: &mut Writer, prune: &RoundPrune) -> Result<RoundsPruned> {
+    let mut transaction = writer.begin().await?;
+    let bound = |statement| {
+        let query = sqlx::query(statement).bind(prune.user.as_str());
+        let query = query.bind(prune.session.as_ref().map(|session| session.as_str()));
+        query.bind(prune.agent.map(i64::from)).bind(prune.updated_until.map(Timestamp::as_micros))
+    };
+    let row = bound(sql::PRUNED_ROUNDS).fetch_one(&mut *transaction).await?;
+    let mut pruned = RoundsPruned::default();
+    (pruned.rounds, pruned.nodes) = (count(row.try_get(0)?)?, count(row.try_get(1)?)?);
+    bound(sql::PRUNE_ROUNDS).execute(&mut *transaction).await?;
+    transaction.commit().await?;
+    Ok(pruned)
+}
+
+/// Deletes a few rounds of a user that have about so many nodes together, at least one. Says how many rounds went.
+pub(crate) async fn erase_some(connection: &mut SqliteConnection, user: &UserId, nodes: i64) -> Result<i64> {
+    let mut gone = Vec::new();
+    let mut left = nodes;
+    for row in run(connection, sqlx::query(sql::ROUNDS_OF).bind(user.as_str())).await? {
+        left -= row.try_get::<i64, _>(1)?;
+        if left < 0 && !gone.is_empty() {
+            break;
+        }
+        gone.push(row.try_get::<i64, _>(0)?);
+    }
+    run(connection, sqlx::query(sql::DELETE_ROUNDS).bind(json_numbers(gone.iter()))).await?;
+    Ok(signed(gone.len()))
+}

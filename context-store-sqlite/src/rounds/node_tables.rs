@@ -1,0 +1,193 @@
+//! The tables of nodes: statements made from core's table of kinds and fields, each once.
+//!
+//! The tables themselves are in `migrations/0006_trajectories.sql`, which never changes; a test compares the two.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use context_core::trajectory::{Field, FieldForm, FieldValue, Node, NodeBody, NodeId, NodeKind};
+use context_core::{Json, Timestamp};
+
+use crate::history::insert::Insert;
+use crate::rounds::gathered::Gather;
+
+/// The columns of every table of nodes, in front of those of the fields.
+const COLUMNS: [&str; 7] = ["round", "ordinal", "label", "description", "created_at", "author", "measures"];
+
+/// The statements on the table of a kind.
+pub(crate) struct NodeTable {
+    pub(crate) add: Insert,
+    pub(crate) load: Gather,
+    /// Changes node ?2 of round ?1: the description to ?3, what it took to ?5 if ?4, and fields from ?6 on; null is no change.
+    pub(crate) change: String,
+    /// Deletes the nodes of round ?1 that are in the JSON list ?2.
+    pub(crate) remove: String,
+    /// A node that holds nothing: what changes to a node of this kind mean, it can say.
+    pub(crate) blank: Node,
+}
+
+impl NodeTable {
+    fn new(kind: NodeKind) -> Self {
+        let table = name(kind);
+        let fields: Vec<String> = kind.fields().iter().map(|field| format!("\"{}\"", field.name)).collect();
+        let columns: Vec<String> =
+            COLUMNS.iter().map(|name| (*name).to_owned()).chain(fields.clone()).collect();
+        let loaded: Vec<String> = columns[1..].iter().map(|column| format!("t.{column}")).collect();
+        let mut change = format!(
+            "UPDATE {table} SET description = coalesce(?3, description),
+               measures = CASE WHEN ?4 THEN ?5 ELSE measures END"
+        );
+        for (field, parameter) in fields.iter().zip(6..) {
+            // Writing to a text cannot fail.
+            let _ = write!(change, ", {field} = coalesce(?{parameter}, {field})");
+        }
+        change.push_str(" WHERE round = ?1 AND ordinal = ?2");
+        Self {
+            add: Insert::new(&table, &columns),
+            load: Gather::new(&table, &loaded.join(", ")),
+            change,
+            remove: format!(
+                "DELETE FROM {table} WHERE round = ?1 AND ordinal IN (SELECT value FROM json_each(?2))"
+            ),
+            blank: blank(kind),
+        }
+    }
+}
+
+fn name(kind: NodeKind) -> String {
+    format!("trajectory_{}", kind.lower())
+}
+
+fn blank(kind: NodeKind) -> Node {
+    let null = Json::from_text("null").expect("a literal is JSON");
+    let value = |field: &Field| match field.form {
+        FieldForm::Text => FieldValue::from(""),
+        FieldForm::Flag => FieldValue::from(false),
+        _ => FieldValue::from(null.clone()),
+    };
+    let values = kind.fields().iter().map(|field| Some(value(field)));
+    let body = NodeBody::from_values(kind, values).expect("each value is of the form of its field");
+    Node::new(NodeId::new(0, 0), "", body, Timestamp::default())
+}
+
+/// The statements on all tables of nodes, and on what is beside them.
+pub(crate) struct Tables {
+    kinds: [NodeTable; NodeKind::ALL.len()],
+    pub(crate) edges: Insert,
+    pub(crate) versions: Insert,
+    pub(crate) messages: Insert,
+    pub(crate) edges_of: Gather,
+    pub(crate) versions_of: Gather,
+    pub(crate) messages_of: Gather,
+    /// Of the nodes of round ?1 that are in the JSON list ?2: the number of their kind, and their own.
+    pub(crate) kinds_of: String,
+    /// Rows of user ?1, and rows that belong to no round.
+    pub(crate) remaining: String,
+}
+
+impl Tables {
+    pub(crate) fn of(&self, kind: NodeKind) -> &NodeTable {
+        &self.kinds[kind as usize]
+    }
+}
+
+pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+    let kinds_of = NodeKind::ALL.map(|kind| {
+        let (table, number) = (name(kind), kind as usize);
+        format!("SELECT {number}, ordinal FROM {table} WHERE round = ?1 AND ordinal IN (SELECT value FROM json_each(?2))")
+    });
+    let beside = ["edge", "version", "message"].map(|table| format!("trajectory_{table}"));
+    let strays = NodeKind::ALL.map(name).into_iter().chain(beside).map(|table| {
+        format!(" + (SELECT count(*) FROM {table} WHERE round NOT IN (SELECT no FROM trajectory_round))")
+    });
+    let remaining = "SELECT (SELECT count(*) FROM trajectory_round WHERE user = ?1)
+        + (SELECT count(*) FROM trajectory_message WHERE user = ?1)";
+    let edges = ["round", "position", "source", "target_round", "target", "name"];
+    Tables {
+        kinds: NodeKind::ALL.map(NodeTable::new),
+        edges: Insert::named("trajectory_edge", &edges),
+        versions: Insert::named("trajectory_version", &["round", "ordinal", "number", "at", "author", "was"]),
+        messages: Insert::named(
+            "trajectory_message",
+            &["round", "ordinal", "position", "user", "chat", "message"],
+        ),
+        edges_of: Gather::new("trajectory_edge", "t.position, t.source, t.target_round, t.target, t.name"),
+        versions_of: Gather::new("trajectory_version", "t.ordinal, t.number, t.at, t.author, t.was"),
+        messages_of: Gather::new("trajectory_message", "t.ordinal, t.position, t.chat, t.message"),
+        kinds_of: kinds_of.join(" UNION ALL "),
+        remaining: strays.fold(remaining.to_owned(), |all, one| all + &one),
+    }
+});
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, Executor, Row, SqlSafeStr};
+
+    use super::*;
+    use crate::connections::Connections;
+    use crate::{SqliteConfig, SqliteStore};
+
+    async fn open(folder: &tempfile::TempDir) -> Connections {
+        SqliteStore::open(SqliteConfig::new(folder.path().join("s.db"))).await.unwrap().into_connections()
+    }
+
+    /// If this fails, core has a field more or another one: a new migration has to bring the tables and views there.
+    #[tokio::test]
+    async fn tables_have_a_column_for_each_field_and_views_show_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let connections = open(&folder).await;
+        let mut writer = connections.writer().await;
+        for kind in NodeKind::ALL {
+            let mut expected: Vec<(String, &str, bool)> = Vec::new();
+            for column in COLUMNS {
+                let number = ["round", "ordinal", "created_at"].contains(&column);
+                let type_name = if number { "INTEGER" } else { "TEXT" };
+                expected.push((column.to_owned(), type_name, !["author", "measures"].contains(&column)));
+            }
+            for field in kind.fields() {
+                let type_name = if field.form == FieldForm::Flag { "INTEGER" } else { "TEXT" };
+                expected.push((field.name.to_owned(), type_name, true));
+            }
+            let columns = format!("SELECT name, type, \"notnull\" FROM pragma_table_info('{}')", name(kind));
+            let rows = sqlx::query(AssertSqlSafe(columns)).fetch_all(&mut writer.connection).await.unwrap();
+            let found: Vec<(String, String, bool)> =
+                rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
+            let found: Vec<_> =
+                found.iter().map(|(n, t, not_null)| (n.clone(), t.as_str(), *not_null)).collect();
+            assert_eq!(found, expected, "{kind}");
+            let view =
+                "SELECT name FROM sqlite_schema WHERE type = 'view' AND sql LIKE '% ' || ?1 || ' n ON %'";
+            let row = sqlx::query(view).bind(name(kind)).fetch_one(&mut writer.connection).await.unwrap();
+            let shown = format!("SELECT name FROM pragma_table_info('{}')", row.get::<&str, _>(0));
+            let rows = sqlx::query(AssertSqlSafe(shown)).fetch_all(&mut writer.connection).await.unwrap();
+            let shown: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
+            let asked = ["user", "session", "agent", "round", "node"].into_iter();
+            let columns = expected[1..].iter().map(|(name, ..)| name.as_str());
+            assert_eq!(shown, asked.chain(columns).collect::<Vec<_>>(), "{kind}");
+        }
+    }
+
+    #[tokio::test]
+    async fn every_statement_made_here_fits_the_schema() {
+        let folder = tempfile::tempdir().unwrap();
+        let connections = open(&folder).await;
+        let mut writer = connections.writer().await;
+        let tables = &*TABLES;
+        let mut all = vec![tables.kinds_of.as_str(), &tables.remaining];
+        let kinds = tables.kinds.iter().map(|table| &table.add);
+        for insert in kinds.chain([&tables.edges, &tables.versions, &tables.messages]) {
+            all.extend(insert.all());
+        }
+        for table in &tables.kinds {
+            all.extend([table.change.as_str(), &table.remove]);
+        }
+        let beside = [&tables.edges_of, &tables.versions_of, &tables.messages_of];
+        for load in tables.kinds.iter().map(|table| &table.load).chain(beside) {
+            all.extend([load.all.as_str(), &load.each]);
+        }
+        for text in all {
+            let prepared = (&mut writer.connection).prepare(text.into_sql_str()).await;
+            assert!(prepared.is_ok(), "{text}: {:?}", prepared.err());
+        }
+    }
+}

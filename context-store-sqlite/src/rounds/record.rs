@@ -1,0 +1,335 @@
+//! Writing to a round: one transaction, whose cost is that of what is written.
+
+use std::collections::{HashMap, HashSet};
+
+use context_core::trajectory::{
+    Change, Changes, Edge, FieldValue, Measures, Node, NodeKind, RoundHead, RoundRecord, TrajectoryError,
+    Version,
+};
+use context_core::{RecordOutcome, RoundCommit, RoundRef};
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteConnection};
+use sqlx::{Row, Sqlite};
+
+use crate::connections::{Writer, run};
+use crate::error::{Fault, Result};
+use crate::history::place::{count, signed};
+use crate::rounds::node_tables::TABLES;
+use crate::rows::json_numbers;
+use crate::sql::rounds as sql;
+
+const OPERATION: &str = "record_round";
+
+type Statement<'q> = Query<'q, Sqlite, SqliteArguments>;
+
+/// Does a commit, if the round has had as many as it expects.
+pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<RecordOutcome> {
+    let mut transaction = writer.begin().await?;
+    let known = find(&mut transaction, &commit.head.round).await?;
+    let actual = known.as_ref().map_or(0, |known| known.revision);
+    let replayed = known.as_ref().is_some_and(|known| known.key == commit.key.as_str());
+    let outcome = if replayed && actual == commit.head.revision {
+        RecordOutcome::Replayed
+    } else if actual != commit.expected {
+        RecordOutcome::Conflict { actual }
+    } else {
+        let written = write(&mut transaction, known, commit).await;
+        written.map_err(
+            |fault| if fault.is_refusal() { damaged("two things are in one place") } else { fault },
+        )?;
+        RecordOutcome::Applied
+    };
+    transaction.commit().await?;
+    Ok(outcome)
+}
+
+fn damaged(what: impl Into<String>) -> Fault {
+    refused(TrajectoryError::Damaged { what: what.into() })
+}
+
+fn refused(error: TrajectoryError) -> Fault {
+    error.during(OPERATION).into()
+}
+
+/// A round as it was before.
+struct Known {
+    no: i64,
+    revision: u64,
+    key: String,
+    /// The number of the next node.
+    next: u32,
+    /// The place behind the last edge.
+    end: i64,
+}
+
+async fn find(connection: &mut SqliteConnection, round: &RoundRef) -> Result<Option<Known>> {
+    let RoundRef { agent, round } = round;
+    let query = sqlx::query(sql::ROUND).bind(agent.user.as_str()).bind(agent.session.as_str());
+    let rows = run(connection, query.bind(i64::from(agent.agent)).bind(i64::from(*round))).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let (no, key, end) = (row.try_get(0)?, row.try_get(2)?, row.try_get(4)?);
+    Ok(Some(Known { no, revision: count(row.try_get(1)?)?, key, next: row.try_get(3)?, end }))
+}
+
+/// What is to be done, in an order in which nothing meets what goes.
+struct Plan<'a> {
+    /// Nodes that were not there before, as they are in the end.
+    fresh: RoundRecord,
+    /// Edges that stay.
+    edges: Vec<&'a Edge>,
+    /// Changes of nodes that were there before.
+    changed: Vec<(u32, &'a Version, &'a Changes)>,
+    /// Nodes that were there before and are not.
+    gone: HashSet<u32>,
+}
+
+impl<'a> Plan<'a> {
+    fn of(commit: &'a RoundCommit) -> Result<Self> {
+        let (mut added, mut removed) = (HashSet::new(), HashSet::new());
+        let (mut fresh, mut edges, mut changed, mut gone) =
+            (Vec::new(), Vec::new(), Vec::new(), HashSet::new());
+        for change in &commit.changes {
+            match change {
+                Change::NodeAdded { node } => {
+                    added.insert(node.id);
+                    fresh.push(change.clone());
+                }
+                Change::EdgeAdded { edge } => edges.push(edge),
+                Change::NodeChanged { id, version, now } => {
+                    if added.contains(id) {
+                        fresh.push(change.clone());
+                    } else if gone.contains(&id.ordinal) {
+                        return Err(damaged(format!("{id} is changed and is not there")));
+                    } else {
+                        changed.push((id.ordinal, version, now));
+                    }
+                }
+                Change::NodeRemoved { id } => {
+                    removed.insert(*id);
+                    if added.contains(id) {
+                        fresh.push(change.clone());
+                    } else if !gone.insert(id.ordinal) {
+                        return Err(damaged(format!("{id} is removed and is not there")));
+                    }
+                }
+                _ => return Err(damaged("a change that this program does not know")),
+            }
+        }
+        edges.retain(|edge| !removed.contains(&edge.from) && !removed.contains(&edge.to));
+        let mut record = RoundRecord::new(commit.head.clone(), Vec::new(), Vec::new());
+        record.apply(&fresh, &commit.head).map_err(refused)?;
+        Ok(Self { fresh: record, edges, changed, gone })
+    }
+}
+
+async fn write(connection: &mut SqliteConnection, known: Option<Known>, commit: &RoundCommit) -> Result<()> {
+    let plan = Plan::of(commit)?;
+    let (no, end) = match known {
+        Some(known) => {
+            let kinds = kinds_of(connection, &known, &plan).await?;
+            forget(connection, known.no, &plan, &kinds, commit.head.round.round).await?;
+            change(connection, known.no, &plan, &kinds).await?;
+            write_head(connection, known.no, commit).await?;
+            (known.no, known.end)
+        }
+        None => {
+            if let Some(ordinal) = plan.gone.iter().chain(plan.changed.iter().map(|(o, ..)| o)).next() {
+                return Err(damaged(format!("{ordinal} is not there")));
+            }
+            (create(connection, commit).await?, 0)
+        }
+    };
+    let nodes: Vec<&Node> = plan.fresh.nodes.iter().map(|node| &**node).collect();
+    add_nodes(connection, no, &nodes, commit).await?;
+    let edges: Vec<(i64, &Edge)> = (end..).zip(plan.edges).collect();
+    for (statement, group) in TABLES.edges.groups(&edges) {
+        let query = group.iter().fold(sqlx::query(statement), |query, (position, edge)| {
+            let query = query.bind(no).bind(*position).bind(i64::from(edge.from.ordinal));
+            query.bind(i64::from(edge.to.round)).bind(i64::from(edge.to.ordinal)).bind(&*edge.name)
+        });
+        run(connection, query).await?;
+    }
+    Ok(())
+}
+
+/// Of which kind the nodes are that change or go; all must be there, and none that is added.
+async fn kinds_of(
+    connection: &mut SqliteConnection,
+    known: &Known,
+    plan: &Plan<'_>,
+) -> Result<HashMap<u32, NodeKind>> {
+    let there: HashSet<u32> =
+        plan.gone.iter().copied().chain(plan.changed.iter().map(|(ordinal, ..)| *ordinal)).collect();
+    // New nodes have new numbers; any other is looked for.
+    let fresh = plan.fresh.nodes.iter().map(|node| node.id.ordinal);
+    let doubtful: Vec<u32> =
+        fresh.filter(|ordinal| *ordinal < known.next && !plan.gone.contains(ordinal)).collect();
+    if there.is_empty() && doubtful.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let asked = json_numbers(there.iter().chain(&doubtful));
+    let rows = run(connection, sqlx::query(TABLES.kinds_of.as_str()).bind(known.no).bind(asked)).await?;
+    let mut kinds = HashMap::new();
+    for row in rows {
+        let (kind, ordinal): (i64, u32) = (row.try_get(0)?, row.try_get(1)?);
+        kinds.insert(ordinal, NodeKind::ALL[kind as usize]);
+    }
+    if let Some(ordinal) = doubtful.iter().find(|ordinal| kinds.contains_key(ordinal)) {
+        return Err(damaged(format!("{ordinal} is added twice")));
+    }
+    match there.iter().find(|ordinal| !kinds.contains_key(ordinal)) {
+        Some(ordinal) => Err(damaged(format!("{ordinal} is not there"))),
+        None => Ok(kinds),
+    }
+}
+
+/// Deletes nodes, and what led to them and from them.
+async fn forget(
+    connection: &mut SqliteConnection,
+    no: i64,
+    plan: &Plan<'_>,
+    kinds: &HashMap<u32, NodeKind>,
+    round: u32,
+) -> Result<()> {
+    if plan.gone.is_empty() {
+        return Ok(());
+    }
+    let of_kinds: HashSet<NodeKind> =
+        plan.gone.iter().filter_map(|ordinal| kinds.get(ordinal)).copied().collect();
+    let gone = json_numbers(plan.gone.iter());
+    let tables = of_kinds.iter().map(|kind| TABLES.of(*kind).remove.as_str());
+    for statement in tables.chain([sql::FORGET_EDGES_FROM, sql::FORGET_VERSIONS, sql::FORGET_MESSAGES]) {
+        run(connection, sqlx::query(statement).bind(no).bind(&gone)).await?;
+    }
+    run(connection, sqlx::query(sql::FORGET_EDGES_TO).bind(no).bind(&gone).bind(i64::from(round))).await?;
+    Ok(())
+}
+
+/// Changes nodes that were there before, and keeps what they were.
+async fn change(
+    connection: &mut SqliteConnection,
+    no: i64,
+    plan: &Plan<'_>,
+    kinds: &HashMap<u32, NodeKind>,
+) -> Result<()> {
+    let mut versions = Vec::with_capacity(plan.changed.len());
+    for (ordinal, version, now) in &plan.changed {
+        if plan.gone.contains(ordinal) {
+            continue;
+        }
+        let kind = kinds.get(ordinal).ok_or_else(|| damaged(format!("{ordinal} is not there")))?;
+        let table = TABLES.of(*kind);
+        table.blank.settle(&version.was).map_err(refused)?;
+        let now = table.blank.settle(now).map_err(refused)?;
+        let mut fields: Vec<Option<&FieldValue>> = vec![None; kind.fields().len()];
+        let (mut description, mut measures) = (None, None);
+        for (name, value) in now.iter() {
+            match (kind.field(name), value) {
+                (Some(at), value) => fields[at] = Some(value),
+                (None, FieldValue::Json(json)) => measures = Some(json.parse().unwrap_or_default()),
+                (None, value) => description = value.as_text(),
+            }
+        }
+        let query = sqlx::query(table.change.as_str()).bind(no).bind(i64::from(*ordinal)).bind(description);
+        let query = query.bind(measures.is_some()).bind(measures_text(measures.flatten().as_ref())?);
+        run(connection, fields.into_iter().fold(query, bind_value)).await?;
+        versions.push((*ordinal, *version));
+    }
+    add_versions(connection, no, &versions).await
+}
+
+fn bind_value<'q>(query: Statement<'q>, value: Option<&'q FieldValue>) -> Statement<'q> {
+    match value {
+        Some(FieldValue::Flag(flag)) => query.bind(*flag),
+        Some(FieldValue::Json(json)) => query.bind(json.as_str()),
+        other => query.bind(other.and_then(FieldValue::as_text)),
+    }
+}
+
+fn measures_text(measures: Option<&Measures>) -> Result<Option<String>> {
+    measures.map(serde_json::to_string).transpose().map_err(not_json)
+}
+
+fn not_json(_: serde_json::Error) -> Fault {
+    damaged("a value cannot be written as JSON")
+}
+
+async fn add_versions(
+    connection: &mut SqliteConnection,
+    no: i64,
+    versions: &[(u32, &Version)],
+) -> Result<()> {
+    for (statement, group) in TABLES.versions.groups(versions) {
+        let mut query = sqlx::query(statement);
+        for (ordinal, version) in group {
+            let Version { number, at, author, was } = version;
+            query = query.bind(no).bind(i64::from(*ordinal)).bind(i64::from(*number)).bind(at.as_micros());
+            query = query.bind(author.as_deref()).bind(serde_json::to_string(was).map_err(not_json)?);
+        }
+        run(connection, query).await?;
+    }
+    Ok(())
+}
+
+/// Adds nodes, a few in one statement where several are of a kind.
+async fn add_nodes(
+    connection: &mut SqliteConnection,
+    no: i64,
+    nodes: &[&Node],
+    commit: &RoundCommit,
+) -> Result<()> {
+    let mut of_kind: [Vec<&Node>; NodeKind::ALL.len()] = Default::default();
+    for node in nodes {
+        of_kind[node.kind() as usize].push(node);
+    }
+    for (kind, nodes) in NodeKind::ALL.into_iter().zip(&of_kind) {
+        for (statement, group) in TABLES.of(kind).add.groups(nodes) {
+            let mut query = sqlx::query(statement);
+            for node in group {
+                query = query.bind(no).bind(i64::from(node.id.ordinal)).bind(&*node.label);
+                query = query.bind(&*node.description).bind(node.created_at.as_micros());
+                query = query.bind(node.author.as_deref()).bind(measures_text(node.measures.as_deref())?);
+                query = node.body.iter().fold(query, |query, (_, value)| bind_value(query, Some(value)));
+            }
+            run(connection, query).await?;
+        }
+    }
+    let versions: Vec<(u32, &Version)> = nodes
+        .iter()
+        .flat_map(|node| node.versions.iter().map(|version| (node.id.ordinal, version)))
+        .collect();
+    add_versions(connection, no, &versions).await?;
+    let messages: Vec<_> =
+        nodes.iter().flat_map(|node| node.messages.iter().enumerate().map(|link| (node.id, link))).collect();
+    let user = commit.head.round.agent.user.as_str();
+    for (statement, group) in TABLES.messages.groups(&messages) {
+        let query = group.iter().fold(sqlx::query(statement), |query, (id, (position, link))| {
+            let query = query.bind(no).bind(i64::from(id.ordinal)).bind(signed(*position)).bind(user);
+            query.bind(link.chat.as_str()).bind(link.message.as_str())
+        });
+        run(connection, query).await?;
+    }
+    Ok(())
+}
+
+async fn create(connection: &mut SqliteConnection, commit: &RoundCommit) -> Result<i64> {
+    let RoundRef { agent, round } = &commit.head.round;
+    let query = sqlx::query(sql::CREATE_ROUND).bind(agent.user.as_str()).bind(agent.session.as_str());
+    let query = query.bind(i64::from(agent.agent)).bind(i64::from(*round));
+    let rows = run(connection, bind_head(query, commit)?).await?;
+    let row = rows.first().ok_or(Fault::Corrupt("a round was not created", None))?;
+    Ok(row.try_get(0)?)
+}
+
+async fn write_head(connection: &mut SqliteConnection, no: i64, commit: &RoundCommit) -> Result<()> {
+    run(connection, bind_head(sqlx::query(sql::WRITE_ROUND).bind(no), commit)?).await?;
+    Ok(())
+}
+
+fn bind_head<'q>(query: Statement<'q>, commit: &'q RoundCommit) -> Result<Statement<'q>> {
+    let RoundHead { revision, state, title, nodes, created_at, updated_at, .. } = &commit.head;
+    let revision = i64::try_from(*revision).map_err(|_| damaged("too many commits"))?;
+    let query = query.bind(revision).bind(commit.key.as_str()).bind(state.as_str()).bind(&**title);
+    let query = query.bind(i64::from(*nodes)).bind(created_at.as_micros()).bind(updated_at.as_micros());
+    Ok(query.bind(serde_json::to_string(&commit.head).map_err(not_json)?))
+}

@@ -1,0 +1,141 @@
+//! Erasing a user, and giving back space: until the file has no trace of what was deleted.
+
+use context_core::{CancelSignal, Erasure, Error, ErrorKind, Retry, UserId, Vacuumed};
+use sqlx::{Connection, Row};
+
+use crate::connections::{Connections, Writer};
+use crate::error::Result;
+use crate::history::place::count;
+use crate::history::routes::Routes;
+use crate::rounds::node_tables::TABLES;
+use crate::search::words::Tag;
+use crate::{blobs, memories, rounds, sql, streams};
+
+/// How many messages, nodes or memories are deleted in one transaction, unless one chat or round has more.
+const BATCH: i64 = 50_000;
+
+/// Erases all chats, trajectories and memories of a user, then clears the file and its log of them, then looks what is left.
+pub(crate) async fn erase_user(
+    connections: &Connections,
+    user: &UserId,
+    cancel: &CancelSignal,
+) -> Result<Erasure> {
+    const OPERATION: &str = "erase_user";
+    cancel.check(OPERATION)?;
+    let mut all = Batch::default();
+    loop {
+        // Others may write between two batches.
+        let mut writer = connections.writer().await;
+        sqlx::query(sql::SHRED).execute(&mut writer.connection).await?;
+        let batch = erase_batch(&mut writer, user, cancel).await;
+        sqlx::query(sql::SHRED_NO_MORE).execute(&mut writer.connection).await?;
+        let batch = batch?;
+        all.chats += batch.chats;
+        all.messages += batch.messages;
+        all.blobs += batch.blobs;
+        all.streams += batch.streams;
+        all.rounds += batch.rounds;
+        all.memories += batch.memories;
+        cancel.check(OPERATION)?;
+        if batch.chats == 0 && batch.rounds == 0 && batch.memories == 0 {
+            break;
+        }
+    }
+    let mut writer = connections.writer().await;
+    // Once, so that less is left to copy, and once more, because the copy goes through the log.
+    tidy(&mut writer).await?;
+    connections.clear_log(true).await?;
+    let mut spare = connections.spare().await?;
+    sqlx::query(sql::VACUUM).execute(&mut spare).await?;
+    spare.close().await?;
+    let cleared = connections.clear_log(true).await?;
+    if !cleared {
+        let message =
+            "the user was erased, but others read an older state, so the log still has it; erase again";
+        return Err(Error::new(ErrorKind::Unavailable, OPERATION, message).with_retry(Retry::Safe).into());
+    }
+    let remaining = remaining(&mut writer, user).await?;
+    let mut erased = Erasure::new(count(all.chats)?, count(all.messages)?, count(remaining)?);
+    (erased.blobs, erased.streams) = (count(all.blobs)?, count(all.streams)?);
+    (erased.rounds, erased.memories) = (count(all.rounds)?, count(all.memories)?);
+    Ok(erased)
+}
+
+/// What went in one transaction.
+#[derive(Default)]
+struct Batch {
+    chats: i64,
+    messages: i64,
+    blobs: i64,
+    streams: i64,
+    rounds: i64,
+    memories: i64,
+}
+
+/// Deletes a few chats in one transaction, or a few rounds if there are no chats any more, or then memories, and says what went; ends
+/// early if it is cancelled, and what was deleted until then is gone.
+async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) -> Result<Batch> {
+    let mut transaction = writer.begin().await?;
+    let rows = sqlx::query(sql::CHATS_OF).bind(user.as_str()).fetch_all(&mut *transaction).await?;
+    let (blobs, _) = blobs::kept(&mut transaction, user).await?;
+    let streams = streams::kept(&mut transaction, user).await?;
+    let mut batch = Batch::default();
+    for row in rows {
+        let (no, own): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        if cancel.is_cancelled() || (batch.chats > 0 && batch.messages + own > BATCH) {
+            break;
+        }
+        sqlx::query(sql::DELETE_CHAT).bind(no).execute(&mut *transaction).await?;
+        batch.chats += 1;
+        batch.messages += own;
+    }
+    if batch.chats == 0 && !cancel.is_cancelled() {
+        batch.rounds = rounds::listing::erase_some(&mut transaction, user, BATCH).await?;
+        if batch.rounds == 0 {
+            batch.memories = memories::erase_some(&mut transaction, user, BATCH).await?;
+        }
+    }
+    let (left, _) = blobs::kept(&mut transaction, user).await?;
+    batch.blobs = blobs - left;
+    batch.streams = streams - streams::kept(&mut transaction, user).await?;
+    transaction.commit().await?;
+    writer.routes = Routes::default();
+    Ok(batch)
+}
+
+/// Rows of this user, and rows that belong to no chat or round any more.
+async fn remaining(writer: &mut Writer, user: &UserId) -> Result<i64> {
+    let connection = &mut writer.connection;
+    let rows = sqlx::query(sql::REMAINING).bind(user.as_str()).fetch_one(&mut *connection).await?;
+    let nodes =
+        sqlx::query(TABLES.remaining.as_str()).bind(user.as_str()).fetch_one(&mut *connection).await?;
+    let mut remaining = rows.try_get::<i64, _>(0)? + nodes.try_get::<i64, _>(0)?;
+    remaining += memories::remaining(connection, user).await?;
+    if writer.full_text {
+        let words = sqlx::query(sql::REMAINING_WORDS).bind(Tag::of(user).any_word()).bind(user.as_str());
+        remaining += words.fetch_one(connection).await?.try_get::<i64, _>(0)?;
+    }
+    Ok(remaining)
+}
+
+/// Writes the file anew, without what is not used.
+pub(crate) async fn vacuum(connections: &Connections) -> Result<Vacuumed> {
+    let mut writer = connections.writer().await;
+    let before = connections.size();
+    tidy(&mut writer).await?;
+    let mut spare = connections.spare().await?;
+    sqlx::query(sql::VACUUM).execute(&mut spare).await?;
+    spare.close().await?;
+    // As far as others let it: what they read stays in the log until they have read it.
+    connections.clear_log(true).await?;
+    Ok(Vacuumed::new(before, connections.size()))
+}
+
+/// Writes the full-text indexes anew without the words of what is gone.
+async fn tidy(writer: &mut Writer) -> Result<()> {
+    memories::tidy(&mut writer.connection).await?;
+    if writer.full_text {
+        sqlx::query(sql::TIDY_WORDS).execute(&mut writer.connection).await?;
+    }
+    Ok(())
+}

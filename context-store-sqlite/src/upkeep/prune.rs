@@ -1,0 +1,98 @@
+//! What becomes of messages that no branch and no checkpoint reaches any more.
+//!
+//! A branch that was deleted has lost its name. What forks and checkpoints need of it is kept up to the newest
+//! message they need; the rest goes, and with the last message the row. Then what that row had forked from may be
+//! needed no more, and so on towards the root.
+
+use bytes::Bytes;
+use context_core::{MessageId, pack};
+use sqlx::Row;
+use sqlx::sqlite::SqliteConnection;
+
+use crate::error::{Fault, Result};
+use crate::history::messages::{Piece, runs_from};
+use crate::history::place::{branch_of, own_of, place, signed};
+use crate::rows::{MISSING, json_ids, length};
+use crate::sql;
+
+/// Looks at a branch that something has ceased to need, and at those it leads to. Returns how many messages went.
+pub(crate) async fn prune(connection: &mut SqliteConnection, chat: i64, branch: i64) -> Result<i64> {
+    let mut pruned = 0;
+    let mut next = Some(branch);
+    while let Some(no) = next.take() {
+        let row = sqlx::query(sql::PIECE).bind(no).fetch_all(&mut *connection).await?.pop();
+        let row = row.ok_or(Fault::Corrupt("a branch forks from none", None))?;
+        let piece = Piece::of(&row)?;
+        if piece.name.is_some() {
+            break;
+        }
+        let row = sqlx::query(sql::NEEDED).bind(no).bind(chat).fetch_one(&mut *connection).await?;
+        let needed = own_of(row.try_get(0)?);
+        if needed < piece.own {
+            cut(connection, chat, &piece, needed).await?;
+            pruned += piece.own - needed;
+        }
+        if needed > 0 {
+            sqlx::query(sql::CUT_BRANCH).bind(no).bind(needed).execute(&mut *connection).await?;
+        } else {
+            sqlx::query(sql::DELETE_BRANCH).bind(no).execute(&mut *connection).await?;
+            next = piece.parent.map(branch_of);
+        }
+    }
+    if pruned > 0 {
+        sqlx::query(sql::CHANGE_EDITION).bind(chat).execute(connection).await?;
+    }
+    Ok(pruned)
+}
+
+/// Removes the messages of a branch behind the first `keep`, a few runs at a time.
+async fn cut(connection: &mut SqliteConnection, chat: i64, piece: &Piece, keep: i64) -> Result<()> {
+    let mut own = keep;
+    while own < piece.own {
+        let from = place(piece.no, own + 1);
+        let runs = runs_from(connection, from, piece.end()).await?;
+        let begun = own;
+        for (first, data) in runs {
+            let front = length(place(piece.no, own + 1) - first)?;
+            let gone = if front == 0 { data } else { split(connection, first, front, &data).await? };
+            let nodes = pack::unpack(&gone)?;
+            own += signed(nodes.len());
+            let ids: Vec<_> = nodes.into_iter().map(|node| node.id.clone()).collect();
+            forget(connection, chat, &ids).await?;
+        }
+        if own == begun {
+            return Err(Fault::Corrupt(MISSING, None));
+        }
+    }
+    let (from, to) = (place(piece.no, keep + 1), piece.end());
+    for statement in [sql::FORGET_RUNS, sql::FORGET_BOUNDARIES] {
+        sqlx::query(statement).bind(from).bind(to).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Leaves the first messages of a run where they are and returns the others.
+async fn split(connection: &mut SqliteConnection, first: i64, keep: usize, data: &Bytes) -> Result<Bytes> {
+    let (front, back) = pack::split_at(data, keep)?;
+    sqlx::query(sql::REWRITE_RUN).bind(first).bind(front.to_vec()).execute(connection).await?;
+    Ok(back)
+}
+
+/// Removes messages from the index of ids, and what they were before they were amended.
+async fn forget(connection: &mut SqliteConnection, chat: i64, ids: &[MessageId]) -> Result<()> {
+    match json_ids(ids.iter()) {
+        Some(json) => {
+            for statement in [sql::FORGET_NODES, sql::FORGET_REVISIONS_OF] {
+                sqlx::query(statement).bind(chat).bind(json.as_str()).execute(&mut *connection).await?;
+            }
+        }
+        None => {
+            for id in ids {
+                for statement in [sql::FORGET_NODE, sql::FORGET_REVISIONS] {
+                    sqlx::query(statement).bind(chat).bind(id.as_str()).execute(&mut *connection).await?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
