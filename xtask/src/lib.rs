@@ -9,6 +9,7 @@ mod bench;
 mod ci;
 mod cli;
 pub mod conformance;
+mod environment;
 mod fuzz;
 mod guarantees;
 pub mod layers;
