@@ -13,6 +13,7 @@ mod environment;
 mod fuzz;
 mod guarantees;
 pub mod layers;
+mod limits;
 mod process;
 mod services;
 pub mod source;
