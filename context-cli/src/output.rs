@@ -2,7 +2,9 @@
 
 use std::error::Error as _;
 use std::fmt::{self, Display, Write as _};
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
 use std::sync::Mutex;
 
 use context_runtime::{Diagnostic, Json, JsonMap};
@@ -138,6 +140,13 @@ impl Output {
         let result = self.to.flush();
         self.written(result)
     }
+}
+
+/// Writes a file that must not exist, whole or not at all.
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    // What is cut off, as on a full disk, is not taken for the whole.
+    file.write_all(bytes).inspect_err(|_| drop(std::fs::remove_file(path)))
 }
 
 fn is_coloured(to: &impl IsTerminal) -> bool {

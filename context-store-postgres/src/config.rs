@@ -1,4 +1,7 @@
-//! How a store is opened. Reads no environment and no file.
+//! How a store is opened.
+//!
+//! What a URL leaves out, the driver takes from where every client of PostgreSQL looks: the variables `PGHOST`, `PGUSER`, `PGPASSWORD` and so on,
+//! and `.pgpass`. Nothing else here reads the environment.
 
 use std::fmt;
 use std::str::FromStr;
@@ -81,6 +84,9 @@ impl PostgresConfig {
     /// Options behind the `?` are those of the driver (`sslmode`, `sslrootcert`, `host`, `application_name`, …) and
     /// `schema=NAME`, `connections=N`, `connect_timeout_ms=N`, `operation_timeout_ms=N`, `statement_cache=N`,
     /// `create=true|false`, `create_database=true|false`, `full_text=on|off`, `row_security=on|off`, `pgvector=on|off`.
+    ///
+    /// What the URL leaves out of server, role, password, database and TLS comes from the environment (`PGHOST`, `PGPASSWORD`, `PGSSLMODE`, …) and
+    /// from `.pgpass`, as for every client of PostgreSQL.
     ///
     /// ```
     /// use context_store_postgres::PostgresConfig;

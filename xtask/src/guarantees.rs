@@ -1,51 +1,92 @@
-//! The table of guarantees: every behaviour beside the test that shows it.
+//! The tables of guarantees: every behaviour beside the tests that show it.
 //!
-//! A table like that is believed as long as nobody looks. So each test it names has to exist, and each row has to name one.
+//! A table like that is believed as long as nobody looks. So each row has to name a test, each test it names has to exist in the module it
+//! is said to be in, and each page has to stand on the page that leads to them. Other pages of the documentation are held to the same where
+//! they have such a table.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use crate::source::SourceFile;
+use crate::tidy::Finding;
 
-/// The table.
-pub(crate) const FILE: &str = "docs/guarantees.md";
+/// The page that leads to the others.
+const INDEX: &str = "docs/guarantees.md";
+
+/// Where the others are.
+const FOLDER: &str = "docs/guarantees/";
+
+/// Where documentation is.
+const DOCS: &str = "docs/";
 
 /// What stands over the column of tests.
 const HEADING: &str = "shown by";
 
-/// What is wrong in which line of the table, if it is among the files.
-pub(crate) fn check(files: &[SourceFile]) -> Vec<(usize, String)> {
-    let Some(table) = files.iter().find(|file| file.path == FILE) else { return Vec::new() };
-    let functions = functions(files);
+/// What is wrong in which line of the tables among the files.
+pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
+    let pages: Vec<_> = files.iter().filter(|file| file.path.starts_with(DOCS) && !file.is_rust()).collect();
+    if pages.is_empty() {
+        return Vec::new();
+    }
+    let tests = functions(files);
     let mut found = Vec::new();
-    for (n, line) in table.text.lines().enumerate() {
-        let Some(row) = line.trim().strip_prefix('|').and_then(|row| row.strip_suffix('|')) else { continue };
-        let Some(last) = row.rsplit('|').next() else { continue };
-        if last.contains("---") || last.trim() == HEADING {
-            continue;
-        }
-        let names: Vec<&str> = last.split('`').skip(1).step_by(2).collect();
-        let mut report = |what: String| found.push((n + 1, what));
-        if names.is_empty() {
-            report("the row names no test".to_owned());
-        }
-        for name in names {
-            let function = name.rsplit("::").next().unwrap_or(name);
-            if !functions.contains(function) {
-                report(format!("there is no test `{name}`"));
-            }
+    for page in &pages {
+        check_page(page, &tests, &mut found);
+    }
+    let index = pages.iter().find(|file| file.path == INDEX);
+    for page in pages.iter().filter(|file| file.path.starts_with(FOLDER)) {
+        let name = page.path.strip_prefix(DOCS).unwrap_or(&page.path);
+        if !index.is_some_and(|index| index.text.contains(&format!("({name})"))) {
+            let what = format!("{INDEX} has no link to it");
+            found.push(Finding { path: page.path.clone(), line: 0, what });
         }
     }
     found
 }
 
-/// The names of all functions, which tests are.
-fn functions(files: &[SourceFile]) -> HashSet<String> {
-    let mut names = HashSet::new();
+fn check_page(page: &SourceFile, tests: &HashMap<String, Vec<&str>>, found: &mut Vec<Finding>) {
+    let mut in_table = false;
+    for (n, line) in page.text.lines().enumerate() {
+        let Some(row) = line.trim().strip_prefix('|').and_then(|row| row.strip_suffix('|')) else {
+            in_table = false;
+            continue;
+        };
+        let Some(last) = row.rsplit('|').next() else { continue };
+        if last.trim() == HEADING {
+            in_table = true;
+            continue;
+        }
+        if !in_table || last.contains("---") {
+            continue;
+        }
+        let mut report = |what| found.push(Finding { path: page.path.clone(), line: n + 1, what });
+        let names: Vec<&str> = last.split('`').skip(1).step_by(2).collect();
+        if names.is_empty() {
+            report("the row names no test".to_owned());
+        }
+        for name in names.into_iter().filter(|name| !exists(name, tests)) {
+            report(format!("there is no test `{name}`"));
+        }
+    }
+}
+
+/// Whether a function of this name is in a file, or in a folder, of the module that stands in front of it.
+fn exists(name: &str, tests: &HashMap<String, Vec<&str>>) -> bool {
+    let mut parts = name.rsplit("::");
+    let (function, module) = (parts.next().unwrap_or(name), parts.next());
+    let Some(paths) = tests.get(function) else { return false };
+    let within =
+        |path: &str, module: &str| path.trim_end_matches(".rs").split('/').any(|part| part == module);
+    module.is_none_or(|module| paths.iter().any(|path| within(path, module)))
+}
+
+/// The names of all functions, which tests are, and the files they are in.
+fn functions(files: &[SourceFile]) -> HashMap<String, Vec<&str>> {
+    let mut names: HashMap<String, Vec<&str>> = HashMap::new();
     for file in files.iter().filter(|file| file.is_rust()) {
         for line in file.text.lines() {
             let Some((_, rest)) = line.split_once("fn ") else { continue };
             let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            names.insert(name);
+            names.entry(name).or_default().push(&file.path);
         }
     }
     names
@@ -59,11 +100,46 @@ mod tests {
         SourceFile::new(path, text)
     }
 
+    #[track_caller]
+    fn finds(files: &[SourceFile], expect: &[&str]) {
+        assert_eq!(check(files).iter().map(ToString::to_string).collect::<Vec<_>>(), expect);
+    }
+
     #[test]
     fn every_row_names_a_test_that_exists() {
         let table = "# Guarantees\n\n| what | shown by |\n|---|---|\n| a | `here` |\n| b | `it::gone` |\n| c | none |\n";
-        let files = [file(FILE, table), file("a/tests/it/x.rs", "#[test]\nfn here() {}\n")];
-        let gone = (6, "there is no test `it::gone`".to_owned());
-        assert_eq!(check(&files), [gone, (7, "the row names no test".to_owned())]);
+        let files = [file(INDEX, table), file("a/tests/it/x.rs", "#[test]\nfn here() {}\n")];
+        finds(
+            &files,
+            &[
+                "docs/guarantees.md:6: there is no test `it::gone`",
+                "docs/guarantees.md:7: the row names no test",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_test_is_in_the_module_it_is_said_to_be_in() {
+        let table = "| what | shown by |\n|---|---|\n| a | `x::here`, `it::here` |\n| b | `y::here` |\n";
+        let files = [file(INDEX, table), file("a/tests/it/x.rs", "#[test]\nfn here() {}\n")];
+        finds(&files, &["docs/guarantees.md:4: there is no test `y::here`"]);
+    }
+
+    #[test]
+    fn pages_are_found_from_the_index_and_other_tables_are_left_alone() {
+        let index = "| family | page |\n|---|---|\n| stores | [stores](guarantees/stores.md) |\n";
+        let page = "| limit | bytes |\n|---|---|\n| a | 1 |\n";
+        let files = [
+            file(INDEX, index),
+            file("docs/guarantees/stores.md", page),
+            file("docs/guarantees/new.md", "| what | shown by |\n|---|---|\n| a | `gone` |\n"),
+        ];
+        finds(
+            &files,
+            &[
+                "docs/guarantees/new.md:3: there is no test `gone`",
+                "docs/guarantees/new.md: docs/guarantees.md has no link to it",
+            ],
+        );
     }
 }

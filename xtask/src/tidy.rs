@@ -1,15 +1,18 @@
 //! `cargo xtask tidy`: what a compiler does not check.
 //!
 //! Every module says what it is for, files stay small, nothing unfinished or machine-bound is left behind, and
-//! the README's tables name every crate and every feature of the facade, and the table of guarantees names tests that exist. [`check`] judges data, so that the
-//! rules can be tested; the workspace itself is judged by a test of this crate.
+//! the README's tables name every crate and every feature of the facade, the tables of guarantees name tests that exist, and the pages on
+//! the environment and on security name every variable and every limit of ours. [`check`] judges data, so that the rules can be tested; the workspace itself is judged by a
+//! test of this crate.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use anyhow::Result;
 
+use crate::environment;
 use crate::guarantees;
+use crate::limits;
 use crate::process::Verdict;
 use crate::source::{self, SourceFile, code};
 use crate::workspace::{FACADE, Workspace};
@@ -85,9 +88,9 @@ pub fn check(files: &[SourceFile], names: &Names) -> Vec<Finding> {
             check_readme(file, names, &mut found);
         }
     }
-    for (line, what) in guarantees::check(files) {
-        found.push(Finding { path: guarantees::FILE.to_owned(), line, what });
-    }
+    found.extend(guarantees::check(files));
+    found.extend(environment::check(files));
+    found.extend(limits::check(files));
     found
 }
 

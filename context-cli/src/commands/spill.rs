@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::{all_chats, existing_chat};
 use crate::app::{App, Done};
 use crate::error::Failure;
-use crate::output::Style;
+use crate::output::{Style, write_new};
 use crate::text::{clean, count, parse_duration, short_time, time};
 
 /// How many digits of a name are shown to people.
@@ -305,12 +305,6 @@ async fn read(
         app.out.bytes(&bytes)?;
     }
     Ok(Done::Fine)
-}
-
-/// Writes a file that does not exist.
-fn write_new(path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = std::fs::File::create_new(path)?;
-    std::io::Write::write_all(&mut file, bytes)
 }
 
 async fn prune(

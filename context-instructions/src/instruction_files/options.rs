@@ -29,10 +29,13 @@ pub struct InstructionOptions {
     pub max_bytes: usize,
     /// The limit of one file in bytes.
     pub max_file_bytes: usize,
+    /// Whether a link in the project may lead out of its root. If not, such a file is passed over and reported: in a folder of
+    /// strangers, a link can name any file of this machine. Files that are named in `extra` are read wherever they are.
+    pub links_out: bool,
 }
 
 impl Default for InstructionOptions {
-    /// `AGENTS.md`, else `CLAUDE.md`; 64 KiB in all and 32 KiB a file.
+    /// `AGENTS.md`, else `CLAUDE.md`; 64 KiB in all and 32 KiB a file; links are followed wherever they lead.
     fn default() -> Self {
         Self {
             names: vec!["AGENTS.md".to_owned(), "CLAUDE.md".to_owned()],
@@ -41,6 +44,7 @@ impl Default for InstructionOptions {
             extra: Vec::new(),
             max_bytes: 64 << 10,
             max_file_bytes: 32 << 10,
+            links_out: true,
         }
     }
 }
@@ -71,6 +75,13 @@ impl InstructionOptions {
     #[must_use]
     pub fn with_extra(mut self, file: impl Into<PathBuf>) -> Self {
         self.extra.push(file.into());
+        self
+    }
+
+    /// Reads no file of the project that a link puts outside of its root.
+    #[must_use]
+    pub fn without_links_out(mut self) -> Self {
+        self.links_out = false;
         self
     }
 

@@ -19,6 +19,8 @@ pub(super) struct Candidate {
     pub(super) path: PathBuf,
     /// How the model is shown the path: from the project's root, with slashes.
     pub(super) shown: String,
+    /// The folder that it must really be below, links resolved.
+    pub(super) within: Option<PathBuf>,
 }
 
 /// The places in order, farthest first.
@@ -28,7 +30,11 @@ pub(super) fn places(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Place> {
     let extra = options.extra.iter().map(|path| Place {
-        files: vec![Candidate { path: path.clone(), shown: path.to_string_lossy().into_owned() }],
+        files: vec![Candidate {
+            path: path.clone(),
+            shown: path.to_string_lossy().into_owned(),
+            within: None,
+        }],
         every: true,
     });
     let mut places: Vec<_> = extra.collect();
@@ -46,17 +52,19 @@ pub(super) fn places(
     let mut folders: Vec<_> = folder.ancestors().take_while(|folder| folder.starts_with(&root)).collect();
     folders.reverse();
     places.extend(folders.into_iter().map(|folder| Place {
-        files: options.names.iter().map(|name| candidate(&root, folder.join(name))).collect(),
+        files:
+            options.names.iter().map(|name| candidate(&root, folder.join(name), options.links_out)).collect(),
         every: options.every_name,
     }));
     places
 }
 
-fn candidate(root: &Path, path: PathBuf) -> Candidate {
+fn candidate(root: &Path, path: PathBuf, links_out: bool) -> Candidate {
     let relative = path.strip_prefix(root).unwrap_or(&path);
     let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
     let shown = parts.join("/");
-    Candidate { path, shown }
+    let within = (!links_out).then(|| root.to_owned());
+    Candidate { path, shown, within }
 }
 
 fn root_of(folder: &Path, given: Option<&Path>, diagnostics: &mut Vec<Diagnostic>) -> PathBuf {

@@ -136,6 +136,11 @@ impl InstructionFiles {
         for place in places(&self.working, &self.options, diagnostics).into_iter().rev() {
             let mut here = Vec::new();
             for file in place.files {
+                let real = file.path.canonicalize().unwrap_or_else(|_| file.path.clone());
+                if file.within.as_ref().is_some_and(|root| !real.starts_with(root)) {
+                    diagnostics.push(outside(&file));
+                    continue;
+                }
                 // One byte more than is wanted, to see whether a file is blank at limit zero.
                 let text = match self.cache.get(&file.path, now, limit.saturating_add(1), FileText::new) {
                     Ok(text) if text.is_blank() => continue,
@@ -146,7 +151,6 @@ impl InstructionFiles {
                         continue;
                     }
                 };
-                let real = file.path.canonicalize().unwrap_or_else(|_| file.path.clone());
                 if seen.insert(real) {
                     here.push(Found { file, text });
                 }
@@ -185,6 +189,11 @@ impl fmt::Debug for InstructionFiles {
 
 fn about(file: &InstructionFile, code: DiagnosticCode, message: String) -> Diagnostic {
     Diagnostic::new(code, Severity::Warning, file.path.to_string_lossy(), message)
+}
+
+fn outside(file: &Candidate) -> Diagnostic {
+    let message = "a link leads out of the project; it is not read";
+    Diagnostic::new(DiagnosticCode::Misplaced, Severity::Warning, file.path.to_string_lossy(), message)
 }
 
 fn unreadable(file: &Candidate, error: &io::Error) -> Diagnostic {

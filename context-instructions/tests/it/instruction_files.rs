@@ -150,6 +150,28 @@ fn links_count_once_and_what_cannot_be_read_is_reported() {
     assert_eq!(places, ["a/b/AGENTS.md", "a/AGENTS.md"], "a folder, and a link to itself");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_out_of_the_project_is_read_only_if_that_is_wanted() {
+    use std::os::unix::fs::symlink;
+    let (project, elsewhere) = (Project::new(), Project::new());
+    elsewhere.write("keys", "Secret.");
+    project.write("notes.md", "Notes.");
+    symlink(elsewhere.path("keys"), project.path("AGENTS.md")).unwrap();
+    symlink("../notes.md", project.path("a/AGENTS.md")).unwrap();
+    assert_eq!(texts(&project.scan("a", options())), ["Secret.", "Notes."]);
+
+    let scan = project.scan("a", options().without_links_out());
+    assert_eq!(texts(&scan), ["Notes."]);
+    let said: Vec<_> = scan.diagnostics.iter().map(|d| (d.code, d.message.as_str())).collect();
+    assert_eq!(said, [(DiagnosticCode::Misplaced, "a link leads out of the project; it is not read")]);
+
+    // Of two names of a folder the second is taken then; a file that is named by itself is read wherever it is.
+    project.write("CLAUDE.md", "Claude.");
+    let named = options().without_links_out().with_extra(elsewhere.path("keys"));
+    assert_eq!(texts(&project.scan("a", named)), ["Secret.", "Claude.", "Notes."]);
+}
+
 #[test]
 fn imports_are_not_followed() {
     let project = Project::new();

@@ -75,6 +75,7 @@ mod servers;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod simulator;
 mod streams;
+mod threads;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "uimessage"))]
 mod to_a_model;
 #[cfg(feature = "tokens")]

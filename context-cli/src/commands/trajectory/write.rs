@@ -1,7 +1,7 @@
 //! `trajectory graph` and `trajectory export`: a session as a drawing, or in the format of another tool.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::{outline, session};
 use crate::app::{App, Done};
 use crate::error::Failure;
-use crate::output::Style;
+use crate::output::{Style, write_new};
 use crate::text::{clean, count};
 
 /// Draw a session.
@@ -237,11 +237,7 @@ fn put(app: &mut App, session: &str, output: Option<&Path>, text: &[u8]) -> Resu
         return Ok(Done::Fine);
     };
     let file = path.display().to_string();
-    let written = fs::File::create_new(path).and_then(|mut file| {
-        // What is cut off, as on a full disk, is not taken for the whole.
-        file.write_all(text).inspect_err(|_| drop(fs::remove_file(path)))
-    });
-    written.map_err(|error| match error.kind() {
+    write_new(path, text).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Failure::Exists { file: file.clone() },
         _ => Failure::Write(error),
     })?;
