@@ -76,7 +76,7 @@ async fn a_call_is_taken_over_once_it_is_answered() {
     call.run(&simulator(100_000, done), &turn).await.unwrap();
     assert_eq!(chat.accept(&turn, &call).await.unwrap().message.plain_text(), "Done.");
     chat.save().await.unwrap();
-    assert_eq!(texts(&chat.resolve().await.unwrap().messages), ["Two tickets.", "Done."]);
+    assert_eq!(texts(&chat.resolve().await.unwrap().messages), ["#1: Two tickets.", "#2: Done."]);
 }
 
 /// Who followed every decision had to say so to the runtime; a loop that only knows three is given no other.
