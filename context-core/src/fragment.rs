@@ -268,7 +268,14 @@ impl Drop for Fragment {
 impl From<Message> for Fragment {
     /// A message fragment, named after the role.
     fn from(message: Message) -> Self {
+        Self::from(Arc::new(message))
+    }
+}
+
+impl From<Arc<Message>> for Fragment {
+    /// The same of a message that others hold as well.
+    fn from(message: Arc<Message>) -> Self {
         let name = message.role.as_str();
-        Self::from_content(name, FragmentKind::Message, FragmentContent::Message(Arc::new(message)))
+        Self::from_content(name, FragmentKind::Message, FragmentContent::Message(message))
     }
 }

@@ -87,6 +87,11 @@ impl Message {
         Self::new(role, [Part::text(text)])
     }
 
+    /// What tools answer: a message of the role [`Tool`](Role::Tool) with these results.
+    pub fn tool(results: impl IntoIterator<Item = ToolResult>) -> Self {
+        Self::new(Role::Tool, results.into_iter().map(Part::ToolResult))
+    }
+
     /// The same message, spoken by `role`.
     #[must_use]
     pub fn with_role(mut self, role: Role) -> Self {
@@ -146,6 +151,33 @@ impl Message {
         });
         let Some(first) = texts.next() else { return Cow::Borrowed("") };
         texts.fold(Cow::Borrowed(first), |all, text| Cow::Owned(format!("{all}\n{text}")))
+    }
+
+    /// The tools that the model calls in it, in order.
+    ///
+    /// ```
+    /// use context_core::{Message, Part, Role};
+    ///
+    /// let asked = Message::new(Role::Assistant, [
+    ///     Part::text("I look it up."),
+    ///     Part::tool_call("call_1", "weather", serde_json::json!({"month": 3})),
+    /// ]);
+    /// let answers = asked.tool_calls().map(|call| call.result("Warm on Madeira."));
+    /// assert_eq!(Message::tool(answers).tool_results().count(), 1);
+    /// ```
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// The results of tools in it, in order.
+    pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolResult(result) => Some(result),
+            _ => None,
+        })
     }
 
     /// Its hash, the same for equal messages in every process.

@@ -31,6 +31,11 @@ pub trait ContextRuntime: fmt::Debug + Send + Sync + 'static {
     /// What to do about an error. It ends: who follows decisions blindly makes a bounded number of calls.
     async fn recover_from_model_error(&self, input: RecoveryInput) -> Result<RecoveryDecision>;
 
+    /// The model that is prepared for where an input names none, if there is one.
+    fn default_model(&self) -> Option<&str> {
+        None
+    }
+
     /// Takes the answer to a [`ModelContext::summary`] and gives the history with the summary in it. `messages` are those that the
     /// context was prepared from, perhaps with more behind them. If the answer is refused, nothing has happened.
     fn accept_summary(

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use context_core::{BlobId, Json, JsonMap, Media, MediaSource, Part, ToolResult};
+use context_core::{BlobId, Media, MediaSource, Part, ToolResult};
 
 /// A piece of what a result says.
 #[derive(Debug)]
@@ -68,25 +68,4 @@ pub(crate) fn joined<'a>(pieces: &'a [Piece<'_>]) -> Cow<'a, str> {
         all.push_str(text);
     }
     all
-}
-
-/// The metadata key of a result whose whole text is kept elsewhere.
-const SPILLED: &str = "spilled";
-/// How long a line may be that says where.
-const MAX_LINE: usize = 512;
-
-/// The line of a spilled result that says where all of it is.
-pub(crate) fn reference(result: &ToolResult, text: &str) -> Option<String> {
-    let spilled = result.metadata.get(SPILLED)?;
-    let named = spilled.parse::<JsonMap>().ok().and_then(|facts| facts.get("blob").and_then(Json::to_text));
-    let named = named.and_then(|name| BlobId::from_reference(&name).or_else(|| name.parse().ok()));
-    let blob = named.or_else(|| mentioned(text))?.to_reference();
-    let line = text.lines().find(|line| line.len() <= MAX_LINE && line.contains(&blob));
-    Some(line.map_or_else(|| format!("[All of it is kept as {blob}]"), str::to_owned))
-}
-
-fn mentioned(text: &str) -> Option<BlobId> {
-    const DIGITS: usize = 64;
-    let mut found = text.match_indices(BlobId::SCHEME);
-    found.find_map(|(at, scheme)| BlobId::from_reference(text.get(at..at + scheme.len() + DIGITS)?))
 }

@@ -1,8 +1,9 @@
 //! One result, shorter.
 
+use context_core::shorten::kept_at;
 use context_core::{HistoryView, Json, JsonMap, Part, ToolResult};
 
-use crate::content::{Piece, joined, pieces, reference};
+use crate::content::{Piece, joined, pieces};
 use crate::options::Bound;
 use crate::preview::{CLEARED, Long, SHORTENED, behind_note};
 
@@ -57,7 +58,7 @@ pub(crate) fn shorten(
         });
     }
     let original = former.map_or(measured, |former| former.tokens.max(measured));
-    let reference = reference(result, &text);
+    let reference = kept_at(result, &text);
     let body = behind_note(&text, reference.as_deref());
     let long = Long { text: body, tokens: measured, original, reference: reference.as_deref() };
     let (short, limit) = match bound {

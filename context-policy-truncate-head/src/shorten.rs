@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use context_core::shorten::ends;
+use context_core::shorten::{ends, kept_at};
 use context_core::{HistoryView, Json, Message, Part, ToolInput, wire};
 
 /// Stands between the beginning and the end of a shortened text.
@@ -118,7 +118,7 @@ fn level(mut lengths: Vec<u64>, room: u64) -> u64 {
 fn lengths(view: &HistoryView<'_>, kept: &mut [Kept], step: Step) -> Vec<u64> {
     let mut lengths = Vec::new();
     for one in kept.iter().filter(|one| step > Step::New || !one.is_anchor) {
-        rewritten(&one.message, step, &mut |text| {
+        rewritten(&one.message, step, &mut |text, _| {
             lengths.push(view.count_text(text));
             None
         });
@@ -128,48 +128,58 @@ fn lengths(view: &HistoryView<'_>, kept: &mut [Kept], step: Step) -> Vec<u64> {
 
 fn shorten(view: &HistoryView<'_>, kept: &mut [Kept], step: Step, level: u64) {
     for one in kept.iter_mut().filter(|one| step > Step::New || !one.is_anchor) {
-        if let Some(message) = rewritten(&one.message, step, &mut |text| shortened(view, text, level)) {
+        if let Some(message) =
+            rewritten(&one.message, step, &mut |text, kept_at| shortened(view, text, kept_at, level))
+        {
             one.message = Arc::new(message);
         }
     }
 }
 
-/// The beginning and the end of a text, at most so many tokens; nothing if it has no more.
-fn shortened(view: &HistoryView<'_>, text: &str, level: u64) -> Option<String> {
+/// The beginning and the end of a text, at most so many tokens, and between them where all of it is, if there is room for that; nothing if
+/// the text has no more.
+fn shortened(view: &HistoryView<'_>, text: &str, kept_at: Option<&str>, level: u64) -> Option<String> {
     let tokens = view.count_text(text);
     if tokens <= level {
         return None;
     }
+    let with_line = kept_at.and_then(|line| around(view, text, &format!("{CUT}{line}\n"), tokens, level));
+    let short = with_line.or_else(|| around(view, text, CUT, tokens, level));
+    short.or_else(|| (view.count_text(LEFT_OUT) < tokens).then(|| LEFT_OUT.to_owned()))
+}
+
+/// As much of a text's beginning and end around a note as has so many tokens; nothing if the note alone has more.
+fn around(view: &HistoryView<'_>, text: &str, note: &str, tokens: u64, level: u64) -> Option<String> {
     let share = |bytes: usize, of: u64, all: u64| {
         let part = (bytes as u128).saturating_mul(u128::from(of)) / u128::from(all.max(1));
         usize::try_from(part).unwrap_or(bytes)
     };
     let mut room = share(text.len(), level, tokens);
     for _ in 0..8 {
-        let Some(half) = room.checked_sub(CUT.len()).map(|room| room / 2).filter(|half| *half > 0) else {
+        let Some(half) = room.checked_sub(note.len()).map(|room| room / 2).filter(|half| *half > 0) else {
             break;
         };
         let Some((head, tail)) = ends(text, half, half) else { break };
-        let short = format!("{head}{CUT}{tail}");
+        let short = format!("{head}{note}{tail}");
         let count = view.count_text(&short);
         if count <= level {
             return Some(short);
         }
         room = share(room, level, count).min(room - room / 10 - 1);
     }
-    (view.count_text(LEFT_OUT) < tokens).then(|| LEFT_OUT.to_owned())
+    None
 }
 
-/// The message with what `rewrite` makes of its texts; nothing if that is the same.
+/// The message with what `rewrite` makes of its texts, and of where all of a text is kept; nothing if that is the same.
 fn rewritten(
     message: &Message,
     step: Step,
-    rewrite: &mut impl FnMut(&str) -> Option<String>,
+    rewrite: &mut impl FnMut(&str, Option<&str>) -> Option<String>,
 ) -> Option<Message> {
     let mut out: Option<Message> = None;
     for (at, part) in message.parts.iter().enumerate() {
         let part = match part {
-            Part::Text(text) => rewrite(&text.text).map(|short| {
+            Part::Text(text) => rewrite(&text.text, None).map(|short| {
                 let mut text = text.clone();
                 text.text = short;
                 Part::Text(text)
@@ -178,7 +188,7 @@ fn rewritten(
                 let mut new = None;
                 for (at, part) in result.output.iter().enumerate() {
                     if let Part::Text(text) = part
-                        && let Some(short) = rewrite(&text.text)
+                        && let Some(short) = rewrite(&text.text, kept_at(result, &text.text).as_deref())
                         && let Part::Text(text) = &mut new.get_or_insert_with(|| result.clone()).output[at]
                     {
                         text.text = short;
@@ -187,7 +197,7 @@ fn rewritten(
                 new.map(Part::ToolResult)
             }
             Part::ToolCall(call) if step >= Step::Inputs => {
-                rewrite(call.input.as_written()).and_then(|short| {
+                rewrite(call.input.as_written(), None).and_then(|short| {
                     let input = match &call.input {
                         // It was shortened before, and its text is the value.
                         ToolInput::Json(json) if is_shortened(json) => return None,

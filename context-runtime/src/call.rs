@@ -6,6 +6,7 @@
 //!
 //! It ends: every request and every summary counts, and there are at most [`CallOptions::max_calls`].
 
+mod conversation;
 mod cut;
 mod error;
 mod history;
@@ -22,6 +23,7 @@ use context_core::{
     ModelContext, ModelError, ModelRequest, PlanReport, PrepareInput, TokenCounter,
 };
 use context_tokens::{CachedCounter, ModelTable};
+pub use conversation::Conversation;
 pub use error::{CallError, Refusal};
 use history::Working;
 pub use options::CallOptions;
@@ -34,26 +36,25 @@ use crate::{Contract, RecoveryChain};
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use std::sync::Arc;
-///
-/// use context_runtime::{DefaultContextRuntime, Message, ModelCall, PrepareInput, provider};
+/// # async fn main() -> context_runtime::Result<()> {
+/// use context_runtime::{ContextEngine, DefaultContextRuntime, ModelCall, provider, user};
 ///
 /// # async fn send(body: &str) -> (u16, String) {
 /// #     assert!(body.contains("Lisbon"));
 /// #     (200, r#"{"role":"assistant","content":[{"type":"text","text":"Aisle?"}],"stop_reason":"end_turn"}"#.to_owned())
 /// # }
 /// let runtime = DefaultContextRuntime::builder().model("claude-sonnet-4-5").build()?;
-/// let codec = provider("anthropic").expect("its feature is on");
-/// let input = PrepareInput::new("session-1", "turn-1", "anthropic", "claude-sonnet-4-5");
-/// let history = vec![Arc::new(Message::from("Two tickets to Lisbon, please."))];
+/// # let store = context_runtime::open("mem:").await?;
+/// # let mut chat = ContextEngine::builder(store).user("ada").chat("lisbon").open().await?;
+/// chat.set([user("Two tickets to Lisbon, please.")]);
+/// let turn = chat.resolve().await?;
 ///
-/// let mut call = ModelCall::new(&runtime, codec, input);
-/// while let Some(request) = call.next(&history).await? {
+/// let mut call = ModelCall::new(&runtime, provider("anthropic")?, turn.prepare());
+/// while let Some(request) = call.next(&turn).await? {
 ///     let (status, body) = send(request.body().as_str()).await; // the program's own HTTP client
 ///     call.received(status, &body); // an overflow, a refused image, a busy provider: decided here
 /// }
-/// let answer = call.into_answer().expect("a call without error is answered");
+/// let answer = chat.accept(&turn, &call).await?; // what was cut, and what was answered, goes with the next save
 /// assert_eq!(answer.message.plain_text(), "Aisle?");
 /// # Ok(())
 /// # }
@@ -128,10 +129,17 @@ impl CallRequest {
 }
 
 impl<'r> ModelCall<'r> {
-    /// A call prepared by this runtime and written by this codec. The messages of `input` do not count: they are given to
-    /// [`next`](Self::next).
+    /// A call prepared by this runtime and written by this codec. `input` is what the call is about, most often
+    /// [`Resolved::prepare`](crate::Resolved::prepare). Its messages do not count: they are given to [`next`](Self::next). An input that
+    /// names no provider is for that of the codec, one that names no model for the runtime's.
     pub fn new(runtime: &'r dyn ContextRuntime, codec: Arc<dyn ModelCodec>, mut input: PrepareInput) -> Self {
         input.messages.clear();
+        if input.provider.is_empty() {
+            input.provider = codec.name().to_owned();
+        }
+        if let (true, Some(model)) = (input.model.is_empty(), runtime.default_model()) {
+            input.model = model.to_owned();
+        }
         let model = ModelTable::builtin().model(&input.model);
         let counter = CachedCounter::new(Arc::new(model.counter()));
         let max_output = model.max_output();
@@ -150,36 +158,44 @@ impl<'r> ModelCall<'r> {
         }
     }
 
-    /// With these limits.
+    /// With these limits. Default: [`CallOptions::default`], eight requests and three retries. Fewer where somebody waits, more where
+    /// nobody does.
     pub fn options(mut self, options: CallOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Asks this model for summaries where the runtime wants one. Default: none is asked for, and what the runtime prepares without is sent.
+    /// Asks this model for summaries where the runtime wants one. Default: none is asked for, and what the runtime prepares without is
+    /// sent. Needed with a stage of `summarize`; a small and cheap model will do.
     pub fn summaries(mut self, model: Arc<dyn LanguageModel>) -> Self {
         self.summaries = Some(model);
         self
     }
 
-    /// Carries out with this what the runtime decides. Default: the built-in policies.
+    /// Carries out with this what the runtime decides. Default: the built-in policies. The same chain as the runtime's, if that has
+    /// policies of its own.
     pub fn recovery(mut self, chain: RecoveryChain) -> Self {
         self.chain = chain;
         self
     }
 
-    /// Counts the history where it is cut. Default: the counter of the model.
+    /// Counts the history where it is cut. Default: the counter of the model. The same counter as the runtime's, if that has one of its
+    /// own.
     pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.counter = counter;
         self
     }
 
-    /// The next request to send; nothing once the call is answered. The history is the conversation as it is now: what was
-    /// added since the last time is part of the request, and what was cut stays cut. Waits where the provider wants to be left alone.
+    /// The next request to send; nothing once the call is answered. The history is the conversation as it is now, such as what a chat
+    /// [resolved](crate::Resolved): what was added since the last time is part of the request, and what was cut stays cut. Waits where
+    /// the provider wants to be left alone.
     ///
     /// A request that was handed out and not [answered](Self::answered) is taken for lost and prepared again.
-    pub async fn next(&mut self, history: &[Arc<Message>]) -> Result<Option<CallRequest>, CallError> {
-        match self.prepared(history).await? {
+    pub async fn next(
+        &mut self,
+        history: &(impl Conversation + ?Sized),
+    ) -> Result<Option<CallRequest>, CallError> {
+        match self.prepared(&history.messages()).await? {
             Some((context, request)) => {
                 let lowered = self.codec.lower(&request).map_err(|error| {
                     self.state = State::Over;
@@ -197,14 +213,15 @@ impl<'r> ModelCall<'r> {
         }
     }
 
-    /// Asks a model until it answers or nothing helps.
+    /// Asks a model until it answers or nothing helps: [`next`](Self::next) and [`answered`](Self::answered) in a loop.
     pub async fn run(
         &mut self,
         model: &dyn LanguageModel,
-        history: &[Arc<Message>],
+        history: &(impl Conversation + ?Sized),
     ) -> Result<Answer, CallError> {
         let cancel = self.input.cancel.clone();
-        while let Some((_, request)) = self.prepared(history).await? {
+        let history = history.messages();
+        while let Some((_, request)) = self.prepared(&history).await? {
             let asking = model.complete(&request, &cancel);
             let reply = unless_cancelled(&cancel, OPERATION, asking).await;
             // A model that notices the signal first says so with an error of its own.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context_core::{MessageCodec, ModelCodec};
+use context_core::{Error, ErrorKind, MessageCodec, ModelCodec, Result};
 
 /// The providers whose codecs are on, by the names that [`provider`] takes.
 pub const PROVIDERS: &[&str] = &[
@@ -16,36 +16,52 @@ pub const PROVIDERS: &[&str] = &[
     "gemini",
 ];
 
+/// Providers this library can speak to, and the feature each needs.
+const FEATURES: [(&str, &str); 4] =
+    [("openai", "openai"), ("openai-responses", "openai"), ("anthropic", "anthropic"), ("gemini", "gemini")];
+
 /// The codec of a provider: `openai` (Chat Completions), `openai-responses`, `anthropic` or `gemini`, as far as their
-/// features are on.
+/// features are on. [`Unsupported`](ErrorKind::Unsupported) for any other name; the error says which feature is off, or which names there are.
 ///
 /// ```
 /// use context_runtime::{Message, provider, model::ModelRequest};
 ///
-/// let codec = provider("anthropic").expect("its feature is on");
+/// let codec = provider("anthropic")?;
 /// let body = codec.lower(&ModelRequest::new([Message::from("Hello!")]).model("claude-sonnet-4-5"))?.body;
 /// assert!(body.as_str().contains(r#""role":"user""#));
-/// # Ok::<_, context_runtime::wire::WireError>(())
+/// # Ok::<_, context_runtime::Error>(())
 /// ```
-pub fn provider(name: &str) -> Option<Arc<dyn ModelCodec>> {
+pub fn provider(name: &str) -> Result<Arc<dyn ModelCodec>> {
     match name {
         #[cfg(feature = "openai")]
-        "openai" => Some(Arc::new(context_codec_openai::chat::ChatCodec)),
+        "openai" => Ok(Arc::new(context_codec_openai::chat::ChatCodec)),
         #[cfg(feature = "openai")]
-        "openai-responses" => Some(Arc::new(context_codec_openai::responses::ResponsesCodec)),
+        "openai-responses" => Ok(Arc::new(context_codec_openai::responses::ResponsesCodec)),
         #[cfg(feature = "anthropic")]
-        "anthropic" => Some(Arc::new(context_codec_anthropic::messages::MessagesCodec)),
+        "anthropic" => Ok(Arc::new(context_codec_anthropic::messages::MessagesCodec)),
         #[cfg(feature = "gemini")]
-        "gemini" => Some(Arc::new(context_codec_gemini::generate::GenerateCodec)),
-        _ => None,
+        "gemini" => Ok(Arc::new(context_codec_gemini::generate::GenerateCodec)),
+        _ => Err(unknown(name)),
     }
 }
 
+fn unknown(name: &str) -> Error {
+    const OPERATION: &str = "provider";
+    let error = match FEATURES.iter().find(|(provider, _)| *provider == name) {
+        Some((_, feature)) => {
+            Error::new(ErrorKind::Unsupported, OPERATION, "this program was built without this provider")
+                .with("feature", feature)
+        }
+        None => Error::new(ErrorKind::Unsupported, OPERATION, "no provider of this name is known"),
+    };
+    error.with("provider", name).with("known", PROVIDERS.join(", "))
+}
+
 /// The codec of a form in which conversations are written: that of any [`provider`], or `uimessage`.
-pub fn message_codec(name: &str) -> Option<Arc<dyn MessageCodec>> {
+pub fn message_codec(name: &str) -> Result<Arc<dyn MessageCodec>> {
     match name {
         #[cfg(feature = "uimessage")]
-        "uimessage" => Some(Arc::new(context_codec_uimessage::ui::UiMessageCodec)),
+        "uimessage" => Ok(Arc::new(context_codec_uimessage::ui::UiMessageCodec)),
         _ => provider(name).map(|codec| codec as Arc<dyn MessageCodec>),
     }
 }

@@ -1,7 +1,20 @@
 //! Cuts as data: policies that plan them, the pipeline that orders policies, boundaries that keep what was cut.
 //!
-//! The policies of this workspace are modules of their own, such as `microcompact`; one of yours implements [`CompactionPolicy`], or
-//! [`RecoveryPolicy`] if it helps against a refusal.
+//! Each policy of this workspace is a stage by the function of its name, in this order from gentle to harsh:
+//!
+//! ```
+//! use context_runtime::DefaultContextRuntime;
+//! use context_runtime::compaction::{microcompact, snip, truncate_head};
+//!
+//! let runtime = DefaultContextRuntime::builder()
+//!     .model("claude-sonnet-4-5")
+//!     .compaction([microcompact(), snip().trigger(0.95), truncate_head()])
+//!     .build()?;
+//! # Ok::<(), context_runtime::Error>(())
+//! ```
+//!
+//! Their options are in the crate of each, such as [`microcompact`](crate::microcompact): `Stage::new(Microcompact::new().…)`. A policy of
+//! yours implements [`CompactionPolicy`], or [`RecoveryPolicy`] if it helps against a refusal.
 
 pub use context_core::{
     Attempt, Boundary, BoundaryDraft, BoundaryKind, BoundaryStep, Budget, CHECKPOINT, CacheState, Compacted,
@@ -9,5 +22,15 @@ pub use context_core::{
     Pressure, Price, Proposal, RecoveryPolicy, Replacement, Shown, Structure, ToolNames, shorten, shown,
 };
 
+#[cfg(feature = "microcompact")]
+pub use crate::policies::microcompact;
+#[cfg(feature = "snip")]
+pub use crate::policies::snip;
+#[cfg(feature = "strip-images")]
+pub use crate::policies::strip_images;
+#[cfg(feature = "summarize")]
+pub use crate::policies::summarize;
+#[cfg(feature = "truncate-head")]
+pub use crate::policies::truncate_head;
 pub use crate::policies::{POLICIES, policy};
 pub use crate::runtime::{Pipeline, Planned, PlannedStep, Stage, StageFault, StageFaults};

@@ -21,6 +21,7 @@ mod save;
 #[cfg(feature = "cache")]
 mod shared;
 mod travel;
+mod turn;
 mod view;
 
 use std::fmt;
@@ -151,13 +152,15 @@ impl ContextEngine {
         self.pending.ids()
     }
 
-    /// Sets fragments: messages become pending, in order; everything else joins the context fragments.
+    /// Sets fragments: messages become pending, in order; everything else joins the context fragments. A [`Message`](crate::Message)
+    /// is a fragment as it is.
     ///
     /// A message without an id gets one; a message whose id is stored already is an edit of that message. A
     /// context fragment replaces one of the same id; without an id, what is persisted already in the same words
     /// is not added again.
-    pub fn set(&mut self, fragments: impl IntoIterator<Item = Fragment>) -> &mut Self {
+    pub fn set(&mut self, fragments: impl IntoIterator<Item = impl Into<Fragment>>) -> &mut Self {
         for fragment in fragments {
+            let fragment = fragment.into();
             if fragment.is_message() {
                 if let Some(id) = fragment.id() {
                     self.reconsider(&MessageId::from(id.clone()));

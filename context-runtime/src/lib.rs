@@ -1,10 +1,11 @@
 //! The context layer for LLM agents: everything that goes into a model call, kept in a branching history.
 //!
-//! # Who depends on this crate
+//! Applications depend on this crate. Authors of stores, renderers, policies, memories and codecs depend on `context-core` alone.
 //!
-//! Applications. Authors of stores, renderers and codecs depend on `context-core` alone.
+//! This page is the whole facade in the order in which an agent meets it. Each thing is brought once; what it can do besides, its own
+//! page says.
 //!
-//! # A chat in twenty lines
+//! # A chat
 //!
 //! ```
 //! use context_runtime::{ContextEngine, assistant, hint, role, user};
@@ -30,6 +31,135 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A [`ContextEngine`] is one chat of one user, worked on. Any number of them, in any number of processes, may work on the same chat: a
+//! [`ConflictPolicy`] says what a save does when another was first.
+//!
+//! # The prompt
+//!
+//! Everything that is set is a [`Fragment`]: a named piece of context. Messages become history, all else becomes the system prompt, rendered
+//! as XML unless the builder is given another [`Renderer`]. [`kinds`] has the standard ones, [`fragment`] makes one of your own, [`lazy`]
+//! data is loaded when a prompt is made. `persisted` keeps a fragment with the chat, `untrusted` says that somebody else wrote it.
+//!
+//! # A call of a model, and tools
+//!
+//! ```
+//! use context_runtime::compaction::{microcompact, snip, truncate_head};
+//! use context_runtime::{ContextEngine, DefaultContextRuntime, FunctionTool, ModelCall, Result, Store, provider};
+//!
+//! // One serves all chats. Window, room for the answer and token counts come with the model.
+//! fn runtime(store: std::sync::Arc<dyn Store>) -> Result<DefaultContextRuntime> {
+//!     Ok(DefaultContextRuntime::builder()
+//!         .model("claude-sonnet-4-5")
+//!         .compaction([microcompact(), snip(), truncate_head()]) // gentle to harsh, when the window fills up
+//!         .spill(store, "ada") // outputs of tools that are too large are kept here
+//!         .build()?) // or everything that is wrong with it, at once
+//! }
+//!
+//! async fn answer(
+//!     chat: &mut ContextEngine,
+//!     runtime: &DefaultContextRuntime,
+//!     send: impl AsyncFn(&str) -> (u16, String), // your HTTP client
+//! ) -> Result<()> {
+//!     let weather = FunctionTool::new("weather", serde_json::json!({"type": "object"}));
+//!     loop {
+//!         let turn = chat.resolve().await?;
+//!         let mut call = ModelCall::new(runtime, provider("anthropic")?, turn.prepare().tools([weather.clone()]));
+//!         while let Some(request) = call.next(&turn).await? { // valid, inside the window, cache-friendly
+//!             let (status, body) = send(request.body().as_str()).await;
+//!             call.received(status, &body); // an overflow, a refused image, a busy provider: decided here
+//!         }
+//!         let answer = &chat.accept(&turn, &call).await?.message; // what was cut on the way stays cut
+//!         let results: Vec<_> = answer.tool_calls().map(|call| call.result("18 °C")).collect();
+//!         if results.is_empty() {
+//!             break;
+//!         }
+//!         chat.set_tool_results(runtime, results).await?;
+//!         chat.save().await?;
+//!     }
+//!     chat.save().await?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! A [`DefaultContextRuntime`] prepares each call; a [`ModelCall`] drives one to its answer, or says why there is none, after a stated number
+//! of tries. [`ModelCall::run`] asks a [`LanguageModel`](model::LanguageModel), such as `model_http::HttpModel`, in the place of your client.
+//! [`provider`] has the wire forms by name. Without the driver, the methods of [`ContextRuntime`] do the same, one decision at a time.
+//!
+//! # The window
+//!
+//! When it fills up, the stages of [`compaction`] are asked in order; each cut is weighed against the prompt cache it would break, told as a
+//! [`PlanReport`], kept as a boundary, and undone by [`ContextEngine::undo_compaction`]. What a provider refuses all the same, a
+//! [`RecoveryChain`] answers. Outputs of tools that are too large are kept as blobs ([`Spill`]) and read back in parts by
+//! [`spilled_output_tool`].
+//!
+//! # Branches
+//!
+//! A chat is a tree; [`rewind`](ContextEngine::rewind) goes back to a message, [`fork_here`](ContextEngine::fork_here) opens a branch by the
+//! way, [`switch_branch`](ContextEngine::switch_branch) goes to another, [`checkpoint`](ContextEngine::checkpoint) names a place and
+//! [`restore`](ContextEngine::restore) goes back to it. [`ContextEngine::graph`] is all of it. [`Retention`] takes away what is old.
+//!
+//! # Memories, and what happened
+//!
+//! ```
+//! # #[cfg(all(feature = "memory", feature = "trajectory"))]
+//! # mod shown {
+//! use std::fs::File;
+//!
+//! use context_runtime::memory::episodic;
+//! use context_runtime::trajectory::{AgentRef, Trajectories, export::write_html};
+//! use context_runtime::{ContextEngine, ContextRuntime, DefaultContextRuntime, Message};
+//!
+//! async fn remembered(chat: &mut ContextEngine, answer: &Message) -> Result<(), Box<dyn std::error::Error>> {
+//!     let store = chat.store().clone();
+//!     let runtime = DefaultContextRuntime::builder()
+//!         .model("claude-sonnet-4-5")
+//!         .user("ada")
+//!         .memory(episodic(&store)?) // what was said comes back in later chats of the same user
+//!         .build()?;
+//!     runtime.capture_turn(chat.resolve().await?.capture()).await?; // at the end of each turn
+//!     runtime.flush().await?; // at the end of the program
+//!
+//!     let trajectories = Trajectories::new(store)?;
+//!     let round = trajectories.begin(&AgentRef::main("ada", "lisbon")).await?; // a round for each question
+//!     round.ask("Two tickets to Lisbon on Friday, please.").await?; // durable when the call returns
+//!     round.record(answer).await?; // answers, calls, results
+//!     round.finish().await?;
+//!     write_html(&trajectories.graph("ada", "lisbon").await?, File::create("lisbon.html")?)?;
+//!     Ok(())
+//! }
+//! # }
+//! ```
+//!
+//! Recall is a part of each prepared call: what is remembered stands behind what is stable, as data with its source. [`memory`] has other
+//! providers (notes, facts, several in a chain), [`trajectory`] the graph, its exports and its replay.
+//!
+//! # Other stores
+//!
+//! [`open`] takes a URL; another store is one feature and one URL. A [`StoreRegistry`](store::StoreRegistry) adds yours. [`layers`] go over
+//! any of them, [`transfer`] moves chats between them, [`streams`] keeps answers that are still on their way.
+//!
+//! # Testing an agent
+//!
+//! `mem:` is a store without a file; `clock` and `ids` of every builder take fixed ones. `context_conformance::simulator` is a provider
+//! within the process, with the rules, window and error wordings of a real one, and faults where you want them. `examples/agent` in the
+//! repository is a whole agent tested with it.
+//!
+//! # Where names are
+//!
+//! | | |
+//! |---|---|
+//! | the root | what every agent needs: engine, runtime, call, fragments, messages, tools, errors |
+//! | [`kinds`] | fragments of the standard kinds |
+//! | [`model`] | requests, answers, errors and usage of models; the seams of models, embedders and counters |
+//! | [`compaction`] | policies as stages, plans, boundaries |
+//! | [`memory`] | memories: the seam, and with the feature the providers |
+//! | [`trajectory`] | what happened in a run: recorder, graph, exports, replay |
+//! | [`store`] | the seam of stores, and all that goes through it: chats, commits, searches, blobs |
+//! | [`fragments`] | fragments beneath their builders: stored forms, kinds of your own |
+//! | [`tokens`], [`instructions`], [`layers`], [`model_http`] | counts and prices; reminders and skills; stores over stores; clients over HTTP |
+//! | [`streams`], [`transfer`], [`search`], [`graph`], [`wire`], [`limits`] | answers in flight; copies and backups; queries; walks of the tree; JSON as it was written; every limit |
+//! | [`anthropic`], [`openai`], [`gemini`], [`uimessage`], [`microcompact`], [`snip`], [`strip_images`], [`summarize`], [`truncate_head`] | the options of each codec and policy |
 //!
 //! # Features
 //!
@@ -93,7 +223,7 @@ pub mod transfer;
 mod waiting;
 
 #[cfg(feature = "tokens")]
-pub use call::{CallError, CallOptions, CallRequest, ModelCall, Refusal};
+pub use call::{CallError, CallOptions, CallRequest, Conversation, ModelCall, Refusal};
 pub use codecs::{PROVIDERS, message_codec, provider};
 #[cfg(feature = "anthropic")]
 pub use context_codec_anthropic as anthropic;
@@ -173,7 +303,9 @@ pub use system::{SystemClock, Uuid7Ids};
     feature = "tokens",
     feature = "microcompact",
     feature = "snip",
-    feature = "truncate-head"
+    feature = "truncate-head",
+    feature = "memory",
+    feature = "trajectory"
 ))]
 #[doc = include_str!("../../README.md")]
 struct Readme;

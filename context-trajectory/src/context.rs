@@ -91,12 +91,14 @@ impl Context {
     }
 
     /// Asks the question of the round.
-    pub async fn ask(&self, query: NewQuery) -> Result<NodeId, RecordError> {
+    pub async fn ask(&self, query: impl Into<NewQuery>) -> Result<NodeId, RecordError> {
+        let query = query.into();
         self.done(|round, at| some(round.ask(query, at)?)).await
     }
 
     /// [`ask`](Self::ask) without waiting.
-    pub fn ask_later(&self, query: NewQuery) -> Result<NodeId, RecordError> {
+    pub fn ask_later(&self, query: impl Into<NewQuery>) -> Result<NodeId, RecordError> {
+        let query = query.into();
         self.later(|round, at| some(round.ask(query, at)?))
     }
 

@@ -40,31 +40,32 @@ impl TrajectoriesBuilder {
         }
     }
 
-    /// Keeps everything here too. What is there already is used: of each round what was written to last, whichever channel has it.
+    /// Keeps everything here too, such as in local [files](crate::FileChannel). Default: the first channel alone. What is there already is used: of each round what was written to last, whichever channel has it.
     pub fn channel(mut self, store: Arc<dyn TrajectoryStore>) -> Self {
         self.channels.push(Channel::Alone(store));
         self
     }
 
-    /// Tells the time. The system's clock, unless said otherwise.
+    /// Tells the time. Default: the system's clock. Give a fixed one in tests.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Names commits. Random ids, unless said otherwise.
+    /// Names commits, so that one that is repeated counts once. Default: random ids. Give ones that count in tests.
     pub fn ids(mut self, ids: Arc<dyn IdGenerator>) -> Self {
         self.ids = ids;
         self
     }
 
-    /// How many contexts stay in memory though nobody holds them; 256 unless said otherwise. Those with something that is not written stay beside them.
+    /// How many contexts stay in memory though nobody holds them. Default: 256. More where more rounds than that go on at once; those with something
+    /// that is not written stay beside them.
     pub fn keep(mut self, contexts: usize) -> Self {
         self.keep = contexts;
         self
     }
 
-    /// From where rounds lead to the next one.
+    /// From where rounds lead to the next one. Default: [`BridgeFrom::default`].
     pub fn bridges(mut self, from: BridgeFrom) -> Self {
         self.bridges = from;
         self

@@ -61,10 +61,12 @@ pub mod portraits;
 mod recorder;
 pub mod replay;
 mod run;
+mod said;
 mod session;
 mod shelf;
 mod transcript;
 mod turn;
+mod whole;
 
 pub use backups::Backups;
 pub use context::Context;

@@ -140,7 +140,7 @@ fn is_nowhere(failure: &Failure) -> bool {
 fn beside(source: &Source) -> ModelRequest {
     let mut request = ModelRequest::default();
     let body =
-        source.body_without_messages().and_then(|(codec, body)| message_codec(codec)?.lift(&body).ok());
+        source.body_without_messages().and_then(|(codec, body)| message_codec(codec).ok()?.lift(&body).ok());
     if let Some(lifted) = body {
         let read = lifted.request;
         (request.system, request.tools, request.tool_choice) = (read.system, read.tools, read.tool_choice);

@@ -100,7 +100,7 @@ struct PrepareRecord<'a> {
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let codec = provider(&args.provider)
-        .ok_or_else(|| Failure::Usage(format!("there is no provider {}", args.provider)))?;
+        .map_err(|_| Failure::Usage(format!("there is no provider {}", args.provider)))?;
     let front = args.fragments.as_deref().map(rendered).transpose()?;
     let pipeline = pipeline(&args.policy, Stage::shared)?;
     let conversations = args.which.read(app).await?;

@@ -9,16 +9,13 @@ mod show;
 mod stats;
 mod write;
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use context_runtime::trajectory::export::SessionGraph;
-use context_runtime::trajectory::{RoundHead, Trajectories, Trajectory};
+use context_runtime::trajectory::{RoundHead, Trajectories};
 use context_runtime::{
     Error, ErrorKind, Store, limits,
     store::{RoundQuery, TrajectoryStore},
-    trajectory::AgentRef,
 };
 
 use crate::app::{App, Done};
@@ -111,17 +108,6 @@ fn recorder(app: &App, store: &Arc<dyn Store>) -> Result<Trajectories, Failure> 
 
 /// The agents of a session, which must have rounds.
 async fn session(app: &App, store: &Arc<dyn Store>, session: &str) -> Result<SessionGraph, Failure> {
-    let recorder = recorder(app, store)?;
-    let mut agents: BTreeMap<u32, Trajectory> = BTreeMap::new();
-    for head in all_rounds(app, &**store, Some(session)).await? {
-        let agent = head.round.agent.agent;
-        if let Entry::Vacant(free) = agents.entry(agent) {
-            let agent = AgentRef::new(app.user.clone(), session, agent);
-            free.insert(recorder.trajectory(&agent).await.map_err(Error::from)?);
-        }
-    }
-    if agents.is_empty() {
-        return Err(Error::not_found("find", "session", session).with("user", &app.user).into());
-    }
-    Ok(SessionGraph::new(app.user.clone(), session, agents))
+    let graph = recorder(app, store)?.graph(app.user.clone(), session).await;
+    Ok(graph.map_err(Error::from)?)
 }

@@ -1,5 +1,6 @@
 //! The parts of a message.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{Json, Metadata};
@@ -177,7 +178,34 @@ impl Part {
     }
 }
 
+impl ToolCall {
+    /// What the tool answers: a text.
+    pub fn result(&self, text: impl Into<String>) -> ToolResult {
+        self.answered(text.into(), false)
+    }
+
+    /// Why the tool does not answer, for the model: what is wrong with the call, and what would be right.
+    pub fn error(&self, text: impl Into<String>) -> ToolResult {
+        self.answered(text.into(), true)
+    }
+
+    fn answered(&self, text: String, is_error: bool) -> ToolResult {
+        ToolResult {
+            call_id: self.id.clone(),
+            name: Some(self.name.clone()),
+            output: vec![Part::text(text)],
+            is_error,
+            metadata: Metadata::default(),
+        }
+    }
+}
+
 impl ToolInput {
+    /// It as `T`. Fails if the model wrote something else, or no JSON: tell it by [`ToolCall::error`].
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(self.as_written())
+    }
+
     /// What the model wrote: as JSON if it is, else as it stands.
     pub fn from_written(text: impl Into<String>) -> Self {
         let text = text.into();

@@ -88,8 +88,8 @@ impl ModelRequest {
 
     /// With these tools.
     #[must_use]
-    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
-        self.tools.extend(tools);
+    pub fn tools(mut self, tools: impl IntoIterator<Item = impl Into<Tool>>) -> Self {
+        self.tools.extend(tools.into_iter().map(Into::into));
         self
     }
 

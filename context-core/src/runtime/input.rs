@@ -75,8 +75,8 @@ impl PrepareInput {
 
     /// With these tools.
     #[must_use]
-    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
-        self.tools.extend(tools);
+    pub fn tools(mut self, tools: impl IntoIterator<Item = impl Into<Tool>>) -> Self {
+        self.tools.extend(tools.into_iter().map(Into::into));
         self
     }
 
@@ -165,6 +165,9 @@ pub struct RecoveryInput {
     pub has_attempted_compact: bool,
     /// What was tried for this call, oldest first. A caller that does not say relies on what the runtime remembers of the turn.
     pub attempts: Option<Vec<Attempt>>,
+    /// Whether the caller carries out every decision there is, and not only the three that loops of the first generation know: to strip
+    /// images, to truncate the head, to give up. Default: no.
+    pub follows_all: bool,
 }
 
 impl RecoveryInput {
@@ -182,6 +185,7 @@ impl RecoveryInput {
             messages,
             has_attempted_compact: false,
             attempts: None,
+            follows_all: false,
         }
     }
 }

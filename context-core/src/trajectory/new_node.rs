@@ -111,6 +111,18 @@ pub struct NewQuery {
     pub(super) messages: Vec<MessageLink>,
 }
 
+impl From<&str> for NewQuery {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<String> for NewQuery {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
 impl NewQuery {
     /// A question.
     pub fn new(text: impl Into<Arc<str>>) -> Self {

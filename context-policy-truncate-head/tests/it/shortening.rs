@@ -39,6 +39,22 @@ fn results_of_tools_are_shortened_before_what_the_user_wrote() {
     assert!(HistoryView::new(&short, &Bytes).total() <= HistoryView::new(&messages, &Bytes).total() / 10);
 }
 
+/// The preview of an output that is kept elsewhere was cut in its middle, where it says where: the model could not read the rest any more.
+#[test]
+fn a_shortened_preview_still_says_where_all_of_it_is() {
+    let blob = format!("blob:{}", "5".repeat(64));
+    let note = format!("[Too long to show whole. All of it is kept as {blob}]");
+    let preview = format!("{}\n{note}\n{}", "first ".repeat(500), "last ".repeat(500));
+    let Part::ToolResult(mut spilled) = Part::tool_result("c1", preview) else { panic!("a result") };
+    spilled.metadata.insert("spilled", serde_json::json!({ "blob": blob }));
+    let messages = history([user("why?"), call("c1"), Message::tool([spilled])]);
+    let short = left(&messages, |view| truncate_head(view, 0.2)).unwrap().messages;
+    let shown = short[2].tool_results().next().unwrap();
+    let [Part::Text(text)] = &shown.output[..] else { panic!("a text") };
+    let lines: Vec<_> = text.text.lines().collect();
+    assert!(lines.contains(&&*note) && text.text.len() < 1_300, "{}", text.text);
+}
+
 #[test]
 fn inputs_of_calls_stay_json_when_nothing_else_helps() {
     let input = serde_json::json!({ "path": "a.rs", "content": "fn main() {} ".repeat(500) });

@@ -1,7 +1,7 @@
 //! Why a call was not answered.
 
 use context_core::wire::WireError;
-use context_core::{Answer, Error, ErrorKind, ModelError};
+use context_core::{Answer, Error, ErrorKind, ModelError, Retry};
 
 /// Why a call was not answered. The history is as the caller has it.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +63,16 @@ impl CallError {
         matches!(self, Self::Runtime(error) if error.kind() == ErrorKind::Cancelled)
     }
 
+    /// What kind of failure it is for whoever asked.
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Runtime(error) => error.kind(),
+            Self::Request(_) => ErrorKind::Invalid,
+            Self::Refused(refusal) if !refusal.error.retryable => ErrorKind::Invalid,
+            Self::Refused(_) | Self::Exhausted { .. } | Self::NoAnswer { .. } => ErrorKind::Unavailable,
+        }
+    }
+
     pub(super) fn refused(error: ModelError, reason: impl Into<String>, calls: u32) -> Self {
         Self::Refused(Box::new(Refusal { error, reason: reason.into(), calls }))
     }
@@ -70,5 +80,19 @@ impl CallError {
     /// Of a call that ended with an error before.
     pub(super) fn over() -> Self {
         Self::Runtime(Error::invalid(super::OPERATION, "the call has ended without an answer"))
+    }
+}
+
+impl From<CallError> for Error {
+    /// For programs with one error for everything. What the provider said is among the sources.
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Runtime(error) => error,
+            CallError::Request(error) => error.into(),
+            // The waits and retries that were worth it are over.
+            error => Self::new(error.kind(), super::OPERATION, "the model did not answer")
+                .with_retry(Retry::Never)
+                .with_source(error),
+        }
     }
 }

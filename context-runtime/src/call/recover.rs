@@ -58,6 +58,7 @@ impl ModelCall<'_> {
         let mut input = RecoveryInput::new(session, turn, error.clone(), messages);
         input.has_attempted_compact = self.record.attempts.iter().any(|attempt| cuts(&attempt.decision));
         input.attempts = Some(self.record.attempts.clone());
+        input.follows_all = true;
         input
     }
 

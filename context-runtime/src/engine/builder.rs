@@ -54,25 +54,25 @@ impl ContextEngineBuilder {
         self
     }
 
-    /// Which branch to work on. Default: the chat's active one.
+    /// Which branch to work on. Default: the chat's active one. Say it to work beside somebody else.
     pub fn branch(mut self, branch: impl Into<BranchName>) -> Self {
         self.branch = Some(branch.into());
         self
     }
 
-    /// Metadata to merge into the chat's at the top level; new values win.
+    /// Metadata to merge into the chat's at the top level; new values win. Default: none.
     pub fn metadata(mut self, metadata: impl Into<Metadata>) -> Self {
         self.metadata = metadata.into();
         self
     }
 
-    /// Refuses a chat that does not exist, instead of creating it.
+    /// Refuses a chat that does not exist, instead of creating it. Default: it is created. For whatever only looks.
     pub fn existing(mut self) -> Self {
         self.create = false;
         self
     }
 
-    /// What [`ContextEngine::resolve`] renders with. Default: XML.
+    /// What [`ContextEngine::resolve`] renders with. Default: XML, which models know best.
     pub fn renderer(self, renderer: impl Renderer) -> Self {
         self.shared_renderer(Arc::new(renderer))
     }
@@ -83,38 +83,39 @@ impl ContextEngineBuilder {
         self
     }
 
-    /// How persisted context fragments are written and read. Default: the kinds of the builders.
+    /// How persisted context fragments are written and read. Default: the kinds of the builders. Add kinds of your own that are persisted.
     pub fn codecs(mut self, codecs: CodecRegistry) -> Self {
         self.parts.codecs = Arc::new(codecs);
         self
     }
 
-    /// Tells the time. Default: the host's clock.
+    /// Tells the time. Default: the host's clock. Give a fixed one in tests.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.parts.clock = Arc::new(clock);
         self
     }
 
-    /// Makes ids for messages without one. Default: UUIDs of version 7.
+    /// Makes ids for messages without one. Default: UUIDs of version 7. Give ones that count in tests.
     pub fn ids(mut self, ids: impl IdGenerator) -> Self {
         self.parts.ids = Arc::new(ids);
         self
     }
 
-    /// What a save does when somebody else moved the branch. Default: graft.
+    /// What a save does when somebody else moved the branch. Default: [graft](ConflictPolicy::Graft), which loses nothing. Fail where an answer is
+    /// worth nothing behind what came in between.
     pub fn on_conflict(mut self, policy: ConflictPolicy) -> Self {
         self.parts.conflict = policy;
         self
     }
 
-    /// How many loaders of lazy data run beside each other. Default: 8; at least one.
+    /// How many loaders of lazy data run beside each other. Default: 8; at least one. Fewer where they ask the same service.
     pub fn load_concurrency(mut self, loaders: usize) -> Self {
         self.parts.load_concurrency = loaders;
         self
     }
 
     /// Keeps what is read in a cache for the next engine, and begins with what is there. The cache must be of the
-    /// same store.
+    /// same store. Default: none. For servers that open a chat for each request.
     #[cfg(feature = "cache")]
     pub fn cache(mut self, cache: &super::ChainCache) -> Self {
         self.parts.cache = Some(cache.clone());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_core::{
-    Boundary, CancelSignal, Chain, Diagnostic, Error, FragmentError, LoweredRequest, MessageCodec,
+    Boundary, CancelSignal, Chain, ChatRef, Diagnostic, Error, FragmentError, LoweredRequest, MessageCodec,
     ModelRequest, Renderer, Result,
 };
 
@@ -17,6 +17,8 @@ use super::view::View;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Resolved {
+    /// Whose chat it is and which.
+    pub chat: ChatRef,
     /// The context fragments, rendered; empty if there are none. Shared with the engine as long as it does not
     /// change.
     pub system_prompt: SystemPrompt,
@@ -105,7 +107,8 @@ impl ContextEngine {
         let mut diagnostics = self.opened_with.clone();
         diagnostics.extend(loaded);
         diagnostics.extend(self.view.iter().flat_map(View::unreadable));
-        Ok(Resolved { system_prompt, messages, boundaries, changes, diagnostics })
+        let chat = self.chat.clone();
+        Ok(Resolved { chat, system_prompt, messages, boundaries, changes, diagnostics })
     }
 
     /// What each context fragment said in the system prompt that was resolved last with the engine's own renderer, in

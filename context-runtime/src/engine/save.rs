@@ -36,7 +36,6 @@ pub enum Edits {
 
 /// What a save did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use]
 #[non_exhaustive]
 pub struct Saved {
     /// The branch the engine is on now.

@@ -9,7 +9,6 @@ use super::ContextEngine;
 
 /// Where a move has led.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use]
 #[non_exhaustive]
 pub struct Moved {
     /// The branch.

@@ -12,10 +12,10 @@ use super::spill::SessionChats;
 use super::{
     DefaultContextRuntime, LiveMedia, Pipeline, RuntimeFault, RuntimeFaults, Stage, ToolResultLimits,
 };
-use crate::{Contract, RecoveryChain, SystemClock};
+use crate::{RecoveryChain, SystemClock};
 
 /// Composes a [`DefaultContextRuntime`]. Everything has a default: without policies nothing is cut, without a memory nothing is
-/// recalled.
+/// recalled. Most agents say [`model`](Self::model), [`compaction`](Self::compaction) and [`spill`](Self::spill), and leave the rest.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct DefaultContextRuntimeBuilder {
@@ -33,7 +33,7 @@ impl Default for DefaultContextRuntimeBuilder {
             reserve: None,
             counter: None,
             pipeline: Pipeline::default(),
-            recovery: RecoveryChain::new(Contract::Seed),
+            recovery: None,
             memory: None,
             user: None,
             agent: None,
@@ -57,55 +57,59 @@ impl Default for DefaultContextRuntimeBuilder {
 }
 
 impl DefaultContextRuntimeBuilder {
-    /// The model that is prepared for if an input names none.
+    /// The model that is prepared for if an input names none. Its window, the room for its answer and its token counter come from the
+    /// [table](Self::models). Default: none; then every input should name one, or a window of 32,768 tokens is assumed and told.
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.parts.model = Some(name.into());
         self
     }
 
-    /// What is known of models. Default: the built-in table.
+    /// What is known of models. Default: the built-in table. Give another for models that it does not know, or with your own prices.
     pub fn models(mut self, table: ModelTable) -> Self {
         self.parts.models = Arc::new(table);
         self
     }
 
-    /// The window in tokens, whatever the table says.
+    /// The window in tokens, whatever the table says. Default: the table's. Say it for a proxy or a local model with another limit, or to keep
+    /// calls cheaper than they could be.
     pub fn window(mut self, tokens: u64) -> Self {
         self.parts.window = Some(tokens);
         self
     }
 
     /// How many tokens are kept for the answer, and asked for. Default: what the model writes at most, and no more than a quarter of
-    /// the window.
+    /// the window. Less where answers are short: what is kept for them, the history cannot have.
     pub fn reserve(mut self, tokens: u64) -> Self {
         self.parts.reserve = Some(tokens);
         self
     }
 
-    /// Counts tokens, for every model. Default: the counter of the model, by the table.
+    /// Counts tokens, for every model. Default: the counter of the model, by the table. Give one for a tokenizer that the table does not know.
     pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.parts.counter = Some(counter);
         self
     }
 
-    /// What was learned before about how far counts are off; see [`DefaultContextRuntime::calibrations`].
+    /// What was learned before about how far counts are off; see [`DefaultContextRuntime::calibrations`]. Default: nothing. Keep it where
+    /// processes are short and counts are estimates.
     pub fn calibrations(mut self, calibrations: Calibrations) -> Self {
         self.calibrations = calibrations;
         self
     }
 
-    /// What is done when the window fills up: stages from gentle to harsh, policies or [`Stage`]s. They come behind those that
-    /// were given before.
+    /// What is done when the window fills up: stages from gentle to harsh, policies or [`Stage`]s, such as
+    /// [`microcompact`](crate::compaction::microcompact). They come behind those that were given before. Default: nothing is cut, and what does
+    /// not fit is refused by the provider.
     pub fn compaction(mut self, stages: impl IntoIterator<Item = impl Into<Stage>>) -> Self {
         self.stages.extend(stages.into_iter().map(Into::into));
         self
     }
 
-    /// Who decides what to do when a model refuses a request. Default: the built-in policies under the
-    /// [first contract](Contract::Seed), whose three decisions every loop knows. Who follows the later ones too, as
-    /// [`ModelCall`](crate::ModelCall) does, gives `RecoveryChain::new(Contract::Extended)`.
+    /// Who decides what to do when a model refuses a request. Default: the built-in policies, with every decision for a caller that
+    /// [follows all](context_core::RecoveryInput::follows_all), as [`ModelCall`](crate::ModelCall) does, and the three of the
+    /// [first contract](crate::Contract::Seed) for any other. Give a chain to add a policy of your own, or to try more or less often.
     pub fn recovery(mut self, chain: RecoveryChain) -> Self {
-        self.parts.recovery = chain;
+        self.parts.recovery = Some(chain);
         self
     }
 
@@ -121,25 +125,25 @@ impl DefaultContextRuntimeBuilder {
         self
     }
 
-    /// Which agent remembers. Default: none in particular.
+    /// Which agent remembers. Default: none in particular. Name it where several agents of a user are not to share what they remember.
     pub fn agent(mut self, agent: impl Into<String>) -> Self {
         self.parts.agent = Some(agent.into());
         self
     }
 
-    /// How what was recalled is shown to the model. Default: as XML.
+    /// How what was recalled is shown to the model. Default: as XML. Give the renderer of your prompts.
     pub fn recall_renderer(mut self, renderer: Arc<dyn Renderer>) -> Self {
         self.parts.recall_renderer = Some(renderer);
         self
     }
 
-    /// How long a call waits for memories. Default: 5 seconds.
+    /// How long a call waits for memories; then it goes on without, and says so. Default: 5 seconds. More for memories behind a slow network.
     pub fn recall_timeout(mut self, timeout: Duration) -> Self {
         self.parts.recall_timeout = timeout;
         self
     }
 
-    /// How many tokens memories may have. Default: 2,000.
+    /// How many tokens memories may have. Default: 2,000. Less for small windows.
     pub fn recall_tokens(mut self, tokens: u64) -> Self {
         self.parts.recall_tokens = tokens;
         self
@@ -153,62 +157,66 @@ impl DefaultContextRuntimeBuilder {
         self
     }
 
-    /// Which chat a session's outputs belong to. Default: the one with its id.
+    /// Which chat a session's outputs belong to. Default: the one with its id. Say it where one chat has several sessions.
     pub fn session_chats(mut self, chat: impl Fn(&str) -> ChatId + Send + Sync + 'static) -> Self {
         self.parts.session_chats = Some(SessionChats::new(chat));
         self
     }
 
-    /// From which size on results of tools are kept elsewhere.
+    /// From which size on results of tools are kept elsewhere. Default: [`ToolResultLimits::default`], 10,000 tokens for one and 40,000 for a
+    /// message. Less for small windows.
     pub fn tool_results(mut self, limits: ToolResultLimits) -> Self {
         self.parts.tool_results = limits;
         self
     }
 
-    /// Which media that are kept elsewhere the model is shown.
+    /// Which media that are kept elsewhere the model is shown. Default: [`LiveMedia::default`]. Fewer where pictures cost too much.
     pub fn live_media(mut self, live: LiveMedia) -> Self {
         self.parts.live_media = live;
         self
     }
 
-    /// Tells the time. Default: the host's clock.
+    /// Tells the time. Default: the host's clock. Give a fixed one in tests.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.parts.clock = Arc::new(clock);
         self
     }
 
-    /// Whether the system prompt says which day it is, on which platform and in which folder. Default: no.
+    /// Whether the system prompt says which day it is, on which platform and in which folder. Default: no. Yes for agents that work on
+    /// files.
     pub fn environment(mut self, shown: bool) -> Self {
         self.parts.environment = shown;
         self
     }
 
-    /// The most messages to send, unless an input says otherwise. Default: all.
+    /// The most messages to send, unless an input says otherwise. Default: all. A window of tokens is the better limit; this one is for chats
+    /// that should forget.
     pub fn max_messages(mut self, messages: usize) -> Self {
         self.parts.max_messages = Some(messages);
         self
     }
 
-    /// Of how many sessions something is remembered. Default: 1,024, the ones used lately.
+    /// Of how many sessions something is remembered. Default: 1,024, the ones used lately. More where more are active at once: one that is
+    /// forgotten is counted anew.
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.parts.max_sessions = sessions;
         self
     }
 
     /// How many more calls a conversation is expected to have: within them a compaction must pay off that is not needed yet.
-    /// Default: 10.
+    /// Default: 10. Fewer for short chats, more for agents that call many tools.
     pub fn expected_calls(mut self, calls: u32) -> Self {
         self.parts.expected_calls = calls;
         self
     }
 
-    /// How long the provider's prompt cache keeps what nobody asks for. Default: 5 minutes.
+    /// How long the provider's prompt cache keeps what nobody asks for. Default: 5 minutes. As your provider says.
     pub fn cache_lifetime(mut self, lifetime: Duration) -> Self {
         self.parts.cache_lifetime = lifetime;
         self
     }
 
-    /// How long no summary is asked for after one failed. Default: a minute.
+    /// How long no summary is asked for after one failed. Default: a minute. Longer where asking is expensive.
     pub fn summary_cooldown(mut self, pause: Duration) -> Self {
         self.parts.summary_cooldown = pause;
         self

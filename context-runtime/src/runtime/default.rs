@@ -1,12 +1,13 @@
 //! The runtime of an agent.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_core::{
-    Answer, CaptureTurnInput, Compacted, ContextRuntime, Diagnostic, Message, ModelContext, PrepareInput,
-    RecoveryDecision, RecoveryInput, Result, SummaryError, SummaryTask, Timestamp, ToolResultInput,
-    ToolResultOutput, Usage,
+    Answer, CancelSignal, CaptureTurnInput, Compacted, ContextRuntime, Diagnostic, Message, ModelContext,
+    PrepareInput, RecoveryDecision, RecoveryInput, Result, SummaryError, SummaryTask, Timestamp,
+    ToolResultInput, ToolResultOutput, Usage,
 };
 use context_tokens::Calibrations;
 
@@ -14,6 +15,7 @@ use super::count::Counters;
 use super::parts::Parts;
 use super::session::{Sessions, lock};
 use super::{DefaultContextRuntimeBuilder, Spill, capture, media, prepare, recover, tool_results};
+use crate::{Contract, RecoveryChain};
 
 /// A runtime that keeps conversations within the window of their model, and the provider's prompt cache intact where it can.
 ///
@@ -115,6 +117,15 @@ impl DefaultContextRuntime {
         Timestamp::from_micros(self.parts.clock.now().as_micros().saturating_add(pause))
     }
 
+    /// Waits until the memory has kept what was [captured](ContextRuntime::capture_turn) before. Call it before the program ends;
+    /// what the memory could not keep is the error. Nothing to do without a memory.
+    pub async fn flush(&self) -> Result<()> {
+        match &self.parts.memory {
+            Some(memory) => memory.flush(&CancelSignal::never()).await,
+            None => Ok(()),
+        }
+    }
+
     /// Forgets what is remembered of a session; whether there was something.
     pub fn forget_session(&self, session_id: &str) -> bool {
         self.sessions.forget(session_id)
@@ -123,6 +134,10 @@ impl DefaultContextRuntime {
 
 #[async_trait]
 impl ContextRuntime for DefaultContextRuntime {
+    fn default_model(&self) -> Option<&str> {
+        self.parts.model.as_deref()
+    }
+
     async fn prepare_for_model(&self, input: PrepareInput) -> Result<ModelContext> {
         let (session, cancel) = (input.session_id.clone(), input.cancel.clone());
         let context = prepare::prepare(&self.parts, &self.counters, &self.sessions, input).await?;
@@ -139,7 +154,10 @@ impl ContextRuntime for DefaultContextRuntime {
         let (model, budget) = sent.map_or((String::new(), None), |(model, budget)| (model, Some(budget)));
         let counting = self.counters.of(&self.parts, &model);
         let counter = counting.calibrated();
-        let decision = recover::recover(&self.parts.recovery, &self.tried, &counter, budget, &input);
+        let contract = if input.follows_all { Contract::Extended } else { Contract::Seed };
+        let ours = || Cow::Owned(RecoveryChain::new(contract));
+        let chain = self.parts.recovery.as_ref().map_or_else(ours, Cow::Borrowed);
+        let decision = recover::recover(&chain, &self.tried, &counter, budget, &input);
         if let RecoveryDecision::AdjustOutputAndRetry { max_output_tokens, lasting: true, .. } = &decision {
             self.counters.cap_output(&counting.model, *max_output_tokens);
         }

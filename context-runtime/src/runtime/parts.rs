@@ -21,7 +21,8 @@ pub(super) struct Parts {
     pub(super) reserve: Option<u64>,
     pub(super) counter: Option<Arc<dyn TokenCounter>>,
     pub(super) pipeline: Pipeline,
-    pub(super) recovery: RecoveryChain,
+    /// Nothing for the built-in policies, under the contract that the caller follows.
+    pub(super) recovery: Option<RecoveryChain>,
     pub(super) memory: Option<Arc<dyn MemoryProvider>>,
     /// Whose memories they are, and of which agent.
     pub(super) user: Option<UserId>,

@@ -186,7 +186,7 @@ async fn what_is_stored_is_what_was_shown() {
     let count = Arc::default();
     let mut chat = engine(&store).await;
     let data = counted(&count).reuse(Reuse::PerResolve);
-    chat.set([policy(data).into(), say("u1", "hi")].map(Fragment::persisted));
+    chat.set([Fragment::from(policy(data)), say("u1", "hi")].map(Fragment::persisted));
     let shown = chat.resolve().await.unwrap().system_prompt;
     let _saved = chat.save().await.unwrap();
     assert_eq!(engine(&store).await.resolve().await.unwrap().system_prompt, shown);

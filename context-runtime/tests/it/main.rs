@@ -2,6 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+#[cfg(all(
+    feature = "openai",
+    feature = "anthropic",
+    feature = "gemini",
+    feature = "tokens",
+    feature = "microcompact",
+    feature = "snip",
+    feature = "truncate-head"
+))]
+mod agent;
 #[cfg(feature = "cache")]
 mod cache;
 mod compaction_properties;
@@ -9,8 +19,6 @@ mod compactions;
 mod conflicts;
 mod curate;
 mod edits;
-#[cfg(all(feature = "anthropic", feature = "tokens"))]
-mod example;
 mod forgetting;
 mod fragments;
 #[cfg(feature = "instructions")]

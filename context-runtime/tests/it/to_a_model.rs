@@ -45,7 +45,7 @@ async fn a_resolve_becomes_a_body_in_any_form() {
         assert!(lowered.diagnostics.is_empty(), "{name}: {:?}", lowered.diagnostics);
         assert!(conversation(&lowered.body).len() >= 3, "{name}: {text}");
     }
-    assert!(provider("uimessage").is_none());
+    assert!(provider("uimessage").is_err());
 }
 
 #[tokio::test]

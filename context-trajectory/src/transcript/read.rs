@@ -4,15 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::trajectory::{Changes, Measures, MessageLink, NewQuery};
-use context_core::{
-    ChatId, Json, Message, Node, Part, Role, Timestamp, ToolCall, ToolInput, ToolResult, limits,
-};
+use context_core::{ChatId, Message, Node, Role, Timestamp, ToolResult, limits};
 
 use super::{SkipReason, SkippedMessage, Transcript, TranscriptEvent, TranscriptRound, TranscriptStep};
-use crate::{Turn, TurnCall};
-
-/// What an action is left with whose params are no JSON, until it has a result.
-const NO_JSON: &str = "the params are no JSON";
+use crate::said::{known_as, output, turn};
 
 impl Transcript {
     /// Reads the messages of one branch of a chat, in order. Linear.
@@ -90,26 +85,10 @@ impl Reader<'_> {
     }
 
     fn answer(&mut self, node: &Node, message: &Message) {
-        let content = message.plain_text();
-        let thoughts = message.parts.iter().filter_map(|part| match part {
-            Part::Reasoning(thought) if !thought.text.is_empty() => Some(thought.text.as_str()),
-            _ => None,
-        });
-        let reasoning = thoughts.collect::<Vec<_>>().join("\n");
-        let link = self.link(node);
-        let mut turn = Turn::new(&*content).reasoning(reasoning).message(link.clone());
+        let Some(turn) = turn(message, Some(&self.link(node))) else { return };
         let number = self.done.rounds.len();
-        for part in &message.parts {
-            if let Part::ToolCall(call) = part {
-                let call = turn_call(call);
-                if !call.id.is_empty() {
-                    self.calls.insert(call.id.clone(), (number, node.created_at));
-                }
-                turn = turn.call(call.message(link.clone()));
-            }
-        }
-        if turn.content.is_empty() && turn.reasoning.is_empty() && turn.calls.is_empty() {
-            return;
+        for call in turn.calls.iter().filter(|call| !call.id.is_empty()) {
+            self.calls.insert(call.id.clone(), (number, node.created_at));
         }
         let round = self.open.get_or_insert_with(|| Draft::new(node.created_at));
         round.answered = turn.calls.is_empty();
@@ -119,8 +98,7 @@ impl Reader<'_> {
     }
 
     fn results(&mut self, node: &Node, message: &Message) {
-        for part in &message.parts {
-            let Part::ToolResult(result) = part else { continue };
+        for result in message.tool_results() {
             let call = known_as(&result.call_id);
             let Some((number, called_at)) = self.calls.get(&call).copied() else {
                 self.skip(node, SkipReason::UnknownCall);
@@ -151,28 +129,8 @@ impl Reader<'_> {
     }
 }
 
-fn turn_call(call: &ToolCall) -> TurnCall {
-    let (id, name) = (known_as(&call.id), &*call.name);
-    match &call.input {
-        ToolInput::Json(params) => TurnCall::new(id, name, params.clone()),
-        ToolInput::Invalid(text) => TurnCall::invalid(id, name, Json::from(&**text), NO_JSON),
-    }
-}
-
-/// What a call is known by: its id, or if that is too long for a label, its hash.
-fn known_as(id: &str) -> Arc<str> {
-    // Behind it there may be a number.
-    const LONGEST: usize = limits::MAX_ID_BYTES - 16;
-    if id.len() <= LONGEST { id.into() } else { blake3::hash(id.as_bytes()).to_hex().as_str().into() }
-}
-
 fn changes(result: &ToolResult, called_at: Timestamp, at: Timestamp) -> Changes {
-    let output = match &result.output[..] {
-        [] => Json::from(""),
-        [Part::Text(text)] => Json::from(&*text.text),
-        parts => Json::from_serialize(parts).expect("parts have text keys and valid raw values"),
-    };
-    let changes = Changes::new().set("output", output).set("success", !result.is_error);
+    let changes = Changes::new().set("output", output(result)).set("success", !result.is_error);
     if at <= called_at {
         // Many forms have no times: all messages are of the moment they were read.
         return changes;

@@ -1,6 +1,6 @@
 //! The tool with which a model reads back what was spilled, a bounded part at a time.
 
-use context_core::{ErrorKind, FunctionTool, Json, Metadata, Part, ToolCall, ToolInput, ToolResult, shorten};
+use context_core::{ErrorKind, FunctionTool, Json, ToolCall, ToolInput, ToolResult, shorten};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -41,17 +41,10 @@ struct Asked {
 impl Spill {
     /// Answers a call of [`spilled_output_tool`]: with at most 8,000 bytes of text, or with an error that tells the model what to do.
     /// Never fails: whatever goes wrong is the result.
-    pub async fn answer(&self, session: &str, call: &ToolCall) -> ToolResult {
-        let (text, is_error) = match self.shown(session, &call.input).await {
-            Ok(text) => (text, false),
-            Err(reason) => (reason, true),
-        };
-        ToolResult {
-            call_id: call.id.clone(),
-            name: Some(call.name.clone()),
-            output: vec![Part::text(text)],
-            is_error,
-            metadata: Metadata::default(),
+    pub async fn answer(&self, session: impl AsRef<str>, call: &ToolCall) -> ToolResult {
+        match self.shown(session.as_ref(), &call.input).await {
+            Ok(text) => call.result(text),
+            Err(reason) => call.error(reason),
         }
     }
 

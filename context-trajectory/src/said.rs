@@ -1,0 +1,101 @@
+//! From one message to what is recorded of it.
+
+use std::sync::Arc;
+
+use context_core::trajectory::MessageLink;
+use context_core::{Json, Message, Part, Role, ToolCall, ToolInput, ToolResult, limits};
+
+use crate::{Context, RecordError, Turn, TurnCall};
+
+/// What an action is left with whose params are no JSON, until it has a result.
+const NO_JSON: &str = "the params are no JSON";
+
+impl Context {
+    /// Records what a message says, as [`ask`](Self::ask), [`turn`](Self::turn) and [`tool_result`](Self::tool_result) would: a request of
+    /// the user is a question, an answer of the model a turn with its calls, and each result goes to its call. What the system says,
+    /// reminders and checkpoints record nothing.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> context_core::Result<()> {
+    /// use std::sync::Arc;
+    ///
+    /// use context_core::{AgentRef, Message, Part, Role};
+    /// use context_store_inmem::InMemoryStore;
+    /// use context_trajectory::Trajectories;
+    ///
+    /// let trajectories = Trajectories::new(Arc::new(InMemoryStore::default()))?;
+    /// let round = trajectories.begin(&AgentRef::main("ada", "trip")).await?;
+    ///
+    /// let call = Part::tool_call("call_1", "weather", serde_json::json!({"month": 3}));
+    /// let looks = Message::new(Role::Assistant, [Part::text("I look it up."), call]);
+    /// let found = Message::tool(looks.tool_calls().map(|call| call.result("Warm on Madeira.")));
+    /// round.record(&Message::from("Where is it warm in March?")).await?;
+    /// round.record(&looks).await?;
+    /// round.record(&found).await?;
+    /// round.record(&Message::text(Role::Assistant, "On Madeira.")).await?;
+    /// round.finish().await?;
+    ///
+    /// // A question, a conclusion with its action, an answer.
+    /// assert_eq!(round.trajectory().await?.len(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn record(&self, message: &Message) -> Result<(), RecordError> {
+        if message.role == Role::Assistant
+            && let Some(turn) = turn(message, None)
+        {
+            self.turn(turn).await?;
+        }
+        // Providers that have no role for tools put results in front of what the user says.
+        for result in message.tool_results() {
+            self.tool_result(&known_as(&result.call_id), output(result), !result.is_error).await?;
+        }
+        if message.is_request() && !message.is_checkpoint() {
+            self.ask(&*message.plain_text()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What the model said in a message, linked to it if it has a name; nothing if it said nothing.
+pub(crate) fn turn(message: &Message, link: Option<&MessageLink>) -> Option<Turn> {
+    let thoughts = message.parts.iter().filter_map(|part| match part {
+        Part::Reasoning(thought) if !thought.text.is_empty() => Some(thought.text.as_str()),
+        _ => None,
+    });
+    let reasoning = thoughts.collect::<Vec<_>>().join("\n");
+    let mut turn = Turn::new(&*message.plain_text()).reasoning(reasoning);
+    turn.messages.extend(link.cloned());
+    for call in message.tool_calls() {
+        let mut call = turn_call(call);
+        call.messages.extend(link.cloned());
+        turn = turn.call(call);
+    }
+    let says_nothing = turn.content.is_empty() && turn.reasoning.is_empty() && turn.calls.is_empty();
+    (!says_nothing).then_some(turn)
+}
+
+fn turn_call(call: &ToolCall) -> TurnCall {
+    let (id, name) = (known_as(&call.id), &*call.name);
+    match &call.input {
+        ToolInput::Json(params) => TurnCall::new(id, name, params.clone()),
+        ToolInput::Invalid(text) => TurnCall::invalid(id, name, Json::from(&**text), NO_JSON),
+    }
+}
+
+/// What a call is known by: its id, or if that is too long for a label, its hash.
+pub(crate) fn known_as(id: &str) -> Arc<str> {
+    // Behind it there may be a number.
+    const LONGEST: usize = limits::MAX_ID_BYTES - 16;
+    if id.len() <= LONGEST { id.into() } else { blake3::hash(id.as_bytes()).to_hex().as_str().into() }
+}
+
+/// What an action is left with by a result.
+pub(crate) fn output(result: &ToolResult) -> Json {
+    match &result.output[..] {
+        [] => Json::from(""),
+        [Part::Text(text)] => Json::from(&*text.text),
+        parts => Json::from_serialize(parts).expect("parts have text keys and valid raw values"),
+    }
+}

@@ -1,0 +1,61 @@
+//! The short ways: a recorder over a store, the next round begun, a session as a whole.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use context_core::trajectory::Trajectory;
+use context_core::{AgentRef, Error, RoundQuery, SessionId, Store, UserId, limits};
+
+use crate::export::SessionGraph;
+use crate::{Context, OpenOptions, RecordError, Trajectories};
+
+impl Trajectories {
+    /// In a store, with everything as the [builder](Self::builder) has it by default. Fails if the store keeps no trajectories.
+    pub fn new(store: Arc<dyn Store>) -> Result<Self, RecordError> {
+        Self::builder(store).build()
+    }
+
+    /// Begins the next round of an agent: [`next_round`](Self::next_round), opened. It is written with its first change.
+    pub async fn begin(&self, agent: &AgentRef) -> Result<Context, RecordError> {
+        let round = self.next_round(agent).await?;
+        self.open(&round, OpenOptions::new()).await
+    }
+
+    /// All agents of a session as they are stored, side by side: what [exports](crate::export) draw.
+    /// [`NotFound`](context_core::ErrorKind::NotFound) if the session has no rounds.
+    pub async fn graph(
+        &self,
+        user: impl Into<UserId>,
+        session: impl Into<SessionId>,
+    ) -> Result<SessionGraph, RecordError> {
+        let (user, session) = (user.into(), session.into());
+        let mut agents: BTreeMap<u32, Trajectory> = BTreeMap::new();
+        let mut query = RoundQuery::of_user(user.clone()).session(session.clone()).limit(limits::MAX_PAGE);
+        loop {
+            let page = self.rounds(&query).await?;
+            for head in page.items {
+                let agent = head.round.agent.agent;
+                if let Entry::Vacant(free) = agents.entry(agent) {
+                    let agent = AgentRef::new(user.clone(), session.clone(), agent);
+                    free.insert(self.trajectory(&agent).await?);
+                }
+            }
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => break,
+            }
+        }
+        if agents.is_empty() {
+            return Err(Error::not_found("find", "session", &session).with("user", &user).into());
+        }
+        Ok(SessionGraph::new(user, session, agents))
+    }
+}
+
+impl Context {
+    /// Ends the round as one that is done: [`close`](Self::close) with [`Closed`](context_core::trajectory::RoundState::Closed).
+    pub async fn finish(&self) -> Result<(), RecordError> {
+        self.close(context_core::trajectory::RoundState::Closed).await
+    }
+}

@@ -1,0 +1,90 @@
+//! The loop that every agent has: ask the model, run the tools it calls, until it answers.
+
+use std::sync::Arc;
+
+use context_conformance::simulator::Simulator;
+use context_runtime::model::ModelCodec;
+use context_runtime::trajectory::Context;
+use context_runtime::{
+    ContextEngine, ContextRuntime, DefaultContextRuntime, ModelCall, READ_SPILLED, Result, Spilled, ToolCall,
+    ToolResult, provider, user,
+};
+
+use crate::{simulated, tools};
+
+/// An agent: a runtime, a provider to ask, and how that is spoken to.
+pub struct Agent {
+    /// Prepares every call.
+    pub runtime: DefaultContextRuntime,
+    codec: Arc<dyn ModelCodec>,
+    client: Simulator,
+}
+
+impl Agent {
+    /// An agent that asks the simulated provider. The client of a real one goes in its place.
+    pub fn new(runtime: DefaultContextRuntime) -> Result<Self> {
+        let codec = provider("anthropic")?;
+        Ok(Self { runtime, client: simulated::client(codec.clone()), codec })
+    }
+
+    /// Answers a question of the user in a chat, and records how it came to the answer.
+    pub async fn answer(
+        &self,
+        chat: &mut ContextEngine,
+        round: &Context,
+        question: &str,
+        say: &mut impl FnMut(&str),
+    ) -> Result<String> {
+        chat.set([user(question)]);
+        round.ask(question).await?;
+        loop {
+            // One call of the model: tried again in another form until it is answered, and a bounded number of times.
+            let turn = chat.resolve().await?;
+            let input = turn.prepare().tools(tools::offered()).max_output_tokens(1_000);
+            let mut call = ModelCall::new(&self.runtime, self.codec.clone(), input);
+            while let Some(request) = call.next(&turn).await? {
+                let reply = self.client.send(request.body().as_str());
+                call.received(reply.status, &reply.to_text()); // an overflow, a busy provider: decided here
+            }
+            for attempt in call.attempts() {
+                let (before, after) = (attempt.before, attempt.after);
+                say(&format!(
+                    "  refused; {}: a history of {before} tokens became {after}",
+                    attempt.decision.name()
+                ));
+            }
+
+            // The answer joins the chat. What was cut on the way stays cut, and nothing of it is lost.
+            let answer = &chat.accept(&turn, &call).await?.message;
+            round.record(answer).await?;
+
+            // The tools run. What is too large goes to the store, and its beginning and end stand in its place.
+            let mut results = Vec::new();
+            for call in answer.tool_calls() {
+                say(&format!("  the model calls {} {}", call.name, call.input.as_written()));
+                results.push(self.run(call, turn.chat.chat.as_str()).await);
+            }
+            if results.is_empty() {
+                chat.save().await?; // one commit, or nothing
+                self.runtime.capture_turn(chat.resolve().await?.capture()).await?; // the memory hears what was said
+                round.finish().await?;
+                return Ok(answer.plain_text().into_owned());
+            }
+            let given = chat.set_tool_results(&self.runtime, results).await?;
+            for message in &given.appended {
+                round.record(message).await?;
+                for kept in message.tool_results().filter_map(|result| Spilled::of(&result.metadata)) {
+                    say(&format!("  {} bytes are kept in the store, and a preview is shown", kept.bytes));
+                }
+            }
+            chat.save().await?;
+        }
+    }
+
+    async fn run(&self, call: &ToolCall, session: &str) -> ToolResult {
+        match self.runtime.spill() {
+            Some(spill) if call.name == READ_SPILLED => spill.answer(session, call).await,
+            _ => tools::run(call),
+        }
+    }
+}

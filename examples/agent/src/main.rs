@@ -1,0 +1,18 @@
+//! Runs the tour and prints what happens. Offline; the provider is a simulator.
+//!
+//! ```text
+//! cargo run                                                     # SQLite, in agent.db
+//! cargo run --features postgres -- postgres://localhost/agents  # the same on PostgreSQL
+//! ```
+//!
+//! The store is named by the first argument, else by `CONTEXT_STORE`, else it is `sqlite:agent.db`.
+
+use std::env;
+use std::path::Path;
+
+#[tokio::main]
+async fn main() -> context_runtime::Result<()> {
+    let named = env::args().nth(1).or_else(|| env::var("CONTEXT_STORE").ok());
+    let store = context_runtime::open(named.as_deref().unwrap_or("sqlite:agent.db")).await?;
+    agent::tour(store, Path::new("agent.html"), |line| println!("{line}")).await
+}

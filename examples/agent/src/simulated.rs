@@ -1,0 +1,54 @@
+//! The provider, within the process: it checks every request against the published rules, counts its tokens, refuses with the real words,
+//! and has a model that says what is written here. A program has its HTTP client in the place of it, or `model_http::HttpModel`.
+
+use std::sync::Arc;
+
+use context_conformance::simulator::{Say, Simulator};
+use context_runtime::model::{ModelCodec, ModelRequest};
+use context_runtime::tokens::ModelCounter;
+use context_runtime::{Message, READ_SPILLED};
+use serde_json::json;
+
+/// A provider whose window is far smaller than the runtime believes: a proxy, a trial account, a table that is out of date.
+pub fn client(codec: Arc<dyn ModelCodec>) -> Simulator {
+    Simulator::new(codec, Arc::new(ModelCounter::for_model(crate::MODEL))).window(5_000).behaviour(says)
+}
+
+/// What the model says to a request: it goes by what was asked and by what it called last.
+fn says(request: &ModelRequest) -> Vec<Say> {
+    let said: String = request.messages.iter().map(|message| message.plain_text() + "\n").collect();
+    let calls = request.messages.iter().flat_map(|message| message.tool_calls());
+    let called = calls.last().map(|call| &*call.name);
+    let answer = request.messages.last().map(|message| results(message)).unwrap_or_default();
+    if said.contains("Douro") {
+        return vec![Say::text(match said.contains("Is there a train") {
+            true => "You told me that you get seasick. The river is calm, but take the train along it.",
+            false => "I do not know.",
+        })];
+    }
+    match called {
+        None => vec![
+            Say::text("I look into your notes."),
+            Say::call("read_note", json!({"name": "trip.md"})),
+            Say::call("count_words", json!({"name": "budget.md"})),
+        ],
+        Some(_) if said.contains("train") => {
+            vec![Say::text("Yes, over the bridge. Your notes plan a ferry: I would change that.")]
+        }
+        Some("count_words") => vec![Say::call("timetable", json!({"days": 365}))],
+        Some("timetable") => {
+            let blob = answer.find("blob:").and_then(|at| answer.get(at..at + 69)).unwrap_or("blob:none");
+            vec![Say::call(READ_SPILLED, json!({"reference": blob, "start": 1_100, "end": 1_900}))]
+        }
+        Some(_) => {
+            let ferry = answer.lines().find(|line| line.contains("Friday")).unwrap_or("none");
+            vec![Say::text(format!("The first one is on {ferry}."))]
+        }
+    }
+}
+
+/// What tools answered in a message.
+fn results(message: &Message) -> String {
+    let outputs = message.tool_results().flat_map(|result| result.output.clone());
+    Message::from(outputs.collect::<Vec<_>>()).plain_text().into_owned()
+}

@@ -1,0 +1,42 @@
+//! What a person sees of the tour: the same words on every store, and a page.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use context_runtime::Store;
+
+type Tested = Result<(), Box<dyn Error>>;
+
+/// Takes the tour twice in one store: the second time must not remember the first.
+async fn told(store: Arc<dyn Store>) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let page = folder.path().join("agent.html");
+    for _ in 0..2 {
+        let mut said = String::new();
+        agent::tour(store.clone(), &page, |line| said.extend([line, "\n"])).await?;
+        assert_eq!(said, include_str!("tour.txt"), "what is said is not what tests/tour.txt says");
+    }
+    let page = std::fs::read_to_string(&page)?;
+    for shown in
+        ["Which ferry do I take on Friday?", "timetable", "day 5, Friday, 07:00", "Yes, over the bridge."]
+    {
+        assert!(page.contains(shown), "the page does not show {shown:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn on_sqlite() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let url = format!("sqlite:{}", folder.path().join("agent.db").display());
+    told(context_runtime::open(&url).await?).await
+}
+
+/// In a schema of its own, which goes with the server that tests are given.
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn on_postgres() -> Tested {
+    let Some(server) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else { return Ok(()) };
+    let url = format!("{server}?schema=agent_{}", std::process::id());
+    told(context_runtime::open(&url).await?).await
+}
