@@ -43,7 +43,8 @@ pub(super) fn shows_marks(renderer: &dyn Renderer, Marked { plain, marked }: &Ma
 /// The same again is the same, and what an engine keeps of a prompt is what the prompt is made of.
 pub(super) fn pieces_are_kept(renderer: &dyn Renderer, fragments: &[Fragment]) -> Result<(), String> {
     let prompt = rendered(renderer, fragments)?;
-    same("the prompt, rendered again", &rendered(renderer, &fragments.to_vec())?, &prompt)?;
+    let copy = fragments.to_vec();
+    same("the prompt, rendered again", &rendered(renderer, &copy)?, &prompt)?;
     if prompt.ends_with(['\n', '\r']) {
         return Err("a line break stands at the end of the prompt".to_owned());
     }
