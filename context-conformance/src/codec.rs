@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Cases are random and the same in every run. `PROPTEST_CASES` says how many there are of each property, 64 if it
-//! says nothing. A failure shows the smallest case found, with the damages that led to it.
+//! says nothing, and `CONTEXT_CONFORMANCE_SEED` where they begin. A failure shows the smallest case found, with the damages that led to it.
 
 mod hostile;
 
@@ -20,14 +20,12 @@ use std::fmt;
 use context_core::wire::WireError;
 use context_core::{Json, JsonPatch, LoweredRequest, Message, ModelCodec, ModelRequest, Part};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestCaseResult, TestError, TestRng, TestRunner};
+use proptest::test_runner::TestCaseResult;
 use serde_json::Value;
 
 use crate::histories::{plain, requests};
+use crate::property::{Broken, ask};
 use crate::wire::Violation;
-
-/// How many cases each property has unless the environment says so.
-const CASES: u32 = 64;
 
 /// Panics with the smallest case that breaks the contract: [`assert_sends_valid`] and [`assert_reads_anything`].
 pub fn assert_codec_conforms(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
@@ -70,16 +68,13 @@ impl Kit<'_> {
     where
         S::Value: fmt::Debug,
     {
-        let told = std::env::var_os("PROPTEST_CASES").is_some();
-        let cases = if told { Config::default().cases } else { CASES };
-        let config = Config { cases, failure_persistence: None, ..Config::default() };
-        let seed = TestRng::deterministic_rng(config.rng_algorithm);
-        let mut runner = TestRunner::new_with_rng(config, seed);
-        let name = self.codec.name();
-        match runner.run(&strategy, |case| property(&case)) {
-            Ok(()) => {}
-            Err(TestError::Fail(why, case)) => panic!("{name}, {what}: {why}\n{case:#?}"),
-            Err(TestError::Abort(why)) => panic!("{name}, {what}: {why}"),
+        if let Err(broken) = ask(&strategy, property) {
+            let Broken { why, case, again } = broken;
+            let case = case.map(|case| format!("{case:#?}\n")).unwrap_or_default();
+            panic!(
+                "the codec {} does not keep its contract with {what}: {why}\n{case}{again}",
+                self.codec.name()
+            );
         }
     }
 

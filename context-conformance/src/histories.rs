@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use context_core::{Json, Message, Metadata, Part, Role, ToolResult};
 pub use damage::{Damage, damages};
+pub use parts::TOOLS;
 use proptest::collection::vec;
 use proptest::prelude::*;
 pub use requests::requests;

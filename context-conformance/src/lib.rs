@@ -1,5 +1,6 @@
-//! Proves that a store keeps the contract of [`context_core::Store`], a codec that of [`context_core::ModelCodec`], a
-//! policy that of [`context_core::CompactionPolicy`], and a memory that of [`context_core::MemoryProvider`]. A dev-dependency, never more.
+//! Proves that a store keeps the contract of [`context_core::Store`], a renderer that of [`context_core::Renderer`], a codec that of
+//! [`context_core::ModelCodec`], a policy that of [`context_core::CompactionPolicy`], and a memory that of
+//! [`context_core::MemoryProvider`]. A dev-dependency, never more.
 //!
 //! # Prove your store
 //!
@@ -88,6 +89,11 @@
 //! A case is only skipped if the store does not claim the ability ([`Requires`]); it is shown as ignored, with
 //! the reason. A store that claims durability and whose subject cannot reopen it fails.
 //!
+//! # Prove your renderer
+//!
+//! [`renderer::assert_renderer_conforms`] has random trees rendered, ordinary and hostile, and looks for what is missing, moved or marked wrongly. A reader of the
+//! format, best somebody else's, tells whether hostile texts stay in their place.
+//!
 //! # Prove your codec
 //!
 //! [`codec::assert_codec_conforms`] sends random conversations through a codec, after random damage, and asks a checker
@@ -103,7 +109,8 @@
 //!
 //! # Prove your policy
 //!
-//! [`policy::assert_policy_conforms`] asks a policy about random and hostile conversations, and checks what its plans leave.
+//! [`policy::assert_policy_conforms`] asks a policy about random and hostile conversations, and checks what its plans leave. It says how many
+//! plans there were: a policy that never has one has proved nothing.
 //!
 //! # Prove your memory
 //!
@@ -119,7 +126,7 @@
 //! | `CONTEXT_CONFORMANCE_CASES` | how many random sequences are tried |
 //! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case appends a line of JSON |
 //! | `CONTEXT_CONFORMANCE_KILLS` | how many writing processes are killed |
-//! | `PROPTEST_CASES` | how many conversations a codec or a policy is asked about |
+//! | `PROPTEST_CASES` | how many trees or conversations a renderer, a codec or a policy is asked about |
 //! | `CONTEXT_TEST_POSTGRES_URL`, `CONTEXT_TEST_REDIS_URL`, `CONTEXT_TEST_REDIS_CLUSTER_URL` | servers to test against, see [`server_url`] |
 //! | `CONTEXT_REQUIRE_SERVICES` | fail instead of skip where one of those is not set |
 //! | `CONTEXT_PYTHON` | a Python with the providers' packages, for [`wire::second_opinion`] |
@@ -150,9 +157,11 @@ mod namespace;
 mod notebook;
 pub mod policy;
 mod polls;
+mod property;
 mod proxy;
 mod random;
 pub mod recordings;
+pub mod renderer;
 mod report;
 mod run;
 mod same;

@@ -5,11 +5,13 @@
 //! use context_core::CompactionPolicy;
 //!
 //! fn conforms(policy: &dyn CompactionPolicy) {
-//!     assert_policy_conforms(policy);
+//!     let asked = assert_policy_conforms(policy);
+//!     assert!(asked.plans > 0, "the conversations of the kit gave it something to do: {asked:?}");
 //! }
 //! ```
 //!
-//! Cases are random and the same in every run; `PROPTEST_CASES` says how many there are, 64 if it says nothing. A failure shows
+//! Cases are random and the same in every run; `PROPTEST_CASES` says how many there are, 64 if it says nothing, and
+//! `CONTEXT_CONFORMANCE_SEED` where they begin. A failure shows
 //! the smallest case found.
 //!
 //! # What is asked
@@ -29,58 +31,73 @@ mod conversations;
 mod counter;
 mod hostile;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use context_core::{Answer, CompactionPolicy, HistoryView, Message, Plan, Proposal, Role, SummaryTask};
 pub use conversations::{Asked, conversations};
 pub use counter::QuarterCounter;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestError, TestRng, TestRunner};
 
 use crate::histories::History;
+use crate::property::{self, Broken};
 
-/// How many cases there are unless the environment says so.
-const CASES: u32 = 64;
 /// After how many plans a policy must have come to an end.
 const ROUNDS: usize = 8;
 
+/// What a policy was asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PolicyAsked {
+    /// How many views it looked at.
+    pub views: usize,
+    /// For how many of them it had a plan. If there is none, nothing was proven but that the policy does no harm: it may look for tools
+    /// that are not among [`TOOLS`](crate::histories::TOOLS).
+    pub plans: usize,
+}
+
 /// Panics with the smallest case that breaks the contract. Requests of summaries are answered with a short text.
-pub fn assert_policy_conforms(policy: &dyn CompactionPolicy) {
-    assert_policy_conforms_with(policy, |_| Answer::new(Message::text(Role::Assistant, "Short.")));
+pub fn assert_policy_conforms(policy: &dyn CompactionPolicy) -> PolicyAsked {
+    assert_policy_conforms_with(policy, |_| Answer::new(Message::text(Role::Assistant, "Short.")))
 }
 
 /// The same, for a policy that asks a model: `answer` is what a good model says to its requests, and is taken for a summary, unless it
 /// is no shorter than what it stands for.
-pub fn assert_policy_conforms_with(policy: &dyn CompactionPolicy, answer: impl Fn(&SummaryTask) -> Answer) {
-    let kit = Kit { policy, answer: &answer };
-    let told = std::env::var_os("PROPTEST_CASES").is_some();
-    let cases = if told { Config::default().cases } else { CASES };
-    let config = Config { cases, failure_persistence: None, ..Config::default() };
-    let seed = TestRng::deterministic_rng(config.rng_algorithm);
-    let mut runner = TestRunner::new_with_rng(config, seed);
-    match runner.run(&conversations(), |asked| kit.ask(&asked).map_err(TestCaseError::fail)) {
-        Ok(()) => {}
-        Err(TestError::Fail(why, asked)) => panic!("{}: {why}\n{asked:#?}", policy.name()),
-        Err(TestError::Abort(why)) => panic!("{}: {why}", policy.name()),
+pub fn assert_policy_conforms_with(
+    policy: &dyn CompactionPolicy,
+    answer: impl Fn(&SummaryTask) -> Answer,
+) -> PolicyAsked {
+    let kit = Kit { policy, answer: &answer, asked: Cell::default() };
+    let name = policy.name();
+    if let Err(broken) = property::ask(&conversations(), |asked| kit.ask(asked).map_err(TestCaseError::fail))
+    {
+        let Broken { why, case, again } = broken;
+        let case = case.map(|asked| format!("{asked:#?}\n")).unwrap_or_default();
+        panic!("the policy {name} does not keep its contract: {why}\n{case}{again}");
     }
     for (what, asked) in hostile::all() {
         if let Err(why) = kit.ask(&asked) {
             // Not shown: it is large.
-            panic!("{}, {what}: {why}", policy.name());
+            panic!("the policy {name} does not keep its contract, asked about {what}: {why}");
         }
     }
+    kit.asked.get()
 }
 
 struct Kit<'a> {
     policy: &'a dyn CompactionPolicy,
     answer: &'a dyn Fn(&SummaryTask) -> Answer,
+    asked: Cell<PolicyAsked>,
 }
 
 impl Kit<'_> {
     fn ask(&self, asked: &Asked) -> Result<(), String> {
         let mut messages = asked.messages.clone();
         for round in 0..ROUNDS {
-            let Some((plan, after)) = self.step(&messages, asked)? else { return Ok(()) };
+            let step = self.step(&messages, asked)?;
+            let PolicyAsked { views, plans } = self.asked.get();
+            self.asked.set(PolicyAsked { views: views + 1, plans: plans + usize::from(step.is_some()) });
+            let Some((plan, after)) = step else { return Ok(()) };
             messages = after;
             let met = plan.after <= asked.goal.history();
             let again = self.policy.plan(&HistoryView::new(&messages, &QuarterCounter), &asked.goal);

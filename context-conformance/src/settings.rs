@@ -29,11 +29,16 @@ impl Settings {
         let text = |name| env::var(name).ok();
         let count = |name| text(name).and_then(|count| count.parse().ok());
         Self {
-            seed: text("CONTEXT_CONFORMANCE_SEED").and_then(|seed| number(&seed)).unwrap_or(default.seed),
+            seed: told_seed().unwrap_or(default.seed),
             sequences: count("CONTEXT_CONFORMANCE_CASES").unwrap_or(default.sequences),
             kills: count("CONTEXT_CONFORMANCE_KILLS").unwrap_or(default.kills),
         }
     }
+}
+
+/// Where random cases are to begin, if the environment says so.
+pub(crate) fn told_seed() -> Option<u64> {
+    env::var("CONTEXT_CONFORMANCE_SEED").ok().and_then(|seed| number(&seed))
 }
 
 /// Where the harness appends its report, if it is to.

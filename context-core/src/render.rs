@@ -15,10 +15,16 @@ use crate::{Error, ErrorKind, Fragment};
 /// Turns fragments into prompt text.
 ///
 /// Implementors: be pure, synchronous and iterative. The same fragments give the same bytes, whatever else
-/// happened; a tree of any depth needs no stack. The output is well-formed for every input, keeps the order,
+/// happened; a tree of any depth needs no stack, and unless the format prescribes it no indentation that grows with the
+/// depth. The output is well-formed for every input, keeps the order,
 /// shows which fragments are [untrusted](Fragment::untrusted) and drops nothing that has content. Fragments that
-/// hold a message, an unknown kind or data that is still to be loaded are not yours: refuse them. Callers: hand
-/// over context fragments only.
+/// hold a message, an unknown kind or data that is still to be loaded are not yours: refuse them, wherever they stand,
+/// by the name of the fragment. Callers: hand over context fragments only.
+///
+/// # Where to begin
+///
+/// Write [`name`](Self::name) and [`render_pieces`](Self::render_pieces): for each piece, append to [`Pieces::text`] and call
+/// [`Pieces::end_piece`]. `examples/custom-renderer` is a renderer, whole; `context_conformance::renderer` proves yours.
 pub trait Renderer: fmt::Debug + Send + Sync + 'static {
     /// The format's name, such as `xml`.
     fn name(&self) -> &str;
@@ -30,7 +36,8 @@ pub trait Renderer: fmt::Debug + Send + Sync + 'static {
         Arrangement::separated_by("\n")
     }
 
-    /// Renders pieces, each for itself and in its form; a fragment without content gives an empty one.
+    /// Renders pieces, each for itself and in its form: one for each fragment, in their order. A fragment without content gives
+    /// an empty one. What is written before an error is dropped.
     fn render_pieces(&self, pieces: &[Piece<'_>], out: &mut Pieces) -> Result<(), RenderError>;
 
     /// The prompt text of the fragments, without a line break at the end; empty if nothing has content.

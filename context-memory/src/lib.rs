@@ -45,7 +45,6 @@ mod chain;
 mod cost;
 mod episodic;
 mod facts;
-mod id;
 mod passages;
 mod queue;
 mod rank;

@@ -118,8 +118,10 @@ fn steps<'a>(run: Run<'a>, outside: &'a [Workspace]) -> Vec<Step<'a>> {
         let args = ["--locked", "-p", FACADE, "--no-default-features", "--features", &feature];
         steps.push(ours("check", &args));
     }
-    // The packages outside are tested by the step `conformance`, which is their only test.
-    steps.push(ours("test", &["--workspace", "--all-features", "--locked", "--no-fail-fast"]));
+    for place in std::iter::once(workspace).chain(outside) {
+        let args = ["--workspace", "--all-features", "--locked", "--no-fail-fast"];
+        steps.push(cargo_step(run, place, "test", &args));
+    }
     if workspace.krate(KIT).is_some() {
         let prove = move || {
             let cases = long.then(|| LONG_CASES.to_string());

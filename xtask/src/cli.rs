@@ -20,7 +20,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Run every test of the workspace and of the packages beside it: unit, integration and doc tests
+    /// Run every test of the workspace and of those beside it: unit, integration and doc tests
     ///
     /// Arguments are handed to `cargo test`, for example `cargo xtask test -p context-core -- chain`. Tests
     /// that need data from outside the repository look into the folder that CONTEXT_TEST_DATA names, else
@@ -34,7 +34,7 @@ enum Task {
     ///
     /// A crate takes part by `[package.metadata.context-conformance] suite = "store"` and a test target named
     /// `conformance`, or those that it lists as `tests`. `needs` says which servers they need. A store crate without
-    /// it is an error. Packages outside the workspace take part if
+    /// it is an error. Workspaces beside this one take part if
     /// `[workspace.metadata.context-conformance] outside` lists their folders; an author elsewhere gives
     /// `--manifest-path`.
     Conformance(conformance::Args),
@@ -44,7 +44,7 @@ enum Task {
     Vectors(vectors::Args),
     /// Ask the renderers' properties of random trees for some minutes each, for example `fuzz xml --minutes 2`
     ///
-    /// The properties are those of the ordinary tests, with many more trees and new seeds in every round.
+    /// The properties are those of the ordinary tests and of the conformance kit, with many more trees and new seeds in every round.
     Fuzz(fuzz::Args),
     /// Measure an area against a floor that does the same work with the bare library
     Bench(bench::Args),

@@ -1,6 +1,6 @@
 //! `cargo xtask conformance`: every implementor against the conformance kit, in one table.
 //!
-//! Finds the subjects by their crates' metadata, also in the packages outside the workspace that its manifest
+//! Finds the subjects by their crates' metadata, also in the workspaces beside this one that its manifest
 //! lists, gives them the servers they need, runs their test programs, which append a
 //! line of JSON per case to a report, and prints what the reports say. The kit itself is proven too: stores
 //! with a known fault must be caught.

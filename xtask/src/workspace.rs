@@ -47,13 +47,13 @@ impl Workspace {
         self.metadata.target_directory.as_std_path()
     }
 
-    /// The packages that stand outside the workspace and are tested with it, as the folders that
-    /// `workspace.metadata.context-conformance.outside` of its manifest lists; each is a workspace of its own.
+    /// The workspaces that stand beside this one and are tested with it, as the folders that
+    /// `workspace.metadata.context-conformance.outside` of its manifest lists.
     pub(crate) fn outside(&self) -> Result<Vec<Self>> {
         let list = self.metadata.workspace_metadata.pointer("/context-conformance/outside");
         let folders = list.and_then(|list| list.as_array()).into_iter().flatten();
         let open = |folder: &serde_json::Value| {
-            let folder = folder.as_str().with_context(|| format!("{folder} is no folder of a package"))?;
+            let folder = folder.as_str().with_context(|| format!("{folder} is no folder of a workspace"))?;
             let outside = Self::at(&self.root().join(folder).join("Cargo.toml"))?;
             ensure!(outside.root() != self.root(), "{folder} is a member of the workspace, not outside it");
             Ok(outside)

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Holds;
 
 /// The tools of random histories; [`requests`](super::requests) declare them.
-pub(super) const TOOLS: [&str; 4] = ["search", "read_file", "run-tests", "GetWeather2"];
+pub const TOOLS: [&str; 4] = ["search", "read_file", "run-tests", "GetWeather2"];
 
 /// Text that is not blank.
 pub(super) fn words() -> impl Strategy<Value = String> {

@@ -12,6 +12,11 @@ use crate::{Answer, Message, ModelRequest};
 /// Implementors: be pure and synchronous; the same view and goal give the same proposal, to the byte. Propose nothing rather than a plan
 /// that does not save, and be idempotent: a view to which a plan was applied gives nothing for the same goal, unless the goal asks
 /// for more than could be had the first time. Take no notice of how full the window is: when a policy is asked is not its business.
+///
+/// # Where to begin
+///
+/// Collect [`Edit`](super::Edit)s, make a plan of them with [`Plan::new`], which counts and checks, and turn that [into](Proposal::from) a
+/// proposal. `examples/custom-policy` is a policy, whole; `context_conformance::policy` proves yours.
 pub trait CompactionPolicy: fmt::Debug + Send + Sync + 'static {
     /// Its name, as plans, reports and boundaries show it.
     fn name(&self) -> &'static str;
@@ -59,6 +64,16 @@ impl Proposal {
         match self {
             Self::Plan(plan) => Some(plan),
             _ => None,
+        }
+    }
+}
+
+impl From<Result<Plan, PlanError>> for Proposal {
+    /// A plan that may not be applied, or would not save, is not proposed; the error is the reason.
+    fn from(plan: Result<Plan, PlanError>) -> Self {
+        match plan {
+            Ok(plan) => Self::Plan(plan),
+            Err(error) => Self::nothing(error.to_string()),
         }
     }
 }

@@ -18,6 +18,11 @@ use crate::{CancelSignal, MemoriesForgotten, MemoryForget, Result};
 /// * **A turn may come again**, in part or whole; each message counts once, by its id. What the model was shown because it was
 ///   recalled is not among the messages.
 /// * **What is recalled is data**: it is shown to the model as something that was said, never as an instruction.
+///
+/// # Where to begin
+///
+/// Keep records in a [`MemoryRecordStore`](crate::MemoryRecordStore): every store but an encrypted one has it, with scopes, finding by words and
+/// forgetting. `examples/custom-memory` is a provider over it, whole; `context_conformance::memory` proves yours.
 #[async_trait]
 pub trait MemoryProvider: fmt::Debug + Send + Sync + 'static {
     /// What is worth telling the model about a query.

@@ -88,7 +88,7 @@ fn records(
 
 /// The same for the same part of the same message, whatever else is told.
 fn id(session: &SessionId, said: &CapturedMessage, part: usize) -> MemoryId {
-    crate::id::of("episode", &[session.as_str(), said.id.as_str(), &part.to_string()])
+    MemoryId::derived("episode", &[session.as_str(), said.id.as_str(), &part.to_string()])
 }
 
 /// Gives records their vectors. One that fails costs no record: what has no vector is found by its words.

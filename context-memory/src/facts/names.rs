@@ -3,7 +3,6 @@
 use context_core::{MemoryId, MemoryScope, MemorySource, search};
 
 use super::Statement;
-use crate::id;
 
 /// Signs between words that make no difference between names.
 const IDLE: &str = ".,;:!?'\"`()[]{}-_‐–—’‘“”…·";
@@ -32,12 +31,12 @@ pub(super) fn folded(name: &str) -> String {
 
 /// What all statements of a subject and a relation are looked up by.
 pub(super) fn key(subject: &str, relation: &str) -> String {
-    id::of("facts", &[&folded(subject), &folded(relation)]).to_string()
+    MemoryId::derived("facts", &[&folded(subject), &folded(relation)]).to_string()
 }
 
 /// A word that only statements about a subject have.
 pub(super) fn subject_word(subject: &str) -> String {
-    format!("s{}", id::of("subject", &[&folded(subject)]))
+    format!("s{}", MemoryId::derived("subject", &[&folded(subject)]))
 }
 
 /// The name of a statement: the same whenever the same is said at the same place.
@@ -56,13 +55,13 @@ pub(super) fn statement_id(scope: &MemoryScope, statement: &Statement) -> Memory
         &time(until),
         &place(source.as_ref()),
     ];
-    id::of("fact", &parts.map(String::as_str))
+    MemoryId::derived("fact", &parts.map(String::as_str))
 }
 
 /// The name of what is kept of a message that was looked through.
 pub(super) fn message_id(scope: &MemoryScope, source: &MemorySource) -> MemoryId {
     let parts = [&*scope.key(), &*place(Some(source))];
-    id::of("fact-source", &parts)
+    MemoryId::derived("fact-source", &parts)
 }
 
 fn place(source: Option<&MemorySource>) -> String {

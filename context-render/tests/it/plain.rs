@@ -15,6 +15,19 @@ pub(crate) enum Plain {
     Table(Vec<(String, Plain)>),
 }
 
+impl Plain {
+    /// All that is said, without keys.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        match self {
+            Self::Bool(value) => vec![value.to_string()],
+            Self::Number(number) => vec![number.to_string()],
+            Self::Text(text) => vec![text.clone()],
+            Self::Array(items) => items.iter().flat_map(Self::texts).collect(),
+            Self::Table(entries) => entries.iter().flat_map(|(_, value)| value.texts()).collect(),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) group: bool,

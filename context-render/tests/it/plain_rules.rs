@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use context_core::{
-    Encoded, Fragment, FragmentContent, FragmentData, FragmentKind, RenderError, Renderer, assistant,
-    fragment, hint, last_assistant_message, user,
-};
+use context_core::{Fragment, FragmentData, Renderer, hint};
 use context_render::{FORMATS, RenderOptions, by_name};
 
 fn renderers() -> Vec<Arc<dyn Renderer>> {
@@ -22,33 +19,6 @@ fn are_known_by_name() {
     }
     let everything = by_name("toon", RenderOptions::new().untrusted(true)).expect("of this build");
     assert_eq!(everything.render(&[hint("h")]).unwrap(), "\"hint (untrusted)\": h");
-}
-
-#[test]
-fn fragments_without_data_are_refused_wherever_they_stand() {
-    let unknown = Encoded::new("chart", 1, "{}");
-    let unknown = Fragment::from_content("graph", FragmentKind::Context, FragmentContent::Unknown(unknown));
-    for (foreign, name) in [(user("hi"), "user"), (assistant("yes"), "assistant"), (unknown, "graph")] {
-        let refused = Err(RenderError::NotData { name: name.to_owned() });
-        let map = |value: FragmentData| FragmentData::map([("key", value)]);
-        for fragments in [
-            vec![hint("before"), foreign.clone()],
-            vec![foreign.clone(), foreign.clone()],
-            vec![Fragment::new("a", map(1.into())), Fragment::new("b", map(foreign.clone().into()))],
-            vec![Fragment::new("a", map(1.into())), Fragment::new("a", map(foreign.clone().into()))],
-            vec![fragment("box", [FragmentData::from("a"), foreign.clone().into()])],
-            vec![fragment("box", [foreign.clone(), foreign.clone()])],
-            vec![Fragment::new("box", foreign.clone())],
-        ] {
-            for renderer in renderers() {
-                assert_eq!(renderer.render(&fragments), refused);
-            }
-        }
-    }
-    for renderer in renderers() {
-        let refused = Err(RenderError::NotData { name: "assistant".to_owned() });
-        assert_eq!(renderer.render(&[last_assistant_message("later")]), refused);
-    }
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! What holds for every tree written as TOON: it is what the `toon-format` crate writes for the same tree, and
 //! that crate reads the tree back.
 
+use context_conformance::renderer::{BoxError, assert_reads_back, assert_renders_soundly, fragments};
 use context_core::{Fragment, Number, Renderer};
 use context_render::ToonRenderer;
 use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::plain::{Plain, Rules, document};
-use crate::trees::{alike, fragments};
+use crate::rows::alike;
 
 /// The tree as the crate takes it: TOON has nothing for what is no number.
 pub(crate) fn json(plain: &Plain) -> Value {
@@ -48,13 +49,39 @@ pub(crate) fn check(fragments: &[Fragment], rules: Rules) {
     let toon = ToonRenderer::new().group(rules.group).untrusted(rules.untrusted);
     let all = std::iter::once(fragments);
     for fragments in all.chain(fragments.iter().map(std::slice::from_ref)) {
-        let render = || toon.render(fragments).expect("fragments of data");
-        let text = render();
+        let text = toon.render(fragments).expect("fragments of data");
         let wanted = expected(fragments, rules);
         assert_eq!(text, toon_format::encode_default(&wanted).expect("encodes"));
-        assert_eq!(text, render());
         let read = toon_format::decode_default(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert!(same(&read, &wanted), "{text}\n{wanted}\n{read}");
+    }
+}
+
+/// All there is in a document but its keys.
+fn texts(prompt: &str) -> Result<Vec<String>, BoxError> {
+    let read: Value = toon_format::decode_default(prompt)?;
+    let (mut values, mut texts) = (vec![&read], Vec::new());
+    while let Some(value) = values.pop() {
+        match value {
+            Value::Array(items) => values.extend(items),
+            Value::Object(map) => values.extend(map.values()),
+            Value::String(text) => texts.push(text.clone()),
+            Value::Number(number) => match number.as_f64() {
+                Some(float) if number.is_f64() => texts.push(Number::from(float).to_string()),
+                _ => texts.push(number.to_string()),
+            },
+            other => texts.push(other.to_string()),
+        }
+    }
+    Ok(texts)
+}
+
+#[test]
+fn the_contract_is_kept() {
+    for toon in [ToonRenderer::new(), ToonRenderer::new().group(true)] {
+        // The format prescribes that every level is indented.
+        assert_renders_soundly(&toon);
+        assert_reads_back(&toon, &texts);
     }
 }
 

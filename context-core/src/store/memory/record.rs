@@ -110,6 +110,19 @@ impl MemoryRecord {
     }
 }
 
+impl MemoryId {
+    /// A name that nothing else of a kind has, made of what it is a name of, such as a session and a message of it: so that what is told
+    /// again has the same name, however long those are. It is the same in every process and version, since stores keep it.
+    pub fn derived(kind: &str, parts: &[&str]) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("context-memory id, form 1");
+        for part in std::iter::once(&kind).chain(parts) {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        }
+        let hash = hasher.finalize().to_hex();
+        Self::from(&hash.as_str()[..32])
+    }
+}
+
 impl fmt::Debug for MemoryRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryRecord")
@@ -214,6 +227,13 @@ impl fmt::Debug for MemoryVector {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn derived_names_never_change_and_tell_parts_apart() {
+        let name = MemoryId::derived("episode", &["s", "m", "0"]);
+        assert_eq!(name, "3f01d18de1ea430c0c7eae7a31f4f34b");
+        assert_ne!(name, MemoryId::derived("episode", &["sm", "", "0"]));
+    }
 
     #[test]
     fn marks_never_change_and_tell_records_apart() {

@@ -1,0 +1,94 @@
+//! Properties that are asked of random cases: how many there are, where they begin, and what a failure says.
+
+use std::env;
+use std::fmt::{self, Debug};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestError, TestRng, TestRunner};
+
+use crate::settings;
+
+/// How many cases a property has unless the environment says so.
+const CASES: u32 = 64;
+
+/// A property that does not hold.
+#[derive(Debug)]
+pub(crate) struct Broken<T> {
+    /// What was expected, and what was seen.
+    pub(crate) why: String,
+    /// The smallest case that shows it; none if cases could not be made.
+    pub(crate) case: Option<T>,
+    /// How to see it again.
+    pub(crate) again: Again,
+}
+
+/// Where random cases began, and how many there were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Again {
+    cases: u32,
+    seed: Option<u64>,
+}
+
+impl Again {
+    /// What the environment says.
+    fn told() -> Self {
+        let told = env::var_os("PROPTEST_CASES").is_some();
+        let cases = if told { Config::default().cases } else { CASES };
+        Self { cases, seed: settings::told_seed() }
+    }
+
+    fn rng(self) -> TestRng {
+        let Some(seed) = self.seed else { return TestRng::deterministic_rng(RngAlgorithm::ChaCha) };
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        TestRng::from_seed(RngAlgorithm::ChaCha, &bytes)
+    }
+}
+
+impl fmt::Display for Again {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cases = self.cases;
+        match self.seed {
+            Some(seed) => write!(f, "again: PROPTEST_CASES={cases} CONTEXT_CONFORMANCE_SEED={seed:#x}"),
+            None => write!(
+                f,
+                "again: run it again; its {cases} cases are the same each time, unless CONTEXT_CONFORMANCE_SEED says where they begin"
+            ),
+        }
+    }
+}
+
+/// Asks a property of random cases. What panics does not hold.
+pub(crate) fn ask<S: Strategy>(
+    cases: &S,
+    property: impl Fn(&S::Value) -> TestCaseResult,
+) -> Result<(), Broken<S::Value>>
+where
+    S::Value: Debug,
+{
+    let again = Again::told();
+    let config = Config { cases: again.cases, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, again.rng());
+    runner.run(cases, |case| property(&case)).map_err(|error| match error {
+        TestError::Fail(why, case) => Broken { why: why.to_string(), case: Some(case), again },
+        TestError::Abort(why) => Broken { why: why.to_string(), case: None, again },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_case_is_found_and_how_to_see_it_again() {
+        let broken = ask(&(0_u32..1_000), |n| {
+            prop_assert!(*n < 10, "{n} is too large");
+            Ok(())
+        });
+        let broken = broken.expect_err("there are numbers from ten on");
+        assert_eq!(broken.case, Some(10));
+        assert!(broken.why.starts_with("10 is too large"), "{}", broken.why);
+        let told = Again { cases: 7, seed: Some(0xfeed) };
+        assert_eq!(told.to_string(), "again: PROPTEST_CASES=7 CONTEXT_CONFORMANCE_SEED=0xfeed");
+    }
+}

@@ -1,0 +1,64 @@
+//! Trees that are deeper than a stack.
+
+use std::thread;
+
+use context_core::{Fragment, FragmentData, Renderer};
+
+/// How deep a tree is that recursion does not survive on a stack of [`STACK`] bytes.
+const LEVELS: usize = 5_000;
+/// Too little for a frame a level, enough for everything else.
+const STACK: usize = 256 << 10;
+/// Between which depths the growth is measured.
+const SHALLOW: usize = 1_000;
+
+type Around = fn(FragmentData) -> FragmentData;
+
+const SHAPES: [(&str, Around); 4] = [
+    ("fragments", |inner| Fragment::new("f", inner).into()),
+    ("lists", |inner| FragmentData::list([inner])),
+    ("maps", |inner| FragmentData::map([("k", inner)])),
+    ("untrusted fragments beside others", |inner| {
+        FragmentData::list([Fragment::new("f", inner).untrusted(), Fragment::new("g", 1)])
+    }),
+];
+
+/// Every shape needs no stack.
+pub(super) fn without_recursion(renderer: &dyn Renderer) -> Result<(), String> {
+    SHAPES.into_iter().try_for_each(|(what, around)| deep(renderer, what, LEVELS, around).map(drop))
+}
+
+/// Twice the depth is about twice the prompt.
+pub(super) fn grows_with_the_depth(renderer: &dyn Renderer) -> Result<(), String> {
+    for (what, around) in SHAPES {
+        let once = deep(renderer, what, SHALLOW, around)?;
+        let twice = deep(renderer, what, 2 * SHALLOW, around)?;
+        if twice > 3 * once {
+            return Err(format!(
+                "{SHALLOW} levels of {what} are {once} bytes, and twice as many are {twice}: the prompt grows with the square of its depth. \
+                 Stop indenting at some level, or write what is deeper on one line"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// How many bytes the prompt of so many levels has.
+fn deep(renderer: &dyn Renderer, what: &str, levels: usize, around: Around) -> Result<usize, String> {
+    let tree = (0..levels).fold(FragmentData::from("w1q"), |inner, _| around(inner));
+    let fragments = [Fragment::new("f", tree)];
+    // A stack that overflows ends the process, and all that is said is the name of its thread.
+    let name = format!("{}: {levels} levels of {what}, walked by recursion", renderer.name());
+    let prompt = thread::scope(|scope| {
+        let thread = thread::Builder::new().name(name).stack_size(STACK);
+        let rendering = thread.spawn_scoped(scope, || renderer.render(&fragments));
+        let rendered = rendering.map_err(|error| format!("no thread: {error}"))?.join();
+        let rendered = rendered.map_err(|_| format!("it panicked at {levels} levels of {what}"))?;
+        rendered.map_err(|error| format!("`render` refused {levels} levels of {what}: {error}"))
+    })?;
+    match prompt.matches("w1q").count() {
+        1 => Ok(prompt.len()),
+        count => Err(format!(
+            "the text below {levels} levels of {what} stands {count} times in the prompt, not once"
+        )),
+    }
+}

@@ -1,0 +1,184 @@
+//! Trees in which every name and every text is a word that stands nowhere else: so what is missing, doubled or out of place in a prompt is
+//! seen without a parser.
+
+use std::fmt;
+
+use context_core::{Fragment, FragmentData};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// Fragments of numbered words, and the words that must be seen, in order.
+#[derive(Clone)]
+pub(super) struct Numbered {
+    pub(super) fragments: Vec<Fragment>,
+    pub(super) names: Vec<String>,
+    pub(super) texts: Vec<String>,
+}
+
+impl AsRef<[Fragment]> for Numbered {
+    fn as_ref(&self) -> &[Fragment] {
+        &self.fragments
+    }
+}
+
+impl fmt::Debug for Numbered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fragments.fmt(f)
+    }
+}
+
+/// The same fragments twice, the second time with one of them marked as untrusted.
+#[derive(Clone)]
+pub(super) struct Marked {
+    pub(super) plain: Vec<Fragment>,
+    pub(super) marked: Vec<Fragment>,
+}
+
+impl AsRef<[Fragment]> for Marked {
+    fn as_ref(&self) -> &[Fragment] {
+        &self.marked
+    }
+}
+
+impl fmt::Debug for Marked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.marked.fmt(f)
+    }
+}
+
+/// A tree before its words are numbered.
+#[derive(Clone, Debug)]
+enum Shape {
+    Null,
+    Text,
+    Number,
+    List(Vec<Shape>),
+    Map(Vec<Shape>),
+    Fragment(Box<Shape>),
+    /// An entry of a map whose value is a fragment of the same name: one name for both.
+    Same(Box<Shape>),
+}
+
+/// Fragments of any shape.
+pub(super) fn shapes() -> impl Strategy<Value = Numbered> {
+    shape_list().prop_map(|shapes| {
+        let mut words = Words::default();
+        let fragments = words.fragments(&shapes, None);
+        Numbered { fragments, names: words.names, texts: words.texts }
+    })
+}
+
+/// Fragments of any shape, one of them marked.
+pub(super) fn marked() -> impl Strategy<Value = Marked> {
+    (shape_list(), any::<Index>()).prop_filter_map("a fragment to mark", |(shapes, which)| {
+        let mut words = Words::default();
+        let plain = words.fragments(&shapes, None);
+        let mark = (words.fragments > 0).then(|| which.index(words.fragments))?;
+        Some(Marked { plain, marked: Words::default().fragments(&shapes, Some(mark)) })
+    })
+}
+
+fn shape_list() -> impl Strategy<Value = Vec<Shape>> {
+    let leaf = prop_oneof![1 => Just(Shape::Null), 6 => Just(Shape::Text), 2 => Just(Shape::Number)];
+    let shape = leaf.prop_recursive(5, 40, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Shape::List),
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Shape::Map),
+            inner.clone().prop_map(|shape| Shape::Fragment(Box::new(shape))),
+            inner.prop_map(|shape| Shape::Same(Box::new(shape))),
+        ]
+    });
+    prop::collection::vec(shape, 1..5)
+}
+
+/// Numbers words, and notes those that must be seen.
+#[derive(Default)]
+struct Words {
+    next: u32,
+    names: Vec<String>,
+    texts: Vec<String>,
+    /// How many fragments with content there were.
+    fragments: usize,
+    /// Which of them is marked.
+    mark: Option<usize>,
+}
+
+impl Words {
+    fn fragments(&mut self, shapes: &[Shape], mark: Option<usize>) -> Vec<Fragment> {
+        self.mark = mark;
+        shapes.iter().map(|shape| self.fragment(shape)).collect()
+    }
+
+    /// A word like `n12q`: no other begins with it.
+    fn word(&mut self, kind: char) -> String {
+        self.next += 1;
+        format!("{kind}{}q", self.next)
+    }
+
+    /// The name of something, which is seen if that has content.
+    fn name(&mut self, kind: char, of: &Shape) -> String {
+        let name = self.word(kind);
+        if has_content(of) {
+            self.names.push(name.clone());
+        }
+        name
+    }
+
+    fn fragment(&mut self, shape: &Shape) -> Fragment {
+        let name = self.name('n', shape);
+        self.named(name, shape)
+    }
+
+    fn named(&mut self, name: String, shape: &Shape) -> Fragment {
+        let number = self.fragments;
+        self.fragments += usize::from(has_content(shape));
+        let marked = has_content(shape) && self.mark == Some(number);
+        let fragment = Fragment::new(name, self.data(shape));
+        if marked { fragment.untrusted() } else { fragment }
+    }
+
+    fn data(&mut self, shape: &Shape) -> FragmentData {
+        match shape {
+            Shape::Null => FragmentData::Null,
+            Shape::Text => {
+                let word = self.word('w');
+                self.texts.push(word.clone());
+                word.into()
+            }
+            Shape::Number => {
+                self.next += 1;
+                let number = 7_000_000 + i64::from(self.next);
+                self.texts.push(number.to_string());
+                number.into()
+            }
+            Shape::List(items) => {
+                let items: Vec<FragmentData> = items.iter().map(|item| self.data(item)).collect();
+                FragmentData::list(items)
+            }
+            Shape::Map(entries) => {
+                let entries: Vec<(String, FragmentData)> =
+                    entries.iter().map(|entry| self.entry(entry)).collect();
+                FragmentData::map(entries)
+            }
+            Shape::Fragment(inner) | Shape::Same(inner) => self.fragment(inner).into(),
+        }
+    }
+
+    fn entry(&mut self, shape: &Shape) -> (String, FragmentData) {
+        let key = self.name('k', shape);
+        match shape {
+            Shape::Same(inner) => (key.clone(), self.named(key, inner).into()),
+            shape => (key, self.data(shape)),
+        }
+    }
+}
+
+/// Whether there is a text or a number in it. The trees are small.
+fn has_content(shape: &Shape) -> bool {
+    match shape {
+        Shape::Null => false,
+        Shape::Text | Shape::Number => true,
+        Shape::List(shapes) | Shape::Map(shapes) => shapes.iter().any(has_content),
+        Shape::Fragment(inner) | Shape::Same(inner) => has_content(inner),
+    }
+}

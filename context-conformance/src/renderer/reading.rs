@@ -1,0 +1,97 @@
+//! Hostile names and texts, written and read back.
+
+use std::fmt;
+
+use context_core::{Fragment, FragmentData, Renderer};
+use proptest::prelude::*;
+
+use super::PromptReader;
+use super::sound::rendered;
+use super::trees;
+
+/// A text for people is at least as long, once in its life.
+const LONG: usize = 100_000;
+
+/// Fragments that stand for themselves, whose numbers every format writes alike.
+#[derive(Clone)]
+pub(super) struct Hostile(Vec<Fragment>);
+
+impl AsRef<[Fragment]> for Hostile {
+    fn as_ref(&self) -> &[Fragment] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Hostile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Nobody trusts what stands in them.
+pub(super) fn untrusted() -> impl Strategy<Value = Hostile> {
+    trees::of(trees::whole_number())
+        .prop_map(|fragments| Hostile(fragments.into_iter().map(Fragment::untrusted).collect()))
+}
+
+/// As it comes.
+pub(super) fn trusted() -> impl Strategy<Value = Hostile> {
+    trees::of(trees::whole_number()).prop_map(Hostile)
+}
+
+/// Every text comes back, whole and once. Which of two stands first is asked where every word is another one.
+pub(super) fn reads_back(
+    renderer: &dyn Renderer,
+    reader: &dyn PromptReader,
+    fragments: &Hostile,
+) -> Result<(), String> {
+    let prompt = rendered(renderer, &fragments.0)?;
+    let read = reader.read(&prompt).map_err(|error| format!("the prompt cannot be read: {error}"))?;
+    let mut expected = Vec::new();
+    fragments.0.iter().filter_map(Fragment::data).for_each(|data| texts(data, &mut expected));
+    let expected = sorted(expected.iter().map(|text| reader.said(text)).collect());
+    let read = sorted(read);
+    let missing = expected.iter().find(|text| count(&expected, text) > count(&read, text));
+    let astray = read.iter().find(|text| count(&read, text) > count(&expected, text));
+    match (missing, astray) {
+        (None, None) => Ok(()),
+        (Some(missing), Some(astray)) => Err(format!("the text {missing:?} reads back as {astray:?}")),
+        (Some(missing), None) => Err(format!("the text {missing:?} is not among those that are read")),
+        (None, Some(astray)) => Err(format!("{astray:?} is read, which is no text of the fragments")),
+    }
+}
+
+/// A name and a text that are longer than parsers look ahead.
+pub(super) fn long(renderer: &dyn Renderer, reader: &dyn PromptReader) -> Result<(), String> {
+    let name = "long name ".repeat(500);
+    let text = "A sentence like others. ".repeat(LONG / 24);
+    let word = "x".repeat(LONG);
+    let map = FragmentData::map([(name.as_str(), text.trim_end()), ("lines", "one\ntwo\n"), ("word", &word)]);
+    let list = FragmentData::list([FragmentData::from(text.trim_end()), map]);
+    let fragments = Hostile(vec![Fragment::new(name.as_str(), list).untrusted()]);
+    // Texts of this size are not shown.
+    reads_back(renderer, reader, &fragments).map_err(|why| why.chars().take(400).collect())
+}
+
+/// The texts in a tree, in no certain order. Empty ones do not count: formats differ in whether they are seen.
+fn texts(data: &FragmentData, out: &mut Vec<String>) {
+    match data {
+        FragmentData::Text(text) => out.push(text.to_string()),
+        FragmentData::Bool(value) => out.push(value.to_string()),
+        FragmentData::Number(number) => out.push(number.to_string()),
+        FragmentData::List(list) => list.iter().for_each(|item| texts(item, out)),
+        FragmentData::Map(map) => map.values().for_each(|value| texts(value, out)),
+        FragmentData::Fragment(fragment) => fragment.data().into_iter().for_each(|data| texts(data, out)),
+        _ => {}
+    }
+}
+
+fn sorted(mut texts: Vec<String>) -> Vec<String> {
+    texts.retain(|text| !text.is_empty());
+    texts.sort();
+    texts
+}
+
+fn count(texts: &[String], text: &str) -> usize {
+    texts.iter().filter(|other| *other == text).count()
+}

@@ -1,0 +1,112 @@
+//! What can be seen of any format: nothing is missing, nothing moves, pieces may be kept.
+
+use context_core::{Arrangement, Fragment, FragmentData, Piece, Pieces, Renderer};
+
+use super::numbered::{Marked, Numbered};
+
+/// The prompt, or why there is none.
+pub(super) fn rendered(renderer: &dyn Renderer, fragments: &[Fragment]) -> Result<String, String> {
+    renderer.render(fragments).map_err(|error| format!("`render` refused fragments of data alone: {error}"))
+}
+
+/// Every name stands behind the one before it, and every text likewise; a table may have its names in front. Capitals do not
+/// count, as titles may have some.
+pub(super) fn shows_all(renderer: &dyn Renderer, numbered: &Numbered) -> Result<(), String> {
+    let prompt = rendered(renderer, &numbered.fragments)?.to_lowercase();
+    // None of these texts has one of its own, which a format may write as it is.
+    if prompt.ends_with(['\n', '\r']) {
+        return Err("a line break stands at the end of the prompt".to_owned());
+    }
+    in_order(&prompt, &numbered.names)?;
+    in_order(&prompt, &numbered.texts)
+}
+
+fn in_order(prompt: &str, words: &[String]) -> Result<(), String> {
+    let (mut at, mut before) = (0, "the beginning");
+    for word in words {
+        match prompt[at..].find(word.as_str()) {
+            Some(found) => at += found + word.len(),
+            None if prompt.contains(word.as_str()) => {
+                return Err(format!("{word:?} should stand behind {before:?}, and stands before it"));
+            }
+            None => return Err(format!("{word:?} has content, and is not in the prompt")),
+        }
+        before = word;
+    }
+    Ok(())
+}
+
+/// A mark is seen, and hides nothing.
+pub(super) fn shows_marks(renderer: &dyn Renderer, Marked { plain, marked }: &Marked) -> Result<(), String> {
+    match rendered(renderer, plain)? == rendered(renderer, marked)? {
+        true => Err("a fragment is untrusted, and the prompt is the same as if it were not".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// The same again is the same, and what an engine keeps of a prompt is what the prompt is made of.
+pub(super) fn pieces_are_kept(renderer: &dyn Renderer, fragments: &[Fragment]) -> Result<(), String> {
+    let prompt = rendered(renderer, fragments)?;
+    let copy = fragments.to_vec();
+    same("the prompt, rendered again", &rendered(renderer, &copy)?, &prompt)?;
+    let all: Vec<&Fragment> = fragments.iter().collect();
+    let arrangement = renderer.arrange(&all);
+    let pieces = arrangement.pieces(&all);
+    let together = render_pieces(renderer, &pieces)?;
+    let mut alone = Vec::new();
+    for piece in &pieces {
+        alone.extend(render_pieces(renderer, std::slice::from_ref(piece))?);
+    }
+    for (place, (beside, alone)) in together.iter().zip(&alone).enumerate() {
+        same(&format!("piece {place}, rendered beside others and then alone"), alone, beside)?;
+    }
+    let joined = arrangement.join(alone.iter().map(String::as_str));
+    same("the prompt, made of pieces that were rendered one by one", &joined, &prompt)
+}
+
+/// One piece for each fragment.
+fn render_pieces(renderer: &dyn Renderer, pieces: &[Piece<'_>]) -> Result<Vec<String>, String> {
+    let mut out = Pieces::default();
+    renderer
+        .render_pieces(pieces, &mut out)
+        .map_err(|error| format!("`render_pieces` refused data: {error}"))?;
+    let found: Vec<String> = out.iter().map(ToOwned::to_owned).collect();
+    if found.len() != pieces.len() {
+        return Err(format!(
+            "{} pieces of {} fragments: call `Pieces::end_piece` once for each, also for an empty one",
+            found.len(),
+            pieces.len()
+        ));
+    }
+    if out.text().len() > out.start() {
+        return Err("there is text behind the last piece: call `Pieces::end_piece` behind each".to_owned());
+    }
+    Ok(found)
+}
+
+/// What has no content leaves nothing.
+pub(super) fn nothing_is_empty(renderer: &dyn Renderer) -> Result<(), String> {
+    let null = || Fragment::new("n1q", FragmentData::Null);
+    for (what, fragments) in [("no fragment", vec![]), ("a fragment that holds null", vec![null()])] {
+        same(&format!("the prompt of {what}"), &rendered(renderer, &fragments)?, "")?;
+    }
+    let [first, second] = ["w1q", "w2q"].map(|text| Fragment::new(text, text));
+    let with = [first.clone(), null(), second.clone()];
+    let without = [first, second];
+    let all: Vec<&Fragment> = with.iter().collect();
+    let arrangement: Arrangement = renderer.arrange(&all);
+    let pieces = render_pieces(renderer, &arrangement.pieces(&all))?;
+    same("the piece of a fragment that holds null", &pieces[1], "")?;
+    same(
+        "the prompt with a fragment between that holds null",
+        &rendered(renderer, &with)?,
+        &rendered(renderer, &without)?,
+    )
+}
+
+fn same(what: &str, seen: &str, expected: &str) -> Result<(), String> {
+    if seen == expected {
+        return Ok(());
+    }
+    Err(format!("{what}: expected {expected:?}, saw {seen:?}"))
+}

@@ -1,0 +1,101 @@
+//! The kit takes a renderer that keeps the contract and catches those that break one promise each.
+
+mod lines;
+
+use context_conformance::renderer::{
+    BoxError, assert_grows_with_depth, assert_reads_back, assert_renderer_conforms, assert_renders_soundly,
+};
+
+use crate::lines::{Lines, Wrong};
+
+/// All values of all lines: of each, what stands behind the last name.
+fn read(prompt: &str) -> Result<Vec<String>, BoxError> {
+    let value = |line: &str| -> Result<Option<String>, BoxError> {
+        let mut path: Vec<serde_json::Value> = serde_json::from_str(line)?;
+        Ok(match path.pop().ok_or("a line without a value")? {
+            serde_json::Value::Null => None,
+            serde_json::Value::String(text) => Some(text),
+            value => Some(value.to_string()),
+        })
+    };
+    prompt.lines().filter_map(|line| value(line).transpose()).collect()
+}
+
+#[test]
+fn a_good_renderer_passes() {
+    assert_renderer_conforms(&Lines::new(Wrong::Nothing), &read);
+}
+
+macro_rules! caught {
+    ($($wrong:ident => $why:literal;)+) => {$(
+        #[allow(non_snake_case)]
+        #[test]
+        #[should_panic(expected = $why)]
+        fn $wrong() {
+            assert_renders_soundly(&Lines::new(Wrong::$wrong));
+        }
+    )+};
+}
+
+caught! {
+    DropsNumbers => "has content, and is not in the prompt";
+    DropsTheLastEntry => "has content, and is not in the prompt";
+    SortsKeys => "stands before it";
+    HidesMarks => "the same as if it were not";
+    MarksOnlyAtTheTop => "the same as if it were not";
+    Counts => "the prompt, rendered again";
+    LooksAround => "rendered beside others and then alone";
+    JoinsOtherwise => "made of pieces that were rendered one by one";
+    SkipsEmptyPieces => "call `Pieces::end_piece` once for each";
+    EndsLines => "a line break stands at the end";
+    ShowsNothing => "the prompt of a fragment that holds null";
+    ShowsMessages => "expected the error NotData";
+    NamesNobody => "expected the error NotData";
+    RefusesAsNotData => "expected the error NotLoaded";
+}
+
+#[test]
+#[should_panic(expected = "grows with the square of its depth")]
+fn indentation_without_end_is_caught() {
+    assert_grows_with_depth(&Lines::new(Wrong::Indents));
+}
+
+#[test]
+#[should_panic(expected = "cannot be read")]
+fn a_text_that_ends_its_place_is_caught() {
+    assert_reads_back(&Lines::new(Wrong::DoesNotEscape), &read);
+}
+
+#[test]
+#[should_panic(expected = "given untrusted fragments: the text")]
+fn a_text_of_which_a_part_is_lost_is_caught() {
+    assert_reads_back(&Lines::new(Wrong::Trims), &read);
+}
+
+#[test]
+#[should_panic(expected = "given long names and texts")]
+fn a_long_text_that_is_lost_is_caught() {
+    assert_reads_back(&Lines::new(Wrong::DropsLongTexts), &read);
+}
+
+#[test]
+#[should_panic(expected = "fragments: [")]
+fn a_failure_shows_the_fragments() {
+    assert_renders_soundly(&Lines::new(Wrong::DropsNumbers));
+}
+
+/// Ends the process that runs it.
+#[test]
+#[ignore = "overflows its stack; run by the test below"]
+fn recursion() {
+    assert_renders_soundly(&Lines::new(Wrong::Recurses));
+}
+
+#[test]
+fn recursion_ends_the_test_program_and_says_why() {
+    let program = std::env::current_exe().expect("a test program");
+    let child = std::process::Command::new(program).args(["--ignored", "--exact", "recursion"]).output();
+    let child = child.expect("it runs");
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert!(!child.status.success() && said.contains("walked by recursion"), "{said}");
+}

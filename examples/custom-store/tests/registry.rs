@@ -1,0 +1,40 @@
+//! The store by its URL, as an application opens it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use context_core::{Error, Result, Store};
+use context_runtime::{ContextEngine, StoreFactory, StoreRegistry, user};
+use custom_store::RedbStore;
+
+/// Opens `redb:PATH`.
+struct RedbFactory;
+
+#[async_trait]
+impl StoreFactory for RedbFactory {
+    async fn open(&self, url: &str) -> Result<Arc<dyn Store>> {
+        // The URL is not repeated: in other schemes there may be a password in it.
+        let path = url.strip_prefix("redb:").filter(|path| !path.is_empty());
+        let path = path.ok_or_else(|| Error::invalid("open", "the form is redb:PATH"))?;
+        Ok(Arc::new(RedbStore::open(path).await?))
+    }
+}
+
+#[tokio::test]
+async fn it_opens_by_its_url() -> Result<()> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let url = format!("redb:{}", folder.path().join("chats.redb").display());
+    let mut registry = StoreRegistry::default();
+    registry.register("redb", RedbFactory);
+
+    let store = registry.open(&url).await?;
+    let mut chat = ContextEngine::builder(store).user("ada").chat("lisbon").open().await?;
+    chat.set([user("Two tickets to Lisbon, please.")]);
+    let _saved = chat.save().await?;
+    drop(chat);
+
+    let store = registry.open(&url).await?;
+    let mut chat = ContextEngine::builder(store).user("ada").chat("lisbon").existing().open().await?;
+    assert_eq!(chat.resolve().await?.messages.len(), 1, "what was saved is there");
+    Ok(())
+}
