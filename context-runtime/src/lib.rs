@@ -164,6 +164,11 @@ pub use runtime::{
 };
 pub use system::{SystemClock, Uuid7Ids};
 
+/// The recipes of the cookbook are compiled and run.
+#[cfg(all(doctest, feature = "full"))]
+#[doc = include_str!("../../docs/cookbook.md")]
+struct Cookbook;
+
 /// The README's example is compiled and run.
 #[cfg(all(
     doctest,

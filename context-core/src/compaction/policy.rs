@@ -12,6 +12,33 @@ use crate::{Answer, Message, ModelRequest};
 /// Implementors: be pure and synchronous; the same view and goal give the same proposal, to the byte. Propose nothing rather than a plan
 /// that does not save, and be idempotent: a view to which a plan was applied gives nothing for the same goal, unless the goal asks
 /// for more than could be had the first time. Take no notice of how full the window is: when a policy is asked is not its business.
+///
+/// ```
+/// use context_core::{BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Plan, Proposal};
+///
+/// /// Leaves out the steps between the first request and the newest turn.
+/// #[derive(Debug)]
+/// struct OnlyTheNewest;
+///
+/// impl CompactionPolicy for OnlyTheNewest {
+///     fn name(&self) -> &'static str {
+///         "only-the-newest"
+///     }
+///
+///     fn plan(&self, view: &HistoryView<'_>, _: &Goal) -> Proposal {
+///         let [first, .., newest] = view.structure().requests[..] else {
+///             return Proposal::nothing("one turn");
+///         };
+///         let edits = vec![Edit::remove(first + 1..newest)];
+///         let what = format!("{} messages", newest - first - 1);
+///         match Plan::new(self.name(), BoundaryKind::Snip, view, edits, what) {
+///             Ok(plan) => Proposal::Plan(plan),
+///             Err(error) => Proposal::nothing(error.to_string()),
+///         }
+///     }
+/// }
+/// # assert_eq!(OnlyTheNewest.name(), "only-the-newest");
+/// ```
 pub trait CompactionPolicy: fmt::Debug + Send + Sync + 'static {
     /// Its name, as plans, reports and boundaries show it.
     fn name(&self) -> &'static str;

@@ -10,6 +10,28 @@ use crate::{
 };
 
 /// Everything that is written together, or not at all.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{Chat, ChatRef, ChatState, Commit, CommitOutcome, Message, NewChat, Node, Target, Timestamp};
+///
+/// let (trip, now) = (ChatRef::new("ada", "trip"), Timestamp::default());
+/// let mut chat = ChatState::new(Chat::new(NewChat::new(trip.clone(), now)), 1);
+/// let extend = |id: &str, expected: Option<&str>| Commit {
+///     nodes: vec![Arc::new(Node::new(id, Message::from("hi"), now))],
+///     ..Commit::new(
+///         trip.clone(),
+///         Target::Extend { branch: "main".into(), expected: expected.map(Into::into) },
+///         now,
+///     )
+/// };
+/// assert!(matches!(chat.commit(extend("a", None))?, CommitOutcome::Applied(_)));
+/// assert!(matches!(chat.commit(extend("a", None))?, CommitOutcome::Replayed(_))); // sent twice, counts once
+/// let late = chat.commit(extend("b", None))?; // somebody who has not seen `a`
+/// assert_eq!(late, CommitOutcome::Conflict { actual: Some("a".into()) });
+/// # Ok::<(), context_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Commit {
     /// Where.
