@@ -116,7 +116,8 @@ pub const SOURCE_KEY: &str = "openai-responses.source";
 /// use context_codec_openai::responses::ResponsesCodec;
 /// use context_core::{Message, MessageCodec, ModelRequest};
 ///
-/// let request = ModelRequest::new([Message::from("Two tickets to Lisbon.")]).model("gpt-5").system("You book trips.");
+/// let request =
+///     ModelRequest::new([Message::from("Two tickets to Lisbon.")]).model("gpt-5").system("You book trips.");
 /// let sent = ResponsesCodec.lower(&request)?.body;
 /// assert!(sent.as_str().contains(r#""instructions":"You book trips.""#));
 /// # Ok::<_, context_core::wire::WireError>(())

@@ -82,7 +82,10 @@ pub enum Retry {
 /// use context_core::{Error, ErrorKind};
 ///
 /// let error = Error::not_found("rewind", "message", "m7").with("chat", "lisbon");
-/// assert_eq!((error.kind(), error.operation(), error.get("chat")), (ErrorKind::NotFound, "rewind", Some("lisbon")));
+/// assert_eq!(
+///     (error.kind(), error.operation(), error.get("chat")),
+///     (ErrorKind::NotFound, "rewind", Some("lisbon"))
+/// );
 /// ```
 pub struct Error(Box<Inner>);
 

@@ -24,7 +24,10 @@ use crate::cost;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::{CapturedMessage, CapturedTurn, CancelSignal, Message, MemoryProvider, MemoryScope, RecallQuery, Timestamp};
+/// use context_core::{
+///     CancelSignal, CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, RecallQuery,
+///     Timestamp,
+/// };
 /// use context_memory::{Chain, Episodic, Reach};
 /// use context_store_inmem::InMemoryStore;
 ///
@@ -36,7 +39,9 @@ use crate::cost;
 ///     .with("everywhere", Episodic::new(mine)?.reach(Reach::User), 1);
 /// let (trip, never) = (MemoryScope::new("ada").project("trip"), CancelSignal::never());
 /// let said = vec![CapturedMessage::new("m1", Message::from("I prefer the aisle."))];
-/// memory.capture(&CapturedTurn::new(trip.session("monday"), "t1", Timestamp::default(), said), &never).await?;
+/// memory
+///     .capture(&CapturedTurn::new(trip.session("monday"), "t1", Timestamp::default(), said), &never)
+///     .await?;
 ///
 /// let taxes = MemoryScope::new("ada").project("taxes");
 /// let found = memory.recall(&RecallQuery::new(taxes, "aisle or window?"), &never).await?;

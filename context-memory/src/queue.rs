@@ -29,7 +29,9 @@ use self::line::{Limits, Line};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::{CancelSignal, CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, Timestamp};
+/// use context_core::{
+///     CancelSignal, CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, Timestamp,
+/// };
 /// use context_memory::{Episodic, Queued};
 /// use context_store_inmem::InMemoryStore;
 ///

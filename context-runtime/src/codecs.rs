@@ -47,7 +47,8 @@ pub fn provider(name: &str) -> Option<Arc<dyn ModelCodec>> {
 /// use context_runtime::{Json, message_codec};
 ///
 /// let codec = message_codec("uimessage").expect("its feature is on");
-/// let messages = Json::from_text(r#"[{"id": "1", "role": "user", "parts": [{"type": "text", "text": "Hello!"}]}]"#)?;
+/// let messages =
+///     Json::from_text(r#"[{"id": "1", "role": "user", "parts": [{"type": "text", "text": "Hello!"}]}]"#)?;
 /// assert_eq!(codec.lift(&messages)?.request.messages[0].plain_text(), "Hello!");
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```

@@ -12,7 +12,9 @@ use crate::{Message, Part, Role};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::{BoundaryKind, Edit, HistoryView, Message, Plan, PlanError, Role, TokenCount, TokenCounter};
+/// use context_core::{
+///     BoundaryKind, Edit, HistoryView, Message, Plan, PlanError, Role, TokenCount, TokenCounter,
+/// };
 ///
 /// # #[derive(Debug)]
 /// # struct Bytes;
@@ -22,7 +24,8 @@ use crate::{Message, Part, Role};
 /// # }
 /// let talk = ["A train?", "Let me think …", "At ten."];
 /// let roles = [Role::User, Role::Assistant, Role::User];
-/// let history: Vec<_> = roles.into_iter().zip(talk).map(|(role, text)| Arc::new(Message::text(role, text))).collect();
+/// let history: Vec<_> =
+///     roles.into_iter().zip(talk).map(|(role, text)| Arc::new(Message::text(role, text))).collect();
 /// let view = HistoryView::new(&history, &Bytes); // counts bytes, here
 ///
 /// let plan = Plan::new("by hand", BoundaryKind::Snip, &view, vec![Edit::remove(1..2)], "1 message")?;

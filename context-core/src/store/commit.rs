@@ -14,7 +14,9 @@ use crate::{
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::{Chat, ChatRef, ChatState, Commit, CommitOutcome, Message, NewChat, Node, Target, Timestamp};
+/// use context_core::{
+///     Chat, ChatRef, ChatState, Commit, CommitOutcome, Message, NewChat, Node, Target, Timestamp,
+/// };
 ///
 /// let (trip, now) = (ChatRef::new("ada", "trip"), Timestamp::default());
 /// let mut chat = ChatState::new(Chat::new(NewChat::new(trip.clone(), now)), 1);

@@ -30,7 +30,9 @@ const NEEDED: f64 = 0.9;
 /// use context_runtime::tokens::{Budget, ModelTable};
 /// use context_runtime::{Message, Role, microcompact::Microcompact, snip::Snip};
 ///
-/// let turn = |n| [Message::from(format!("What about day {n}?")), Message::text(Role::Assistant, "A museum. ".repeat(50))];
+/// let turn = |n| {
+///     [Message::from(format!("What about day {n}?")), Message::text(Role::Assistant, "A museum. ".repeat(50))]
+/// };
 /// let history: Vec<_> = (0..30).flat_map(turn).map(Arc::new).collect();
 /// let counter = ModelTable::builtin().model("gpt-4o").counter();
 /// let view = HistoryView::new(&history, &counter);
