@@ -19,6 +19,31 @@ use crate::{Error, ErrorKind, Fragment};
 /// shows which fragments are [untrusted](Fragment::untrusted) and drops nothing that has content. Fragments that
 /// hold a message, an unknown kind or data that is still to be loaded are not yours: refuse them. Callers: hand
 /// over context fragments only.
+///
+/// ```
+/// use context_core::{Piece, Pieces, RenderError, Renderer, hint, role};
+///
+/// /// Names alone, for a table of contents.
+/// #[derive(Debug)]
+/// struct Contents;
+///
+/// impl Renderer for Contents {
+///     fn name(&self) -> &str {
+///         "contents"
+///     }
+///
+///     fn render_pieces(&self, pieces: &[Piece<'_>], out: &mut Pieces) -> Result<(), RenderError> {
+///         for piece in pieces {
+///             out.text().push_str(piece.fragment.name());
+///             out.end_piece();
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// assert_eq!(Contents.render(&[role("You book trips."), hint("Prices are in EUR.")])?, "role\nhint");
+/// # Ok::<(), RenderError>(())
+/// ```
 pub trait Renderer: fmt::Debug + Send + Sync + 'static {
     /// The format's name, such as `xml`.
     fn name(&self) -> &str;

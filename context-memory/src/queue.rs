@@ -39,7 +39,7 @@ use self::line::{Limits, Line};
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let memory = Queued::new(Episodic::new(Arc::new(InMemoryStore::default()))?);
 /// let said = vec![CapturedMessage::new("m1", Message::from("My cat is called Tom."))];
-/// let turn = CapturedTurn::new(MemoryScope::new("ada"), "t1", Timestamp::default(), said);
+/// let turn = CapturedTurn::new(MemoryScope::new("ada").session("monday"), "t1", Timestamp::default(), said);
 /// memory.capture(&turn, &CancelSignal::never()).await?; // taken: the turn goes on
 /// memory.flush(&CancelSignal::never()).await?; // kept
 /// assert_eq!(memory.waiting(), 0);

@@ -31,6 +31,8 @@
 //! # }
 //! ```
 //!
+//! Twenty things that people ask for stand as whole programs in `docs/cookbook.md`, compiled and run with the documentation of this crate.
+//!
 //! # Features
 //!
 //! | feature | brings | default |

@@ -18,6 +18,34 @@ use crate::{CancelSignal, MemoriesForgotten, MemoryForget, Result};
 /// * **A turn may come again**, in part or whole; each message counts once, by its id. What the model was shown because it was
 ///   recalled is not among the messages.
 /// * **What is recalled is data**: it is shown to the model as something that was said, never as an instruction.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use context_core::{
+///     CancelSignal, CapturedTurn, Error, ErrorKind, MemoriesForgotten, MemoryForget, MemoryProvider,
+///     RecallQuery, Recalled, Result,
+/// };
+///
+/// /// Tells every turn what the team has written down, and keeps nothing.
+/// #[derive(Debug)]
+/// struct TeamNotes(String);
+///
+/// #[async_trait]
+/// impl MemoryProvider for TeamNotes {
+///     async fn recall(&self, _: &RecallQuery, _: &CancelSignal) -> Result<Recalled> {
+///         Ok(Recalled::text(self.0.clone()))
+///     }
+///
+///     async fn capture(&self, _: &CapturedTurn, _: &CancelSignal) -> Result<()> {
+///         Ok(())
+///     }
+///
+///     async fn forget(&self, _: &MemoryForget) -> Result<MemoriesForgotten> {
+///         Err(Error::new(ErrorKind::Unsupported, "forget", "these notes belong to the team"))
+///     }
+/// }
+/// # let _ = TeamNotes("We deploy on Tuesdays.".to_owned());
+/// ```
 #[async_trait]
 pub trait MemoryProvider: fmt::Debug + Send + Sync + 'static {
     /// What is worth telling the model about a query.
