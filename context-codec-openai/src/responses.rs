@@ -111,6 +111,17 @@ pub const BODY_KEY: &str = "openai-responses.body";
 pub const SOURCE_KEY: &str = "openai-responses.source";
 
 /// The codec of the Responses API.
+///
+/// ```
+/// use context_codec_openai::responses::ResponsesCodec;
+/// use context_core::{Message, MessageCodec, ModelRequest};
+///
+/// let request =
+///     ModelRequest::new([Message::from("Two tickets to Lisbon.")]).model("gpt-5").system("You book trips.");
+/// let sent = ResponsesCodec.lower(&request)?.body;
+/// assert!(sent.as_str().contains(r#""instructions":"You book trips.""#));
+/// # Ok::<_, context_core::wire::WireError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ResponsesCodec;
 

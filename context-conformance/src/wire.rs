@@ -85,6 +85,15 @@ pub enum Rule {
 
 /// Everything that is wrong with the body of a request to a provider, in the order of the body as far as possible.
 /// Providers go by the names of their codecs, [`PROVIDERS`].
+///
+/// ```
+/// use context_conformance::wire::check_request;
+///
+/// let body = serde_json::json!({"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": [
+///     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "10:05"}]},
+/// ]});
+/// assert_eq!(check_request("anthropic", &body).len(), 1); // a result without its call
+/// ```
 pub fn check_request(provider: &str, body: &Value) -> Vec<Violation> {
     match provider {
         "openai" => openai::check(body),

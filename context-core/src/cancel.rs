@@ -27,6 +27,16 @@ impl Shared {
 }
 
 /// The side that cancels. Dropping it cancels nothing.
+///
+/// ```
+/// use context_core::CancelSource;
+///
+/// let source = CancelSource::new();
+/// let signal = source.signal();
+/// assert!(signal.check("import").is_ok());
+/// source.cancel();
+/// assert_eq!(signal.check("import").unwrap_err().kind(), context_core::ErrorKind::Cancelled);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct CancelSource(Arc<Shared>);
 

@@ -20,6 +20,19 @@ const RUN: usize = 64;
 ///
 /// A windowed read gives the end of a path; [`skipped`](Self::skipped) says how many nodes come before it, so
 /// a part never passes for the whole.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{Chain, Message, Node, Timestamp};
+///
+/// let node = |id: &str| Arc::new(Node::new(id, Message::from("hi"), Timestamp::default()));
+/// let mut chain = Chain::from_nodes(0, ["a", "b"].map(node));
+/// let seen = chain.clone(); // a pointer
+/// chain.push(node("c"));
+/// assert_eq!((seen.len(), chain.len(), chain.common_prefix(&seen)), (2, 3, 2));
+/// assert_eq!(chain.head(), Some(&"c".into()));
+/// ```
 #[derive(Clone, Default)]
 pub struct Chain(Arc<Inner>);
 

@@ -26,6 +26,25 @@ use crate::{
 };
 
 /// One chat: its messages, branches, checkpoints and fragments.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{
+///     ChainEnd, Chat, ChatRef, ChatState, Commit, Message, NewChat, Node, Target, Timestamp, Window,
+/// };
+///
+/// let (trip, now) = (ChatRef::new("ada", "trip"), Timestamp::default());
+/// let mut state = ChatState::new(Chat::new(NewChat::new(trip.clone(), now)), 1);
+/// let mut commit = Commit::new(trip, Target::Extend { branch: "main".into(), expected: None }, now);
+/// commit.nodes.push(Arc::new(Node::new("a", Message::from("hi"), now)));
+/// assert!(state.commit(commit)?.committed().is_some());
+///
+/// let read = ChatState::from_bytes(state.to_bytes())?; // one value, for a store that keeps values
+/// let chain = read.chain(&ChainEnd::Branch("main".into()), &Window::Whole)?;
+/// assert_eq!((chain.len(), read.check()), (1, vec![]));
+/// # Ok::<(), context_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChatState {
     chat: Chat,

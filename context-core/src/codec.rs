@@ -211,6 +211,39 @@ pub trait FragmentCodec: Send + Sync + 'static {
 }
 
 /// A serialisable type that is a kind of fragment.
+///
+/// ```
+/// use context_core::{BodyCodec, CodecRegistry, Fragment, FragmentBody, FragmentData, MisfitError};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Budget {
+///     eur: u32,
+/// }
+///
+/// impl FragmentBody for Budget {
+///     const KIND: &'static str = "budget";
+///     const VERSION: u16 = 1;
+///
+///     fn into_fragment(self) -> Fragment {
+///         Fragment::new(Self::KIND, i64::from(self.eur))
+///     }
+///
+///     fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError> {
+///         let Some(FragmentData::Number(number)) = fragment.data() else {
+///             return Err(MisfitError::Shape { what: "its data", expected: "number" });
+///         };
+///         Ok(Self { eur: number.to_string().parse().map_err(|_| MisfitError::Other("no amount".into()))? })
+///     }
+/// }
+///
+/// let mut codecs = CodecRegistry::default();
+/// codecs.register(BodyCodec::<Budget>::default());
+/// let stored = codecs.encode(&Budget { eur: 300 }.into_fragment().with_codec(Budget::KIND))?;
+/// assert_eq!((stored.kind(), stored.bytes().as_ref()), ("budget", br#"{"eur":300}"#.as_slice()));
+/// assert_eq!(codecs.decode(&stored)?.name(), "budget");
+/// # Ok::<(), context_core::CodecError>(())
+/// ```
 pub trait FragmentBody: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The kind, unique in a registry.
     const KIND: &'static str;
@@ -268,6 +301,19 @@ impl<T: FragmentBody> FragmentCodec for BodyCodec<T> {
 }
 
 /// The codecs of a program, by kind.
+///
+/// ```
+/// use context_core::{CodecRegistry, Encoded, hint};
+///
+/// let codecs = CodecRegistry::default();
+/// let stored = codecs.encode(&hint("Prices are in EUR.").persisted())?;
+/// assert_eq!(codecs.decode(&stored)?.data(), hint("Prices are in EUR.").data());
+///
+/// let unknown = Encoded::new("of-a-plugin", 3, "{}"); // kept as it is, for whoever knows it
+/// let fragment = codecs.decode(&unknown)?;
+/// assert_eq!(codecs.encode(&fragment)?, unknown);
+/// # Ok::<(), context_core::CodecError>(())
+/// ```
 #[derive(Clone)]
 pub struct CodecRegistry(BTreeMap<String, Arc<dyn FragmentCodec>>);
 

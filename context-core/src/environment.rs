@@ -9,6 +9,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Microseconds since 1970-01-01 UTC, the unit of every time in a store.
+///
+/// ```
+/// use context_core::Timestamp;
+///
+/// let time = Timestamp::from_micros(1_795_269_540_000_000);
+/// assert_eq!(time.to_minute(), "2026-11-21 13:59");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(i64);
@@ -46,6 +53,22 @@ impl Timestamp {
 }
 
 /// Tells the time. Implementors: never go backwards by more than the host's clock does; do not block.
+///
+/// ```
+/// use context_core::{Clock, Timestamp};
+///
+/// /// The time of a test.
+/// #[derive(Debug)]
+/// struct AtNoon;
+///
+/// impl Clock for AtNoon {
+///     fn now(&self) -> Timestamp {
+///         Timestamp::from_micros(12 * 3_600_000_000)
+///     }
+/// }
+///
+/// assert_eq!(AtNoon.now().to_minute(), "1970-01-01 12:00");
+/// ```
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// Now.
     fn now(&self) -> Timestamp;

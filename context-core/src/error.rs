@@ -77,6 +77,16 @@ pub enum Retry {
 }
 
 /// What went wrong, to what, and what can be done.
+///
+/// ```
+/// use context_core::{Error, ErrorKind};
+///
+/// let error = Error::not_found("rewind", "message", "m7").with("chat", "lisbon");
+/// assert_eq!(
+///     (error.kind(), error.operation(), error.get("chat")),
+///     (ErrorKind::NotFound, "rewind", Some("lisbon"))
+/// );
+/// ```
 pub struct Error(Box<Inner>);
 
 struct Inner {

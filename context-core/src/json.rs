@@ -16,6 +16,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// A JSON value as the text it was written in. Cheap to clone; equal when the text is.
+///
+/// ```
+/// use context_core::Json;
+///
+/// let json = Json::from_text(r#"{"price": 1.10, "id": 12345678901234567890}"#)?;
+/// assert_eq!(json.as_str(), r#"{"price": 1.10, "id": 12345678901234567890}"#); // digits and spaces stay
+/// assert_eq!(json.parse::<serde_json::Value>()?["price"], 1.1);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Json(Arc<RawValue>);
 
@@ -94,6 +103,13 @@ fn is_compact(mut text: &str) -> bool {
 }
 
 /// Facts beside the content: never rendered, kept in order, free of charge when there are none.
+///
+/// ```
+/// use context_core::Metadata;
+///
+/// let metadata = Metadata::default().with("source", "import").with("turn", 3);
+/// assert_eq!(metadata.get("turn").map(|json| json.as_str()), Some("3"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata(Option<Arc<JsonMap>>);
 

@@ -60,6 +60,20 @@ impl fmt::Display for Role {
 }
 
 /// One message of a conversation.
+///
+/// ```
+/// use context_core::{Message, Part, Role};
+///
+/// let asked = Message::from("What is on fire?"); // the user's
+/// let look = Part::tool_call("call_1", "list_alerts", serde_json::json!({"open": true}));
+/// let called = Message::new(Role::Assistant, [Part::text("I look."), look]);
+/// let answered = Message::new(Role::Tool, [Part::tool_result("call_1", "2 alerts")]);
+///
+/// assert!(asked.is_request() && !answered.is_request());
+/// assert_eq!(called.plain_text(), "I look.");
+/// assert_eq!(Message::decode(&called.encode())?, called); // as it is stored
+/// # Ok::<(), context_core::CodecError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// Who speaks.

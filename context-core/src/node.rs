@@ -19,6 +19,16 @@ pub enum NodeKind {
 ///
 /// A node does not know its parent; its place is what a [`Chain`](crate::Chain) or a
 /// [`Placed`](crate::Placed) says.
+///
+/// ```
+/// use context_core::{Message, Node, Role, Timestamp};
+///
+/// let node = Node::new("m1", Message::from("Two tickets."), Timestamp::from_micros(5));
+/// let read = Node::from_encoded("m1".into(), node.kind, node.created_at, node.body().clone());
+/// assert_eq!(read.role(), Some(Role::User)); // without looking into the body
+/// assert_eq!(read.message()?.plain_text(), "Two tickets."); // parsed now, and kept
+/// # Ok::<(), context_core::CodecError>(())
+/// ```
 #[derive(Clone)]
 pub struct Node {
     /// Unique in its chat.

@@ -28,7 +28,7 @@ const COUNTED: u8 = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("packed nodes are broken at byte {offset}")]
 pub struct UnpackError {
-    /// Where.
+    /// At which byte, from 0.
     pub offset: usize,
 }
 

@@ -164,6 +164,29 @@ impl<'a> Failure<'a> {
 ///
 /// Implementors: be pure and synchronous, and do not decide again what was tried and did not help. Nothing means that the
 /// next policy is asked; if none knows better, the call is given up.
+///
+/// ```
+/// use context_core::{Failure, ModelErrorCode, RecoveryDecision, RecoveryPolicy};
+///
+/// /// Halves the history once where a request has too many bytes.
+/// #[derive(Debug)]
+/// struct HalveLargeRequests;
+///
+/// impl RecoveryPolicy for HalveLargeRequests {
+///     fn name(&self) -> &'static str {
+///         "halve-large-requests"
+///     }
+///
+///     fn decide(&self, failure: &Failure<'_>) -> Option<RecoveryDecision> {
+///         let is_ours = failure.error.code == ModelErrorCode::RequestTooLarge;
+///         (is_ours && failure.tried("truncate_head_and_retry") == 0).then(|| {
+///             let reason = "too many bytes: the newer half is kept".to_owned();
+///             RecoveryDecision::TruncateHeadAndRetry { keep_ratio: 0.5, reason }
+///         })
+///     }
+/// }
+/// # assert_eq!(HalveLargeRequests.name(), "halve-large-requests");
+/// ```
 pub trait RecoveryPolicy: fmt::Debug + Send + Sync + 'static {
     /// Its name.
     fn name(&self) -> &'static str;

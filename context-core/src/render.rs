@@ -21,6 +21,31 @@ use crate::{Error, ErrorKind, Fragment};
 /// hold a message, an unknown kind or data that is still to be loaded are not yours: refuse them, wherever they stand,
 /// by the name of the fragment. Callers: hand over context fragments only.
 ///
+/// ```
+/// use context_core::{Piece, Pieces, RenderError, Renderer, hint, role};
+///
+/// /// Names alone, for a table of contents.
+/// #[derive(Debug)]
+/// struct Contents;
+///
+/// impl Renderer for Contents {
+///     fn name(&self) -> &str {
+///         "contents"
+///     }
+///
+///     fn render_pieces(&self, pieces: &[Piece<'_>], out: &mut Pieces) -> Result<(), RenderError> {
+///         for piece in pieces {
+///             out.text().push_str(piece.fragment.name());
+///             out.end_piece();
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// assert_eq!(Contents.render(&[role("You book trips."), hint("Prices are in EUR.")])?, "role\nhint");
+/// # Ok::<(), RenderError>(())
+/// ```
+///
 /// # Where to begin
 ///
 /// Write [`name`](Self::name) and [`render_pieces`](Self::render_pieces): for each piece, append to [`Pieces::text`] and call

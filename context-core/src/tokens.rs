@@ -149,11 +149,11 @@ pub struct Framing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Share {
-    /// The number to reckon with.
+    /// The number to reckon with, in percent.
     pub usual: u16,
-    /// At least.
+    /// At least, in percent.
     pub low: u16,
-    /// At most.
+    /// At most, in percent.
     pub high: u16,
 }
 
@@ -216,6 +216,28 @@ impl RequestTokens {
 /// Implementors give a name and [`count`](Self::count); what they know about media and about what their provider adds
 /// around content they say in [`count_media`](Self::count_media) and [`framing`](Self::framing). Counting is pure, never
 /// fails whatever the text is, and takes time linear in it. Text that looks like a special token is text.
+///
+/// ```
+/// use context_core::{Message, TokenCount, TokenCounter};
+///
+/// /// A guess that is honest about being one.
+/// #[derive(Debug)]
+/// struct FourBytes;
+///
+/// impl TokenCounter for FourBytes {
+///     fn name(&self) -> &str {
+///         "four-bytes"
+///     }
+///
+///     fn count(&self, text: &str) -> TokenCount {
+///         let bytes = text.len() as u64;
+///         TokenCount::estimate(bytes.div_ceil(4), bytes.div_ceil(8), bytes)
+///     }
+/// }
+///
+/// let count = FourBytes.count_message(&Message::from("Two tickets."));
+/// assert!(count.low() <= count.tokens() && count.tokens() <= count.high());
+/// ```
 pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
     /// What it counts for: a model or a vocabulary.
     fn name(&self) -> &str;

@@ -20,6 +20,35 @@ use crate::cost;
 ///
 /// A turn is captured by all of them, and so is a flush; an error says which have not, and both may be repeated. Something is
 /// forgotten only if all have forgotten it.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{
+///     CancelSignal, CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, RecallQuery,
+///     Timestamp,
+/// };
+/// use context_memory::{Chain, Episodic, Reach};
+/// use context_store_inmem::InMemoryStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (mine, ours) = (Arc::new(InMemoryStore::default()), Arc::new(InMemoryStore::default()));
+/// let memory = Chain::new()
+///     .with("project", Episodic::new(ours)?.reach(Reach::Project), 3) // three quarters of the tokens
+///     .with("everywhere", Episodic::new(mine)?.reach(Reach::User), 1);
+/// let (trip, never) = (MemoryScope::new("ada").project("trip"), CancelSignal::never());
+/// let said = vec![CapturedMessage::new("m1", Message::from("I prefer the aisle."))];
+/// memory
+///     .capture(&CapturedTurn::new(trip.session("monday"), "t1", Timestamp::default(), said), &never)
+///     .await?;
+///
+/// let taxes = MemoryScope::new("ada").project("taxes");
+/// let found = memory.recall(&RecallQuery::new(taxes, "aisle or window?"), &never).await?;
+/// assert_eq!(found.memories.len(), 1); // from the second; the first keeps projects apart
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct Chain {
     links: Vec<Link>,

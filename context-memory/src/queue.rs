@@ -25,6 +25,27 @@ use self::line::{Limits, Line};
 /// A capture that fails and may be tried again is tried again, up to five times, each time after a longer pause; then it waits for the
 /// next flush. What cannot be kept at all is dropped, and the next flush says so. When the last handle is gone, the task still keeps what
 /// was taken, as long as its runtime lives.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{
+///     CancelSignal, CapturedMessage, CapturedTurn, MemoryProvider, MemoryScope, Message, Timestamp,
+/// };
+/// use context_memory::{Episodic, Queued};
+/// use context_store_inmem::InMemoryStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let memory = Queued::new(Episodic::new(Arc::new(InMemoryStore::default()))?);
+/// let said = vec![CapturedMessage::new("m1", Message::from("My cat is called Tom."))];
+/// let turn = CapturedTurn::new(MemoryScope::new("ada").session("monday"), "t1", Timestamp::default(), said);
+/// memory.capture(&turn, &CancelSignal::never()).await?; // taken: the turn goes on
+/// memory.flush(&CancelSignal::never()).await?; // kept
+/// assert_eq!(memory.waiting(), 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Queued<P> {
     inner: Arc<P>,

@@ -58,6 +58,17 @@ pub const FORMATS: &[&str] = &[
 ];
 
 /// The renderer of a format by its [name](Renderer::name), if this build has it.
+///
+/// ```
+/// use context_core::{Renderer, hint};
+/// use context_render::{FORMATS, RenderOptions, by_name};
+///
+/// for format in FORMATS {
+///     let renderer = by_name(format, RenderOptions::new()).expect("it is one of this build");
+///     assert!(renderer.render(&[hint("Prices are in EUR.")])?.contains("Prices are in EUR."));
+/// }
+/// # Ok::<(), context_core::RenderError>(())
+/// ```
 pub fn by_name(name: &str, options: RenderOptions) -> Option<Arc<dyn Renderer>> {
     match name {
         #[cfg(feature = "xml")]

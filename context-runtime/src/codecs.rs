@@ -58,6 +58,16 @@ fn unknown(name: &str) -> Error {
 }
 
 /// The codec of a form in which conversations are written: that of any [`provider`], or `uimessage`.
+///
+/// ```
+/// use context_runtime::{Json, message_codec};
+///
+/// let codec = message_codec("uimessage")?;
+/// let messages =
+///     Json::from_text(r#"[{"id": "1", "role": "user", "parts": [{"type": "text", "text": "Hello!"}]}]"#)?;
+/// assert_eq!(codec.lift(&messages)?.request.messages[0].plain_text(), "Hello!");
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
 pub fn message_codec(name: &str) -> Result<Arc<dyn MessageCodec>> {
     match name {
         #[cfg(feature = "uimessage")]

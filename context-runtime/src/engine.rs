@@ -52,6 +52,25 @@ use self::view::View;
 use crate::streams::Streams;
 
 /// What a save does when somebody else has moved the branch in the meantime.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_runtime::{ConflictPolicy, ContextEngine, SaveOutcome, user};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = context_runtime::open("mem:").await?;
+/// let engine = || ContextEngine::builder(Arc::clone(&store)).user("ada").chat("lisbon");
+/// let mut desk = engine().open().await?;
+/// let mut phone = engine().on_conflict(ConflictPolicy::Fork).open().await?;
+/// phone.resolve().await?; // has seen the branch without a message
+/// desk.set([user("A window seat.")]).save().await?;
+/// let saved = phone.set([user("The aisle.")]).save().await?;
+/// assert_eq!(saved.outcome, SaveOutcome::Forked { from: "main".into() });
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ConflictPolicy {
     /// Puts the new messages behind the other's: one line, both kept.
@@ -68,6 +87,25 @@ pub enum ConflictPolicy {
 /// Methods take `&mut self`, so one engine is one writer; any number of engines, in any number of processes,
 /// may work on the same chat. A future that is dropped before it completes leaves the store with all of a
 /// commit or nothing of it, and the engine with everything still pending: save again.
+///
+/// ```
+/// use context_runtime::{ContextEngine, assistant, role, user};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = context_runtime::open("mem:").await?;
+/// let mut chat = ContextEngine::builder(store).user("ada").chat("lisbon").open().await?;
+/// chat.set([role("You book trips."), user("Two tickets to Lisbon.").with_id("ask")]);
+/// let turn = chat.resolve().await?; // what a model is sent; nothing is written
+/// chat.set([assistant("Window or aisle?")]);
+/// let saved = chat.save().await?; // one commit
+/// assert_eq!((turn.messages.len(), saved.branch.as_str()), (1, "main"));
+///
+/// chat.rewind(&"ask".into()).await?; // a new branch; the answer stays on the old one
+/// assert_eq!(chat.resolve().await?.messages.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 pub struct ContextEngine {
     parts: Parts,
     chat: ChatRef,

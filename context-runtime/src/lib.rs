@@ -161,6 +161,8 @@
 //! | [`streams`], [`transfer`], [`search`], [`graph`], [`wire`], [`limits`] | answers in flight; copies and backups; queries; walks of the tree; JSON as it was written; every limit |
 //! | [`anthropic`], [`openai`], [`gemini`], [`uimessage`], [`microcompact`], [`snip`], [`strip_images`], [`summarize`], [`truncate_head`] | the options of each codec and policy |
 //!
+//! Twenty things that people ask for stand as whole programs in `docs/cookbook.md`, compiled and run with the documentation of this crate.
+//!
 //! # Features
 //!
 //! | feature | brings | default |
@@ -293,6 +295,11 @@ pub use runtime::{
     RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize, spilled_output_tool,
 };
 pub use system::{SystemClock, Uuid7Ids};
+
+/// The recipes of the cookbook are compiled and run.
+#[cfg(all(doctest, feature = "full"))]
+#[doc = include_str!("../../docs/cookbook.md")]
+struct Cookbook;
 
 /// The README's example is compiled and run.
 #[cfg(all(

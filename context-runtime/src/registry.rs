@@ -44,6 +44,33 @@ pub async fn open(url: &str) -> Result<Arc<dyn Store>> {
 /// | `redis+cluster://HOST,HOST`, with TLS `rediss+cluster://` | a Redis cluster | `redis-cluster` | the same |
 ///
 /// Errors never repeat a URL: there may be a password in it.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use async_trait::async_trait;
+/// use context_runtime::store::{StoreFactory, StoreRegistry};
+/// use context_runtime::{Result, Store};
+///
+/// /// `test:` is a store in memory.
+/// struct Test;
+///
+/// #[async_trait]
+/// impl StoreFactory for Test {
+///     async fn open(&self, _url: &str) -> Result<Arc<dyn Store>> {
+///         context_runtime::open("mem:").await
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<()> {
+/// let mut stores = StoreRegistry::default(); // with those whose features are on
+/// stores.register("test", Test);
+/// assert_eq!(stores.open("test:").await?.info().name, "inmem");
+/// assert!(stores.open("unknown:").await.is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct StoreRegistry(BTreeMap<String, Arc<dyn StoreFactory>>);
 

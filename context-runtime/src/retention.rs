@@ -14,12 +14,35 @@ use context_core::{
 use serde::Serialize;
 
 /// What may stay. Nothing is removed for a limit that is not set.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use context_runtime::{CancelSignal, Clock, ContextEngine, Retention, SystemClock, user};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = context_runtime::open("mem:").await?;
+/// for name in ["first", "second", "third"] {
+///     let mut chat = ContextEngine::builder(store.clone()).user("ada").chat(name).open().await?;
+///     chat.set([user("A train?")]).save().await?;
+/// }
+/// let mut policy = Retention::default();
+/// policy.max_chats = Some(2);
+/// policy.idle_chats = Some(Duration::from_secs(30 * 86_400));
+/// let now = SystemClock.now();
+/// let removals = policy.plan(&*store, &"ada".into(), now, &CancelSignal::never()).await?;
+/// assert_eq!(removals.len(), 1); // to be shown
+/// assert!(removals[0].run(&*store, now).await?); // and done
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retention {
     /// Chats that nobody wrote to for longer than this go.
     pub idle_chats: Option<Duration>,
-    /// Only so many chats stay, those written to last.
+    /// The number of chats that stay, those written to last.
     pub max_chats: Option<usize>,
     /// Chats stay as long as they take at most this many bytes together, those written to last first.
     pub max_bytes: Option<u64>,

@@ -11,6 +11,23 @@ use crate::Calibration;
 /// A counter whose counts are corrected by a [`Calibration`].
 ///
 /// Keep the counter within it to learn more: what [`Calibration::observe`] takes is the estimate before it is corrected.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{Message, TokenCounter, Usage};
+/// use context_tokens::{Calibrated, Calibration, ModelCounter};
+///
+/// let plain: Arc<dyn TokenCounter> = Arc::new(ModelCounter::for_model("claude-sonnet-4-5"));
+/// let talk = [Arc::new(Message::from("Two tickets to Lisbon on Friday, please. ".repeat(100)))];
+/// let estimate = plain.count_messages(&talk);
+/// let mut learned = Calibration::default();
+/// for _ in 0..5 {
+///     learned.observe(estimate, &Usage::new(estimate.tokens() + 10, 50)); // what answers say
+/// }
+/// let better = Calibrated::new(plain, learned).count_messages(&talk);
+/// assert!(better.high() - better.low() < estimate.high() - estimate.low());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Calibrated {
     inner: Arc<dyn TokenCounter>,

@@ -17,6 +17,16 @@ pub struct FragmentTokens {
 }
 
 /// What a request has in tokens, what it costs, and what room it leaves.
+///
+/// ```
+/// use context_core::{Message, ModelRequest};
+/// use context_tokens::{Estimate, ModelTable};
+///
+/// let model = ModelTable::builtin().model("gpt-4o");
+/// let request = ModelRequest::new([Message::from("Two tickets to Lisbon.")]).max_output_tokens(1_000);
+/// let estimate = Estimate::new(&request, &model.counter(), &model);
+/// assert_eq!(estimate.fits(), Some(true));
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Estimate {

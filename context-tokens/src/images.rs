@@ -17,9 +17,9 @@ pub enum ImageRule {
     /// and `tile` for every 512 pixels square. At low detail `base` alone. Source: the guide "Images and vision",
     /// <https://developers.openai.com/api/docs/guides/images-vision>.
     Tiles {
-        /// For every image.
+        /// Tokens for every image.
         base: u64,
-        /// For every tile.
+        /// Tokens for every tile.
         tile: u64,
     },
     /// OpenAI, newer models: squares of `size` pixels, the image brought down until there are at most `budget`, times
@@ -49,21 +49,21 @@ pub enum ImageRule {
     /// Gemini 2: `tokens` if both sides are at most `small` pixels, else as many for every tile of `side` pixels.
     /// Source: <https://ai.google.dev/gemini-api/docs/tokens>.
     Blocks {
-        /// The longest side of a small image.
+        /// The longest side of a small image, in pixels.
         small: u64,
-        /// The side of a tile.
+        /// The side of a tile, in pixels.
         side: u64,
-        /// For a small image, and for a tile.
+        /// Tokens for a small image, and for a tile.
         tokens: u64,
     },
     /// Gemini 3 and later: a number that depends on the resolution asked for and hardly on the image. Source:
     /// <https://ai.google.dev/gemini-api/docs/media-resolution>.
     Flat {
-        /// At the usual resolution.
+        /// Tokens at the usual resolution.
         tokens: u64,
-        /// At the lowest.
+        /// Tokens at the lowest.
         low: u64,
-        /// At the highest.
+        /// Tokens at the highest.
         high: u64,
     },
 }

@@ -169,14 +169,14 @@ struct Entry {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Prices {
-    /// Input that is in no cache.
+    /// A million tokens of input that is in no cache.
     pub input: f64,
-    /// Output, thoughts included.
+    /// A million tokens of output, thoughts included.
     pub output: f64,
-    /// Input read from a cache; as other input if there is none.
+    /// A million tokens of input read from a cache; as other input if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    /// Input written to a cache for its usual time; as other input if there is none.
+    /// A million tokens of input written to a cache for its usual time; as other input if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
     /// Other prices for calls with much input.
@@ -191,14 +191,14 @@ pub struct Prices {
 pub struct LongPrices {
     /// They hold for all of a call with more input than this many tokens, cached input included.
     pub above: u64,
-    /// Input that is in no cache.
+    /// A million tokens of input that is in no cache.
     pub input: f64,
-    /// Output.
+    /// A million tokens of output.
     pub output: f64,
-    /// Input read from a cache.
+    /// A million tokens of input read from a cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    /// Input written to a cache.
+    /// A million tokens of input written to a cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
 }
@@ -216,6 +216,19 @@ impl Prices {
 }
 
 /// A model as a table knows it.
+///
+/// ```
+/// use context_core::Usage;
+/// use context_tokens::ModelTable;
+///
+/// let model = ModelTable::builtin().model("gpt-4o-2024-11-20"); // known by its family
+/// assert_eq!(model.window(), Some(128_000));
+/// let usage = Usage::new(10_000, 500);
+/// assert!(model.cost(&usage).is_some_and(|cost| cost.amount > 0.0));
+///
+/// let unknown = ModelTable::builtin().model("of-a-friend"); // counted with a wide interval, priced not at all
+/// assert!(!unknown.is_listed() && unknown.cost(&usage).is_none());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Model<'t> {
     name: &'t str,

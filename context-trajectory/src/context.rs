@@ -33,6 +33,28 @@ const AMENDMENT_TRIES: usize = 16;
 ///
 /// A round has one writer. If another process writes to it, this context can write no more
 /// ([`Superseded`](RecordError::Superseded)): it keeps what it has, to be looked at, and opening the round again reads what is there.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::AgentRef;
+/// use context_core::trajectory::{NewNode, NewQuery, NodeBody};
+/// use context_store_inmem::InMemoryStore;
+/// use context_trajectory::{OpenOptions, Trajectories};
+///
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let trajectories = Trajectories::builder(Arc::new(InMemoryStore::default())).build()?;
+/// let round = AgentRef::main("ada", "trip").round(0);
+/// let context = trajectories.open(&round, OpenOptions::new()).await?;
+/// let query = context.ask(NewQuery::new("Where is it warm?")).await?; // durable when it returns
+/// context.add_later(NewNode::new(NodeBody::state("Ask for a month."), [query]))?; // in memory
+/// assert_eq!(context.unsaved(), 1);
+/// context.flush().await?;
+/// assert_eq!((context.unsaved(), context.round().len()), (0, 2));
+/// # Ok::<(), context_trajectory::RecordError>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Context(Arc<Held>);
 

@@ -87,6 +87,27 @@ impl TrajectoriesBuilder {
 /// Opens rounds: for each there is one [`Context`] in a process. Cheap to clone.
 ///
 /// A context is built outside of any lock that others need: whoever opens another round never waits for a slow store.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::AgentRef;
+/// use context_core::trajectory::NewQuery;
+/// use context_store_inmem::InMemoryStore;
+/// use context_trajectory::{OpenOptions, Trajectories};
+///
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let trajectories = Trajectories::builder(Arc::new(InMemoryStore::default())).build()?;
+/// let agent = AgentRef::main("ada", "trip");
+/// for text in ["Where is it warm in March?", "And in April?"] {
+///     let round = trajectories.next_round(&agent).await?;
+///     trajectories.open(&round, OpenOptions::new()).await?.ask(NewQuery::new(text)).await?;
+/// }
+/// assert_eq!(trajectories.trajectory(&agent).await?.rounds().count(), 2); // side by side, bridged
+/// # Ok::<(), context_trajectory::RecordError>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Trajectories(Arc<Factory>);
 

@@ -66,6 +66,25 @@ const TRIES: usize = 100;
 const FEW: u32 = 64;
 
 /// Trajectories in files below a folder. Cheap to clone; clones share open files.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::AgentRef;
+/// use context_core::trajectory::NewQuery;
+/// use context_trajectory::{FileChannel, OpenOptions, Trajectories};
+///
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// let folder = tempfile::tempdir()?;
+/// let files = Arc::new(FileChannel::new(folder.path()));
+/// let trajectories = Trajectories::over(files.clone()).build()?; // or `builder(store).channel(files)`
+/// let round = AgentRef::main("ada", "trip").round(0);
+/// trajectories.open(&round, OpenOptions::new()).await?.ask(NewQuery::new("Where is it warm?")).await?;
+/// assert!(folder.path().join("ada/trip/agent-0.round-0.jsonl").exists());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct FileChannel(Arc<Shared>);
 

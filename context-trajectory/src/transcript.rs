@@ -29,6 +29,30 @@ use context_core::{MessageId, Timestamp};
 use crate::Turn;
 
 /// The rounds that a conversation was.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{AgentRef, Message, Node, Role, Timestamp};
+/// use context_trajectory::Transcript;
+///
+/// let said = [
+///     (Role::User, "Where is it warm in March?"),
+///     (Role::Assistant, "On Madeira."),
+///     (Role::User, "And in May?"),
+/// ];
+/// let nodes: Vec<_> = said
+///     .iter()
+///     .enumerate()
+///     .map(|(n, (role, text))| {
+///         Arc::new(Node::new(format!("m{n}"), Message::text(*role, *text), Timestamp::default()))
+///     })
+///     .collect();
+/// let transcript = Transcript::read(&"trip".into(), &nodes);
+/// assert_eq!((transcript.rounds.len(), transcript.rounds[0].answered), (2, true));
+/// assert_eq!(transcript.build(&AgentRef::main("ada", "trip"))?.len(), 2);
+/// # Ok::<(), context_trajectory::RecordError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Transcript {

@@ -26,6 +26,23 @@ use super::said::{End, Said};
 /// A provider and its model, within the process. See the [module](super) for what it does.
 ///
 /// A clone is the same simulator: it counts requests, remembers prompts and keeps its log together with the first.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_codec_openai::chat::ChatCodec;
+/// use context_conformance::policy::QuarterCounter;
+/// use context_conformance::simulator::{Fault, Simulator};
+/// use context_core::{Message, MessageCodec, ModelErrorCode, ModelRequest};
+///
+/// let simulator = Simulator::new(Arc::new(ChatCodec), Arc::new(QuarterCounter)).script([Fault::Overloaded]);
+/// let body = ChatCodec.lower(&ModelRequest::new([Message::from("A train?")]).model("gpt-4o"))?.body;
+/// let refused = simulator.send(body.as_str()).read(&ChatCodec);
+/// assert_eq!(refused.unwrap_err().code, ModelErrorCode::Overloaded);
+/// assert!(simulator.send(body.as_str()).read(&ChatCodec).is_ok()); // the fault was for the first
+/// assert_eq!(simulator.log().len(), 2);
+/// # Ok::<(), context_core::wire::WireError>(())
+/// ```
 #[derive(Clone)]
 pub struct Simulator {
     codec: Arc<dyn ModelCodec>,

@@ -85,7 +85,7 @@ pub struct BoundaryStep {
     pub what: String,
     /// Tokens of the history before.
     pub before: u64,
-    /// And after.
+    /// Tokens of the history after.
     pub after: u64,
 }
 

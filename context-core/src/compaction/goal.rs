@@ -69,6 +69,16 @@ impl Default for CacheState {
 }
 
 /// What a plan costs and saves, in tokens.
+///
+/// ```
+/// use context_core::{CacheState, Price};
+///
+/// let cache = CacheState::default(); // reading a tenth, writing 1.25
+/// let late = Price::new(1_000, 1_000, 200, &cache); // near the end: little is read anew
+/// let early = Price::new(1_000, 1_000, 90_000, &cache);
+/// assert_eq!((late.pays_off_after(), early.pays_off_after()), (Some(3), Some(1_035)));
+/// assert!(late.pays_off_within(cache.expected_calls) && !early.pays_off_within(cache.expected_calls));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Price {

@@ -8,6 +8,34 @@ use super::{BoundaryKind, CacheState, HistoryView, Price, Structure, pairs};
 use crate::{Message, Part, Role};
 
 /// What is to be cut from a conversation: data. Show it, price it, store it; only [`apply`](Self::apply) carries it out.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{
+///     BoundaryKind, Edit, HistoryView, Message, Plan, PlanError, Role, TokenCount, TokenCounter,
+/// };
+///
+/// # #[derive(Debug)]
+/// # struct Bytes;
+/// # impl TokenCounter for Bytes {
+/// #     fn name(&self) -> &str { "bytes" }
+/// #     fn count(&self, text: &str) -> TokenCount { TokenCount::exact(text.len() as u64) }
+/// # }
+/// let talk = ["A train?", "Let me think …", "At ten."];
+/// let roles = [Role::User, Role::Assistant, Role::User];
+/// let history: Vec<_> =
+///     roles.into_iter().zip(talk).map(|(role, text)| Arc::new(Message::text(role, text))).collect();
+/// let view = HistoryView::new(&history, &Bytes); // counts bytes, here
+///
+/// let plan = Plan::new("by hand", BoundaryKind::Snip, &view, vec![Edit::remove(1..2)], "1 message")?;
+/// assert_eq!((plan.before, plan.after), (31, 15));
+/// assert_eq!(plan.apply(&history)?.origins, [Some(0), Some(2)]);
+///
+/// let greedy = Plan::new("by hand", BoundaryKind::Snip, &view, vec![Edit::remove(0..3)], "everything");
+/// assert!(greedy.is_err()); // the first and the newest request stay
+/// # Ok::<(), PlanError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {

@@ -13,6 +13,33 @@ use crate::{Answer, Message, ModelRequest};
 /// that does not save, and be idempotent: a view to which a plan was applied gives nothing for the same goal, unless the goal asks
 /// for more than could be had the first time. Take no notice of how full the window is: when a policy is asked is not its business.
 ///
+/// ```
+/// use context_core::{BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Plan, Proposal};
+///
+/// /// Leaves out the steps between the first request and the newest turn.
+/// #[derive(Debug)]
+/// struct OnlyTheNewest;
+///
+/// impl CompactionPolicy for OnlyTheNewest {
+///     fn name(&self) -> &'static str {
+///         "only-the-newest"
+///     }
+///
+///     fn plan(&self, view: &HistoryView<'_>, _: &Goal) -> Proposal {
+///         let [first, .., newest] = view.structure().requests[..] else {
+///             return Proposal::nothing("one turn");
+///         };
+///         let edits = vec![Edit::remove(first + 1..newest)];
+///         let what = format!("{} messages", newest - first - 1);
+///         match Plan::new(self.name(), BoundaryKind::Snip, view, edits, what) {
+///             Ok(plan) => Proposal::Plan(plan),
+///             Err(error) => Proposal::nothing(error.to_string()),
+///         }
+///     }
+/// }
+/// # assert_eq!(OnlyTheNewest.name(), "only-the-newest");
+/// ```
+///
 /// # Where to begin
 ///
 /// Collect [`Edit`](super::Edit)s, make a plan of them with [`Plan::new`], which counts and checks, and turn that [into](Proposal::from) a

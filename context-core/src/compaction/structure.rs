@@ -11,6 +11,22 @@ pub const CHECKPOINT: &str = "checkpoint";
 pub const GAP: &str = "gap";
 
 /// How the messages of a conversation belong together.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{Message, Part, Role, Structure};
+///
+/// let call = Part::tool_call("a", "search", serde_json::json!({}));
+/// let talk = [
+///     Message::from("A train?"),
+///     Message::new(Role::Assistant, [call]),
+///     Message::new(Role::Tool, [Part::tool_result("a", "10:05")]),
+///     Message::text(Role::Assistant, "At 10:05."),
+/// ];
+/// let structure = Structure::of(&talk.map(Arc::new));
+/// assert_eq!(structure.groups, [0..1, 1..3, 3..4]); // a call stays with its result
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Structure {

@@ -8,6 +8,30 @@ use super::Structure;
 use crate::{Message, TokenCounter};
 
 /// A conversation as a policy sees it: the messages that would be sent, how many tokens each is, how they belong together.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{HistoryView, Message, Role, TokenCount, TokenCounter};
+///
+/// #[derive(Debug)]
+/// struct Bytes;
+///
+/// impl TokenCounter for Bytes {
+///     fn name(&self) -> &str {
+///         "bytes"
+///     }
+///
+///     fn count(&self, text: &str) -> TokenCount {
+///         TokenCount::exact(text.len() as u64)
+///     }
+/// }
+///
+/// let history = [Message::from("A train?"), Message::text(Role::Assistant, "At 10:05.")].map(Arc::new);
+/// let view = HistoryView::new(&history, &Bytes);
+/// assert_eq!((view.tokens(0), view.total()), (8, 17));
+/// assert_eq!(view.structure().requests, [0]);
+/// ```
 #[derive(Debug)]
 pub struct HistoryView<'a> {
     messages: &'a [Arc<Message>],

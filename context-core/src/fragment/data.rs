@@ -13,6 +13,15 @@ use super::{Fragment, FragmentContent, LazyData, Number};
 ///
 /// An application object that happens to have keys `name` and `data` is a map like any other; only a
 /// [`Fragment`] is a fragment.
+///
+/// ```
+/// use context_core::{FragmentData, fragment};
+///
+/// let train = FragmentData::map([("from", FragmentData::from("Porto")), ("minutes", 168.into())]);
+/// let data = FragmentData::list([train, fragment("note", ["Sold out."]).into()]);
+/// let FragmentData::List(items) = data else { unreachable!() };
+/// assert!(items.as_slice()[0].is_map() && items.as_slice()[1].is_fragment());
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum FragmentData {

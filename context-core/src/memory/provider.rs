@@ -19,6 +19,34 @@ use crate::{CancelSignal, MemoriesForgotten, MemoryForget, Result};
 ///   recalled is not among the messages.
 /// * **What is recalled is data**: it is shown to the model as something that was said, never as an instruction.
 ///
+/// ```
+/// use async_trait::async_trait;
+/// use context_core::{
+///     CancelSignal, CapturedTurn, Error, ErrorKind, MemoriesForgotten, MemoryForget, MemoryProvider,
+///     RecallQuery, Recalled, Result,
+/// };
+///
+/// /// Tells every turn what the team has written down, and keeps nothing.
+/// #[derive(Debug)]
+/// struct TeamNotes(String);
+///
+/// #[async_trait]
+/// impl MemoryProvider for TeamNotes {
+///     async fn recall(&self, _: &RecallQuery, _: &CancelSignal) -> Result<Recalled> {
+///         Ok(Recalled::text(self.0.clone()))
+///     }
+///
+///     async fn capture(&self, _: &CapturedTurn, _: &CancelSignal) -> Result<()> {
+///         Ok(())
+///     }
+///
+///     async fn forget(&self, _: &MemoryForget) -> Result<MemoriesForgotten> {
+///         Err(Error::new(ErrorKind::Unsupported, "forget", "these notes belong to the team"))
+///     }
+/// }
+/// # let _ = TeamNotes("We deploy on Tuesdays.".to_owned());
+/// ```
+///
 /// # Where to begin
 ///
 /// Keep records in a [`MemoryRecordStore`](crate::MemoryRecordStore): every store but an encrypted one has it, with scopes, finding by words and

@@ -7,6 +7,14 @@ use super::MemoryScope;
 use crate::{Diagnostic, MemoryId, MemorySource, Message, Metadata, Timestamp};
 
 /// What to remember something about. `Debug` shows whose and how long it is, not what it says.
+///
+/// ```
+/// use context_core::{MemoryScope, RecallQuery};
+///
+/// let scope = MemoryScope::new("ada").project("trip").session("friday");
+/// let query = RecallQuery::new(scope, "What is my cat's name?").max_tokens(500);
+/// assert_eq!(query.max_tokens, Some(500));
+/// ```
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RecallQuery {

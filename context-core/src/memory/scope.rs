@@ -12,6 +12,14 @@ use crate::{Result, SessionId, UserId, limits};
 /// A memory is [visible](Self::sees) from a scope if everything its own scope names, that scope names equally. So what is filed under
 /// a user alone is visible from all sessions of that user, what is filed under a session only from that session, and from a
 /// scope that names no session nothing is visible that is filed under one. Nothing is visible to another user.
+///
+/// ```
+/// use context_core::MemoryScope;
+///
+/// let here = MemoryScope::new("ada").project("trip").session("monday");
+/// assert!(here.sees(&MemoryScope::new("ada")) && here.sees(&MemoryScope::new("ada").project("trip")));
+/// assert!(!here.sees(&MemoryScope::new("ada").project("taxes")) && !here.sees(&MemoryScope::new("bob")));
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MemoryScope {

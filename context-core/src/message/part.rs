@@ -6,6 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::{Json, Metadata};
 
 /// A part of a message.
+///
+/// ```
+/// use context_core::Part;
+///
+/// let call = Part::tool_call("call_1", "search", serde_json::json!({"to": "Lisbon"}));
+/// let Part::ToolCall(call) = call else { unreachable!() };
+/// assert_eq!(call.input.as_written(), r#"{"to":"Lisbon"}"#);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Part {

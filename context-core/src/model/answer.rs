@@ -98,22 +98,27 @@ pub enum StopReason {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Input that was neither read from a cache nor written to one.
+    /// Tokens of input that were neither read from a cache nor written to one.
     pub input: u64,
-    /// Output, thoughts included.
+    /// Tokens of output, thoughts included.
     pub output: u64,
-    /// Input read from a cache.
+    /// Tokens of input read from a cache.
     #[serde(default)]
     pub cache_read: u64,
-    /// Input written to a cache.
+    /// Tokens of input written to a cache.
     #[serde(default)]
     pub cache_write: u64,
-    /// How much of the output was thoughts, if the provider says so.
+    /// How many tokens of the output were thoughts, if the provider says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
 }
 
 impl Usage {
+    /// So many tokens of input, none of them cached, and of output.
+    pub fn new(input: u64, output: u64) -> Self {
+        Self { input, output, ..Self::default() }
+    }
+
     /// What the window held before the answer.
     pub fn total_input(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)

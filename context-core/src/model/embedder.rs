@@ -22,6 +22,33 @@ pub enum EmbedAs {
 /// Implementors: give as many vectors as there are texts, in their order, all of one length, of finite numbers, the same each
 /// time; end soon after the signal is raised. Vectors of two embedders that share a [`name`](Self::name) are compared with
 /// each other, so a name stands for one model at one length.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use context_core::{CancelSignal, EmbedAs, Embedder, ModelError};
+///
+/// /// How often each vowel is in a text; a model would do better.
+/// #[derive(Debug)]
+/// struct Vowels;
+///
+/// #[async_trait]
+/// impl Embedder for Vowels {
+///     fn name(&self) -> &str {
+///         "vowels-5"
+///     }
+///
+///     async fn embed(
+///         &self,
+///         texts: &[String],
+///         _: EmbedAs,
+///         _: &CancelSignal,
+///     ) -> Result<Vec<Vec<f32>>, ModelError> {
+///         let count = |text: &String, vowel| text.chars().filter(|c| *c == vowel).count() as f32;
+///         Ok(texts.iter().map(|text| "aeiou".chars().map(|vowel| count(text, vowel)).collect()).collect())
+///     }
+/// }
+/// # assert_eq!(Vowels.name(), "vowels-5");
+/// ```
 #[async_trait]
 pub trait Embedder: fmt::Debug + Send + Sync + 'static {
     /// The model's name, kept beside every vector.

@@ -11,6 +11,28 @@ use crate::CancelSignal;
 ///
 /// Implementors: end soon after the signal is raised, with [`ModelErrorCode::Unknown`](crate::ModelErrorCode::Unknown) or the code of
 /// what came first; do not change the request.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use context_core::{Answer, CancelSignal, LanguageModel, Message, ModelError, ModelRequest, Role};
+///
+/// /// Says what it was told; for tests.
+/// #[derive(Debug)]
+/// struct Echo;
+///
+/// #[async_trait]
+/// impl LanguageModel for Echo {
+///     fn name(&self) -> &str {
+///         "echo"
+///     }
+///
+///     async fn complete(&self, request: &ModelRequest, _: &CancelSignal) -> Result<Answer, ModelError> {
+///         let heard = request.messages.last().map(|message| message.plain_text().into_owned());
+///         Ok(Answer::new(Message::text(Role::Assistant, heard.unwrap_or_default())))
+///     }
+/// }
+/// # assert_eq!(Echo.name(), "echo");
+/// ```
 #[async_trait]
 pub trait LanguageModel: fmt::Debug + Send + Sync + 'static {
     /// The model's name, under which its window and its tokens are known.

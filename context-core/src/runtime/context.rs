@@ -41,7 +41,7 @@ pub struct PlanReport {
     pub what: String,
     /// Tokens of the history before.
     pub before: u64,
-    /// And after.
+    /// Tokens of the history after.
     pub after: u64,
     /// What it costs.
     pub price: Price,

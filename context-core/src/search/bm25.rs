@@ -2,6 +2,15 @@
 
 /// What is known of all texts together, to score one of them by BM25 (`k1` 1.2, `b` 0.75): rare words count more, more of them count
 /// more, in long texts less.
+///
+/// ```
+/// use context_core::search::Bm25;
+///
+/// // Of 100 texts of 20 words each, 90 have the first word that is looked for, 2 the second.
+/// let known = Bm25::new(100, 2_000, vec![90, 2]);
+/// assert!(known.score(20, [0, 1]) > known.score(20, [3, 0])); // rare beats often
+/// assert!(known.score(10, [0, 1]) > known.score(40, [0, 1])); // short beats long
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Bm25 {

@@ -13,6 +13,14 @@ pub struct Phrase {
 }
 
 /// The phrases of a query: all of them must be in a text.
+///
+/// ```
+/// use context_core::search::Terms;
+///
+/// let typed = Terms::parse("CAFÉ lisb", true); // as somebody types
+/// assert!(typed.count("A cafe in Lisbon").is_hit());
+/// assert!(!typed.count("A cafe in Porto").is_hit());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
     phrases: Vec<Phrase>,

@@ -10,6 +10,13 @@ use serde::{Deserialize, Serialize};
 use crate::{ChatId, ChatRef, Cursor, Error, Page, Result, Timestamp, UserId, limits, sealed};
 
 /// The name of a blob: the hash of its bytes, BLAKE3 in 64 hexadecimal digits.
+///
+/// ```
+/// use context_core::BlobId;
+///
+/// let blob = BlobId::of(b"a long report");
+/// assert_eq!(BlobId::from_reference(&blob.to_reference()), Some(blob)); // `blob:` and 64 digits
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct BlobId([u8; 32]);

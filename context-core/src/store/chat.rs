@@ -81,6 +81,21 @@ impl Created {
 }
 
 /// A change of a chat's title and metadata, applied in this order inside one transaction.
+///
+/// ```
+/// use context_core::{Chat, ChatPatch, ChatRef, Metadata, NewChat, Timestamp};
+///
+/// let mut chat = Chat::new(NewChat::new(ChatRef::new("ada", "lisbon"), Timestamp::default()));
+/// let patch = ChatPatch {
+///     title: Some(Some("To Lisbon".to_owned())),
+///     add: Metadata::default().with("tokens", 120),
+///     ..ChatPatch::default()
+/// };
+/// patch.apply(&mut chat)?;
+/// patch.apply(&mut chat)?;
+/// assert_eq!(chat.metadata.get("tokens").map(|json| json.as_str()), Some("240"));
+/// # Ok::<(), context_core::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChatPatch {
     /// A new title; `Some(None)` takes the title away.

@@ -10,6 +10,25 @@ use crate::{
 };
 
 /// Everything that is written together, or not at all.
+///
+/// ```
+/// use context_core::{
+///     Chat, ChatRef, ChatState, Commit, CommitOutcome, Message, NewChat, Node, Target, Timestamp,
+/// };
+///
+/// let (trip, now) = (ChatRef::new("ada", "trip"), Timestamp::default());
+/// let mut chat = ChatState::new(Chat::new(NewChat::new(trip.clone(), now)), 1);
+/// let first = |id: &str| {
+///     let target = Target::Extend { branch: "main".into(), expected: None };
+///     let nodes = vec![Node::new(id, Message::from("hi"), now).into()];
+///     Commit { nodes, ..Commit::new(trip.clone(), target, now) }
+/// };
+/// assert!(matches!(chat.commit(first("a"))?, CommitOutcome::Applied(_)));
+/// assert!(matches!(chat.commit(first("a"))?, CommitOutcome::Replayed(_))); // sent twice, counts once
+/// let late = chat.commit(first("b"))?; // by somebody who has not seen `a`
+/// assert_eq!(late, CommitOutcome::Conflict { actual: Some("a".into()) });
+/// # Ok::<(), context_core::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Commit {
     /// Where.

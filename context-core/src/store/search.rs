@@ -18,6 +18,15 @@ pub enum SearchScope {
 }
 
 /// What to search for, and where.
+///
+/// ```
+/// use context_core::{SearchQuery, SearchScope};
+///
+/// let mut query = SearchQuery::new("ada", "lisbon frid");
+/// query.prefix = true; // as somebody types
+/// query.scope = SearchScope::Chat("trips".into());
+/// assert!(query.check().is_ok());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchQuery {
     /// Whose messages.

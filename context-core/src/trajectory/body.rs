@@ -128,6 +128,15 @@ static DEFAULTS: LazyLock<[Box<[Option<FieldValue>]>; NodeKind::ALL.len()]> = La
 });
 
 /// What a node holds. Fields and their meaning are in [`NodeKind::fields`]; those not given are what the table says.
+///
+/// ```
+/// use context_core::trajectory::{NodeBody, NodeKind, TrajectoryError};
+///
+/// let script = NodeBody::script("SELECT 1", "sql").with("path", "check.sql")?;
+/// assert_eq!((script.kind(), script.text("script_content")), (NodeKind::Script, "SELECT 1"));
+/// assert!(NodeBody::script("SELECT 1", "sql").with("colour", "red").is_err()); // no such field
+/// # Ok::<(), TrajectoryError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeBody {
     kind: NodeKind,

@@ -44,6 +44,23 @@ impl Bridge {
 /// The rounds of an agent side by side, bridged: one graph that begins with the first question.
 ///
 /// The bridges are a function of the rounds alone, so they are the same whenever one looks.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::trajectory::{BridgeFrom, NewQuery, Round, Trajectory, TrajectoryError};
+/// use context_core::{AgentRef, Timestamp};
+///
+/// let (agent, now) = (AgentRef::main("ada", "lisbon"), Timestamp::default());
+/// let asked = |number, text: &str| {
+///     let mut round = Round::new(agent.round(number), now);
+///     round.ask(NewQuery::new(text), now)?;
+///     Ok::<_, TrajectoryError>(Arc::new(round))
+/// };
+/// let both = Trajectory::new([asked(0, "A train?")?, asked(1, "A cheaper one?")?], BridgeFrom::default());
+/// assert_eq!((both.len(), both.bridges().len()), (2, 1)); // the second question goes on from the first
+/// # Ok::<(), TrajectoryError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Trajectory {
     rounds: BTreeMap<u32, Arc<Round>>,

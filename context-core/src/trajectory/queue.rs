@@ -109,6 +109,15 @@ impl Queue {
 }
 
 /// The three queues of a round.
+///
+/// ```
+/// use context_core::trajectory::{QueueItem, QueueName, Queues};
+///
+/// let mut queues = Queues::default();
+/// assert!(queues.get_mut(QueueName::Todo).push(QueueItem::new("search_trains")));
+/// assert_eq!(queues.get(QueueName::Todo).len(), 1);
+/// assert!(queues.get_mut(QueueName::Todo).pop().is_some() && queues.is_empty());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

@@ -20,6 +20,22 @@ pub use edit::Removal;
 /// One round of one agent: a directed acyclic graph that begins with a question.
 ///
 /// Every call that changes it checks first, and leaves it as it was if it refuses. Adding a node costs the same however large the round is.
+///
+/// ```
+/// use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeKind, Round, TrajectoryError};
+/// use context_core::{AgentRef, Timestamp};
+///
+/// let now = Timestamp::default();
+/// let mut round = Round::new(AgentRef::main("ada", "lisbon").round(0), now);
+/// let (query, _changes) = round.ask(NewQuery::new("A train?"), now)?; // the changes go to a store
+/// let search = NodeBody::action("search_trains", serde_json::json!({"day": "Friday"}));
+/// let (search, _changes) = round.add(NewNode::new(search, [query]), now)?;
+/// let found = NodeBody::knowledge("timetable", "Friday, 10:05");
+/// let (found, _changes) = round.add(NewNode::new(found, [search]).edge("produces"), now)?;
+/// assert_eq!(round.data_of(search)?, [found]);
+/// assert_eq!(round.kinds(), [(NodeKind::Query, 1), (NodeKind::Action, 1), (NodeKind::Knowledge, 1)]);
+/// # Ok::<(), TrajectoryError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Round {
     /// Without endpoints, which are in the set below, and with everything else as it is.

@@ -107,6 +107,15 @@ impl Reminder {
 }
 
 /// A reminder that says `text`: by default at the end of every message of the user.
+///
+/// ```
+/// use context_instructions::{Predicate, ReminderError, reminder};
+///
+/// let reminder = reminder("Run the tests.").when(Predicate::tool_called("edit_file")).build()?;
+/// assert_eq!(reminder.target().as_str(), "user");
+/// assert!(context_instructions::reminder(" ").build().is_err()); // nothing to say
+/// # Ok::<(), ReminderError>(())
+/// ```
 pub fn reminder(text: impl Into<String>) -> ReminderBuilder {
     ReminderBuilder::new(Text::Fixed(text.into().into()))
 }

@@ -57,13 +57,13 @@ pub enum BlockError {
     /// There are too many blocks.
     #[error("there may be at most {limit} blocks: write into one that is there, or delete one")]
     TooMany {
-        /// The limit.
+        /// How many there may be.
         limit: usize,
     },
     /// There are too many deleted blocks whose history is kept.
     #[error("the history of {limit} blocks is kept: one has to be forgotten before another is made")]
     TooManyDeleted {
-        /// The limit, deleted blocks and others together.
+        /// How many there may be, deleted blocks and others together.
         limit: usize,
     },
     /// The text that is to be replaced is empty.

@@ -24,6 +24,33 @@ pub(super) const MOST_READ: usize = 10_000;
 ///
 /// A scope in a call is where the call comes from, as narrow as is known; where a block is filed within it, its
 /// [rule](BlockRule) says. `Debug` shows rules, not content.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::{Clock, MemoryScope, Timestamp};
+/// use context_memory::{BlockRule, Blocks};
+/// use context_store_inmem::InMemoryStore;
+///
+/// #[derive(Debug)]
+/// struct Midnight;
+///
+/// impl Clock for Midnight {
+///     fn now(&self) -> Timestamp {
+///         Timestamp::default()
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let blocks = Blocks::new(Arc::new(InMemoryStore::default()), Arc::new(Midnight))?
+///     .declare(BlockRule::new("person").description("Who the user is.").max_chars(500))?;
+/// let ada = MemoryScope::new("ada");
+/// blocks.create(&ada, "person", "Ada. Prefers the aisle.").await?;
+/// assert_eq!(blocks.view(&ada, "person").await?.text, "Ada. Prefers the aisle.");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Blocks {
     pub(super) records: Records,

@@ -34,13 +34,13 @@ pub enum RemoteError {
     TooMany {
         /// How many.
         count: usize,
-        /// The limit.
+        /// How many there may be.
         limit: usize,
     },
     /// The server speaks another version of the protocol.
     #[error("the server speaks version {version} of the protocol")]
     OtherProtocol {
-        /// Which.
+        /// The number of its version.
         version: u32,
     },
 }

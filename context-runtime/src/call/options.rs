@@ -3,6 +3,17 @@
 use std::time::Duration;
 
 /// How much may be tried for one call.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use context_runtime::CallOptions;
+///
+/// let mut options = CallOptions::default();
+/// options.max_calls = 3; // whatever the provider says
+/// options.longest_wait = Duration::from_secs(5);
+/// assert_eq!(options.retries, 3);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallOptions {

@@ -14,6 +14,23 @@ use super::prompt::{Prompt, PromptChanges, PromptPiece, SystemPrompt};
 use super::view::View;
 
 /// The prompt and the messages of a model call.
+///
+/// ```
+/// use context_runtime::{ContextEngine, hint, provider, user};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = context_runtime::open("mem:").await?;
+/// let mut chat = ContextEngine::builder(store).user("ada").chat("lisbon").open().await?;
+/// chat.set([hint("Prices are in EUR."), user("Two tickets.")]);
+/// let turn = chat.resolve().await?;
+/// assert!(turn.system_prompt.contains("Prices are in EUR."));
+/// let request = turn.request().model("claude-sonnet-4-5").max_output_tokens(1_000);
+/// let body = provider("anthropic").ok_or("its feature is on")?.lower(&request)?.body;
+/// assert!(body.as_str().contains("Two tickets."));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Resolved {

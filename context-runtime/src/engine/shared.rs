@@ -17,6 +17,26 @@ use super::view::View;
 /// anything.
 ///
 /// Clones share one cache. Give it to [`ContextEngineBuilder::cache`](crate::ContextEngineBuilder::cache).
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_runtime::{ChainCache, ContextEngine, user};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = context_runtime::open("mem:").await?;
+/// let cache = ChainCache::new(Arc::clone(&store), 64 << 20); // for all chats together
+/// for text in ["A train?", "A cheaper one?"] {
+///     // An engine for each request of a server; the second one reads only what is new.
+///     let builder = ContextEngine::builder(Arc::clone(&store)).cache(&cache);
+///     let mut chat = builder.user("ada").chat("lisbon").open().await?;
+///     chat.set([user(text)]).save().await?;
+/// }
+/// assert!(cache.bytes() > 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct ChainCache {
     store: Arc<dyn Store>,

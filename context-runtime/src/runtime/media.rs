@@ -20,6 +20,16 @@ use crate::waiting::unless_cancelled;
 const OPERATION: &str = "materialize_media";
 
 /// Which media of a history are shown and not only named.
+///
+/// ```
+/// use context_runtime::{DefaultContextRuntime, LiveMedia};
+///
+/// // At most six pictures are sent as pictures; when a seventh comes, the three oldest become notes.
+/// let live = LiveMedia::newest(6);
+/// assert_eq!((live.most, live.batch), (6, 3));
+/// let runtime = DefaultContextRuntime::builder().model("gpt-4o").live_media(live).build();
+/// assert!(runtime.is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LiveMedia {

@@ -70,9 +70,9 @@ pub enum RuntimeFault {
     /// Nothing of the window is left for input.
     #[error("a window of {window} tokens has no room beside {reserve} for the answer")]
     Window {
-        /// The window.
+        /// The window, in tokens.
         window: u64,
-        /// What is kept for the answer.
+        /// What is kept for the answer, in tokens.
         reserve: u64,
     },
     /// Something that must be more is nothing.

@@ -22,6 +22,27 @@ const NEEDED: f64 = 0.9;
 /// is needed, from 90 percent of the window on, or if it pays off within the calls that are expected: what stands behind the first
 /// change is no longer in the provider's cache and is paid again. A plan that frees less than a hundredth of the history is not worth a
 /// broken cache, unless it makes the request fit.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_runtime::compaction::{Goal, HistoryView, Pipeline, Stage};
+/// use context_runtime::tokens::{Budget, ModelTable};
+/// use context_runtime::{Message, Role, microcompact::Microcompact, snip::Snip};
+///
+/// let turn = |n| {
+///     [Message::from(format!("What about day {n}?")), Message::text(Role::Assistant, "A museum. ".repeat(50))]
+/// };
+/// let history: Vec<_> = (0..30).flat_map(turn).map(Arc::new).collect();
+/// let counter = ModelTable::builtin().model("gpt-4o").counter();
+/// let view = HistoryView::new(&history, &counter);
+///
+/// let pipeline = Pipeline::new([Stage::new(Microcompact::new()), Stage::new(Snip::new()).trigger(0.8)])?;
+/// let planned = pipeline.run(&view, &Goal::new(Budget::new(4_000, 1_000), 0, 2_000));
+/// assert_eq!(planned.steps.last().map(|step| step.plan.policy), Some("snip")); // there are no results to shorten
+/// assert!(planned.after < view.total());
+/// # Ok::<(), context_runtime::compaction::StageFaults>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Pipeline {
     stages: Vec<Resolved>,

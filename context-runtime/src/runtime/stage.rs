@@ -15,6 +15,20 @@ const TARGET: f64 = 0.6;
 /// What is not said is chosen by the policy's name: `microcompact` begins at 0.80, `summarize` at 0.90, `snip` at 0.90 or, behind a
 /// stage that summarises, where nothing else helps, `truncate-head` only there; any other at 0.90. The target is 0.60. The
 /// distance between the two keeps a conversation from being compacted again with every message.
+///
+/// ```
+/// use context_runtime::compaction::{Pipeline, Stage};
+/// use context_runtime::{microcompact::Microcompact, truncate_head::TruncateHead};
+///
+/// let gentle = Stage::new(Microcompact::new()).trigger(0.7).target(0.5);
+/// let harsh = Stage::new(TruncateHead::new()).trigger(Stage::EMERGENCY);
+/// let pipeline = Pipeline::new([gentle, harsh])?; // or everything that is wrong with them
+/// assert!(pipeline.is_due(0.75) && !pipeline.is_due(0.65));
+///
+/// let upside_down = Stage::new(Microcompact::new()).trigger(0.5).target(0.9);
+/// assert!(Pipeline::new([upside_down]).is_err());
+/// # Ok::<(), context_runtime::compaction::StageFaults>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Stage {
@@ -88,9 +102,9 @@ pub enum StageFault {
     Target {
         /// The policy.
         policy: &'static str,
-        /// Where it begins.
+        /// From which share of the window on it is asked.
         trigger: f64,
-        /// Where it should go.
+        /// Down to which share of the window it should go.
         target: f64,
     },
     /// It begins before a stage that stands in front of it.
@@ -98,7 +112,7 @@ pub enum StageFault {
     Order {
         /// The policy.
         policy: &'static str,
-        /// Where it begins.
+        /// From which share of the window on it is asked.
         trigger: f64,
         /// The stage in front of it.
         before: &'static str,

@@ -24,6 +24,16 @@ use choice::{Choice, Measured, choose};
 const OPERATION: &str = "apply_tool_results";
 
 /// From which size on results of tools are kept elsewhere.
+///
+/// ```
+/// use context_runtime::{DefaultContextRuntime, ToolResultLimits};
+///
+/// let mut limits = ToolResultLimits::default();
+/// limits.tokens = 4_000;
+/// limits.preview_bytes = 2_000;
+/// let runtime = DefaultContextRuntime::builder().model("gpt-4o").tool_results(limits).build();
+/// assert!(runtime.is_ok());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolResultLimits {

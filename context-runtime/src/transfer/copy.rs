@@ -10,6 +10,21 @@ use super::writer::{ChatWriter, WrittenChat};
 /// cancelled or fails is deleted.
 ///
 /// [`ErrorKind::Invalid`](context_core::ErrorKind::Invalid) if the new chat exists.
+///
+/// ```
+/// use context_runtime::{CancelSignal, ChatRef, ContextEngine, transfer::copy_chat, user};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = context_runtime::open("mem:").await?;
+/// let mut chat = ContextEngine::builder(store.clone()).user("ada").chat("lisbon").open().await?;
+/// chat.set([user("A train?")]).save().await?;
+/// let template = ChatRef::new("bob", "lisbon");
+/// let copied = copy_chat(&*store, chat.chat_ref(), &*store, &template, &CancelSignal::never()).await?;
+/// assert_eq!(copied.messages, 1);
+/// # Ok(())
+/// # }
+/// ```
 pub async fn copy_chat(
     from: &dyn Store,
     chat: &ChatRef,

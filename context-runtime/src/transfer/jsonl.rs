@@ -75,6 +75,26 @@ pub struct BrokenLine {
 }
 
 /// Writes chats as JSON Lines. `progress` is told how many messages are written so far. Asks `cancel` between pieces.
+///
+/// ```
+/// use context_runtime::transfer::{ImportJsonl, export_jsonl, import_jsonl};
+/// use context_runtime::{CancelSignal, ContextEngine, user};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = context_runtime::open("mem:").await?;
+/// let mut chat = ContextEngine::builder(store.clone()).user("ada").chat("lisbon").open().await?;
+/// chat.set([user("A train?")]).save().await?;
+///
+/// let (mut file, never) = (Vec::new(), CancelSignal::never());
+/// export_jsonl(&*store, &[chat.chat_ref().clone()], &mut file, &never, &mut |_| ()).await?;
+/// let elsewhere = context_runtime::open("mem:").await?;
+/// let imported =
+///     import_jsonl(&*elsewhere, &mut &file[..], &ImportJsonl::new("bob"), &never, &mut |_| ()).await?;
+/// assert_eq!((imported.chats.len(), imported.broken.len()), (1, 0));
+/// # Ok(())
+/// # }
+/// ```
 pub async fn export_jsonl(
     store: &dyn Store,
     chats: &[ChatRef],

@@ -43,6 +43,17 @@ pub struct EncryptionKey {
 }
 
 /// The keys of a store: the current one, which seals, and older ones, which only open. `Debug` shows their names.
+///
+/// ```
+/// use context_store_layers::{EncryptionKey, KeyError, KeyRing};
+///
+/// let text = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"; // out of a vault
+/// let ring = KeyRing::new(EncryptionKey::from_text("2026-11", text)?);
+/// let ring = ring.with_older(EncryptionKey::from_bytes("2026-10", &[7; 32])?)?;
+/// assert_eq!((ring.current().id().as_str(), ring.older().len()), ("2026-11", 1));
+/// assert!(matches!(EncryptionKey::from_text("short", "abc"), Err(KeyError::Bytes)));
+/// # Ok::<(), KeyError>(())
+/// ```
 #[derive(Clone)]
 pub struct KeyRing {
     current: EncryptionKey,

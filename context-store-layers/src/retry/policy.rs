@@ -3,6 +3,18 @@
 use std::time::Duration;
 
 /// How often a call is made, and how long is waited in between.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use context_store_layers::RetryPolicy;
+///
+/// let policy = RetryPolicy::default()
+///     .tries(3)
+///     .waits(Duration::from_millis(10), Duration::from_millis(200))
+///     .total(Duration::from_secs(1));
+/// assert_ne!(policy, RetryPolicy::default());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {

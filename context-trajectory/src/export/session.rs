@@ -89,6 +89,26 @@ pub struct Link {
 }
 
 /// The trajectories of the agents of a session, and which part of them is looked at.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_core::trajectory::{BridgeFrom, NewQuery, Round, Trajectory};
+/// use context_core::{AgentRef, Timestamp};
+/// use context_trajectory::export::{Selection, SessionGraph, write_dot, write_html};
+///
+/// let (agent, now) = (AgentRef::main("ada", "trip"), Timestamp::default());
+/// let mut round = Round::new(agent.round(0), now);
+/// round.ask(NewQuery::new("Where is it warm?"), now)?;
+/// let trajectory = Trajectory::new([Arc::new(round)], BridgeFrom::default());
+///
+/// let graph = SessionGraph::new("ada", "trip", [(0, trajectory)]).select(Selection::Round(0))?;
+/// let (mut page, mut dot) = (Vec::new(), Vec::new());
+/// write_html(&graph, &mut page)?; // a file to look at, without a network
+/// write_dot(&graph, &Default::default(), &mut dot)?;
+/// assert!(String::from_utf8(dot)?.starts_with("digraph"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SessionGraph {
     user: UserId,

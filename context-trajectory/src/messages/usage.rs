@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenUsage {
-    /// Input, whether read from a cache, written to one, or neither.
+    /// Tokens of input, whether read from a cache, written to one, or neither.
     pub input_tokens: u64,
-    /// Output, thoughts included.
+    /// Tokens of output, thoughts included.
     pub output_tokens: u64,
-    /// Both, as the provider adds them up.
+    /// Both together, as the provider adds them up.
     pub total_tokens: u64,
-    /// Input read from a cache.
+    /// Tokens of input read from a cache.
     pub input_cache_read_tokens: u64,
-    /// Input written to a cache.
+    /// Tokens of input written to a cache.
     pub input_cache_creation_tokens: u64,
-    /// Output that was thoughts.
+    /// Tokens of output that were thoughts.
     pub output_reasoning_tokens: u64,
 }
 

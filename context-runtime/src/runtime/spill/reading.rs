@@ -16,6 +16,27 @@ const MOST: u64 = 8_000;
 const LEAST: u64 = 4;
 
 /// The tool that reads outputs back. Offer it to the model, and answer its calls with [`Spill::answer`].
+///
+/// ```
+/// use context_runtime::{Part, Spill, ToolCall, ToolInput, spilled_output_tool};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = context_runtime::open("mem:").await?;
+/// let spill = Spill::new(store, "ada")?;
+/// let log = spill.put("build-7", "line 1\nline 2\nline 3", "text/plain").await?;
+///
+/// // The model has read the note in place of the log, and asks for a part.
+/// let input = serde_json::json!({"reference": log.id.to_reference(), "start": 7, "end": 13});
+/// let Part::ToolCall(call) = Part::tool_call("call_1", spilled_output_tool().name, input) else {
+///     unreachable!()
+/// };
+/// let result = spill.answer("build-7", &call).await;
+/// assert!(!result.is_error);
+/// assert!(matches!(&result.output[0], Part::Text(text) if text.text.contains("line 2")));
+/// # Ok(())
+/// # }
+/// ```
 pub fn spilled_output_tool() -> FunctionTool {
     let schema = json!({
         "type": "object",
