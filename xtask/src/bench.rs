@@ -1,8 +1,14 @@
-//! `cargo xtask bench AREA`: runs one of the facade's measuring programs.
+//! `cargo xtask bench`: what things cost: beside floors, in instructions, and beside other libraries.
 //!
-//! What is measured, and against which floor, is that program's business.
+//! An area is one of the facade's measuring programs. What it measures, and against which floor, is that program's business. Two
+//! names are none: [`instructions`] counts what hot paths execute, [`peers`] races other libraries.
 
-use std::ffi::OsString;
+mod instructions;
+mod machine;
+mod peers;
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 
 use anyhow::{Result, bail};
 
@@ -15,36 +21,100 @@ use crate::workspace::{FACADE, Workspace, targets};
 const STORES: &str = "stores";
 
 #[derive(Debug, clap::Args)]
+#[command(subcommand_value_name = "AREA", subcommand_help_heading = "Areas")]
 pub(crate) struct Args {
-    /// What to measure; a wrong name lists what there is
-    area: String,
     /// One JSON line per row instead of a table
     #[arg(long)]
     json: bool,
-    /// Exit 1 when a ratio misses its target
+    /// Exit 1 when a ratio misses its target; without an area, check all of them, and warn of paths that execute more instructions
     #[arg(long)]
     check: bool,
-    /// Handed to the program
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    args: Vec<OsString>,
+    #[command(subcommand)]
+    area: Option<Area>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Area {
+    /// Count the instructions of hot paths, beside the counts that are kept
+    ///
+    /// Counts are made by valgrind's callgrind and hardly depend on how busy the machine is, unlike times. They are kept in
+    /// context-runtime/benches/instructions/counts.toml. A path that executes 5 % more than its count is warned of, and the first
+    /// line of the warning says how to look where. `--save` accepts what was counted.
+    Instructions(instructions::Args),
+    /// Race other libraries on the same work, in one run
+    ///
+    /// Installs them from their registries into target/peers (npm, pip and cargo have to be there; a second run uses what the first
+    /// one installed). Each does the same work on a SQLite file: append, load, fork, resolve, a turn. Rounds are paired, ours and
+    /// theirs one after the other, and each is compared with ours at the durability it has itself. What cannot be installed or run is
+    /// said and left out. `--save` writes the tables into docs/peers.md.
+    Peers(peers::Args),
+    #[command(external_subcommand)]
+    Program(Vec<OsString>),
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
-    let areas = workspace.krate(FACADE).map(|facade| targets(facade, "bench")).unwrap_or_default();
-    if !areas.contains(&args.area) {
-        let known: Vec<_> = areas.iter().map(String::as_str).collect();
-        bail!("nothing measures {:?}; known areas: {}", args.area, known.join(", "));
+    match &args.area {
+        Some(Area::Instructions(own)) => instructions::run(workspace, own),
+        Some(Area::Peers(own)) => peers::run(workspace, own, args.json),
+        Some(Area::Program(words)) => match words.split_first() {
+            Some((area, rest)) => program(workspace, area, rest, args),
+            None => Ok(list(workspace)),
+        },
+        None if args.check => check(workspace, args),
+        None => Ok(list(workspace)),
     }
-    let needs = if args.area == STORES { Need::servers() } else { Default::default() };
+}
+
+/// The measuring programs that stand for themselves.
+fn areas(workspace: &Workspace) -> BTreeSet<String> {
+    let mut areas = workspace.krate(FACADE).map(|facade| targets(facade, "bench")).unwrap_or_default();
+    areas.retain(|area| ![instructions::PROGRAM, peers::PROGRAM].contains(&area.as_str()));
+    areas
+}
+
+fn list(workspace: &Workspace) -> Verdict {
+    println!("Areas, each measured beside a floor that does the same work with the bare library:");
+    areas(workspace).iter().for_each(|area| println!("  cargo xtask bench {area}"));
+    println!("Instructions of hot paths, beside the counts that are kept:\n  cargo xtask bench instructions");
+    println!("Other libraries, on the same work:\n  cargo xtask bench peers");
+    println!("All areas and the instructions, judged:\n  cargo xtask bench --check");
+    Verdict::Passed
+}
+
+/// Everything that has a target.
+fn check(workspace: &Workspace, args: &Args) -> Result<Verdict> {
+    // More instructions are a warning: only a ratio decides.
+    let _warned = instructions::run(workspace, &instructions::Args::default())?;
+    let mut verdict = Verdict::Passed;
+    for area in areas(workspace) {
+        println!("\n{area}");
+        verdict = verdict.and(program(workspace, area.as_ref(), &[], args)?);
+    }
+    Ok(verdict)
+}
+
+fn program(workspace: &Workspace, area: &OsStr, rest: &[OsString], args: &Args) -> Result<Verdict> {
+    let areas = areas(workspace);
+    let Some(area) = area.to_str().filter(|area| areas.contains(*area)) else {
+        let known: Vec<_> = areas.iter().map(String::as_str).collect();
+        bail!("nothing measures {area:?}; known areas: {}, instructions, peers", known.join(", "));
+    };
+    let needs = if area == STORES { Need::servers() } else { Default::default() };
     let services = Services::start(&needs, false)?;
     if let Some(missing) = services.missing() {
         eprintln!("{missing}");
     }
     let flags = [("--json", args.json), ("--check", args.check)];
     Cargo::new(workspace.root(), "bench")
-        .args(["--quiet", "--locked", "--all-features", "-p", FACADE, "--bench", &args.area, "--"])
+        .args(["--quiet", "--locked", "--all-features", "-p", FACADE, "--bench", area, "--"])
         .args(flags.into_iter().filter(|(_, on)| *on).map(|(flag, _)| flag))
-        .args(&args.args)
+        .args(rest)
         .envs(&services.environment())
         .run()
+}
+
+/// Builds a measuring program of the facade and says where it is.
+fn build(workspace: &Workspace, name: &str) -> Result<std::path::PathBuf> {
+    let build = ["--locked", "--all-features", "-p", FACADE];
+    Cargo::new(workspace.root(), "bench").args(build).bench_program(name)
 }

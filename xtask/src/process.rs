@@ -82,15 +82,24 @@ impl Cargo {
 
     /// As a call of `cargo test` that names one package, builds this test program of it and says where it is.
     pub(crate) fn test_program(self, name: &str) -> Result<PathBuf> {
-        let build = ["--quiet", "--test", name, "--no-run", "--message-format", "json-render-diagnostics"];
-        let output = self.args(build).output()?;
-        ensure!(output.status.success(), "the test program {name} does not build");
+        self.args(["--quiet", "--test", name, "--no-run"]).program(name)
+    }
+
+    /// As a call of `cargo bench` that names one package, builds this measuring program of it and says where it is.
+    pub(crate) fn bench_program(self, name: &str) -> Result<PathBuf> {
+        self.args(["--quiet", "--bench", name, "--no-run"]).program(name)
+    }
+
+    /// Builds the program of this name and says where it is.
+    pub(crate) fn program(self, name: &str) -> Result<PathBuf> {
+        let output = self.args(["--message-format", "json-render-diagnostics"]).output()?;
+        ensure!(output.status.success(), "the program {name} does not build");
         let messages = Message::parse_stream(output.stdout.as_slice());
         let program = messages.filter_map(|message| match message {
             Ok(Message::CompilerArtifact(artifact)) if artifact.target.name == name => artifact.executable,
             _ => None,
         });
-        Ok(program.last().context("cargo named no test program")?.into_std_path_buf())
+        Ok(program.last().context("cargo named no such program")?.into_std_path_buf())
     }
 
     /// Runs it and keeps what it prints on standard output.
