@@ -133,6 +133,7 @@ mod cases;
 mod checked;
 mod child;
 pub mod codec;
+pub mod damage;
 pub mod conversations;
 mod desk;
 mod diary;

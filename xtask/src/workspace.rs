@@ -14,6 +14,9 @@ pub(crate) const RENDERERS: &str = "context-render";
 /// The conformance kit's name.
 pub(crate) const KIT: &str = "context-conformance";
 
+/// The crate that asks parsers anything.
+pub(crate) const FUZZ: &str = "context-fuzz";
+
 /// A workspace, as `cargo metadata` describes it.
 #[derive(Debug)]
 pub(crate) struct Workspace {
