@@ -9,14 +9,18 @@ mod bench;
 mod ci;
 mod cli;
 pub mod conformance;
+mod coverage;
 mod fuzz;
 mod guarantees;
 pub mod layers;
+mod mutants;
 mod process;
+mod semver;
 mod services;
 pub mod source;
 mod test;
 pub mod tidy;
+mod tools;
 mod vectors;
 mod workspace;
 

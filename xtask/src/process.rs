@@ -82,7 +82,16 @@ impl Cargo {
 
     /// As a call of `cargo test` that names one package, builds this test program of it and says where it is.
     pub(crate) fn test_program(self, name: &str) -> Result<PathBuf> {
-        let build = ["--quiet", "--test", name, "--no-run", "--message-format", "json-render-diagnostics"];
+        self.args(["--test", name]).built(name)
+    }
+
+    /// The same for its unit tests.
+    pub(crate) fn unit_tests(self, package: &str) -> Result<PathBuf> {
+        self.args(["--lib"]).built(&package.replace('-', "_"))
+    }
+
+    fn built(self, name: &str) -> Result<PathBuf> {
+        let build = ["--quiet", "--no-run", "--message-format", "json-render-diagnostics"];
         let output = self.args(build).output()?;
         ensure!(output.status.success(), "the test program {name} does not build");
         let messages = Message::parse_stream(output.stdout.as_slice());

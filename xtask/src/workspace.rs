@@ -9,8 +9,6 @@ use cargo_metadata::{Metadata, MetadataCommand, Package};
 
 /// The facade's name.
 pub(crate) const FACADE: &str = "context-runtime";
-/// The renderers' name.
-pub(crate) const RENDERERS: &str = "context-render";
 /// The conformance kit's name.
 pub(crate) const KIT: &str = "context-conformance";
 
