@@ -61,7 +61,8 @@ fn damage() -> impl Strategy<Value = Damage> {
         (any::<u16>(), any::<u8>()).prop_map(|(at, byte)| Damage::Byte(at, byte)),
         (any::<u16>(), 0..12_u8, prop::sample::select(PIECES.to_vec()))
             .prop_map(|(at, length, piece)| Damage::Put(at, length, piece)),
-        (any::<u16>(), any::<u16>(), any::<u8>()).prop_map(|(from, to, length)| Damage::Copy(from, to, length)),
+        (any::<u16>(), any::<u16>(), any::<u8>())
+            .prop_map(|(from, to, length)| Damage::Copy(from, to, length)),
         (any::<u16>(), any::<u16>()).prop_map(|(a, b)| Damage::Swap(a, b)),
     ]
 }

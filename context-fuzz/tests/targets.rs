@@ -29,7 +29,11 @@ fn main() -> ExitCode {
 fn names() -> Result<(), Failed> {
     for (number, named) in TARGETS.iter().enumerate() {
         assert_eq!(target(named.name).map(|target| target.name), Some(named.name));
-        assert!(TARGETS[..number].iter().all(|other| other.name != named.name), "{} stands twice", named.name);
+        assert!(
+            TARGETS[..number].iter().all(|other| other.name != named.name),
+            "{} stands twice",
+            named.name
+        );
     }
     assert!(target("nothing").is_none());
     Ok(())

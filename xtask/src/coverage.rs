@@ -12,9 +12,9 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::process::Verdict;
+use crate::services::start::Services;
 use crate::workspace::Workspace;
 use crate::{test, tools};
-use crate::services::start::Services;
 
 /// What needs no server and no socket; most of what the others stand on.
 const DEFAULT: [&str; 14] = [
@@ -117,7 +117,8 @@ fn table(root: &Path, packages: &[&str], figures: &str) -> Result<String> {
     }
     ensure!(!crates.is_empty(), "no line of these crates was measured");
     let mut sum = (Lines::default(), Lines::default());
-    let mut text = format!("{:<32} {:>8} {:>8} {:>8} {:>9}\n", "crate", "lines", "run", "lines %", "regions %");
+    let mut text =
+        format!("{:<32} {:>8} {:>8} {:>8} {:>9}\n", "crate", "lines", "run", "lines %", "regions %");
     let mut row = |name: &str, (lines, regions): (Lines, Lines)| {
         text += &format!(
             "{name:<32} {:>8} {:>8} {:>8.1} {:>9.1}\n",

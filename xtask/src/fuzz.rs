@@ -50,7 +50,11 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
         return Ok(Verdict::Passed);
     }
     for name in &args.targets {
-        ensure!(known.contains(&name.as_str()), "there is no target {name:?}; there are {}", known.join(", "));
+        ensure!(
+            known.contains(&name.as_str()),
+            "there is no target {name:?}; there are {}",
+            known.join(", ")
+        );
     }
     let wanted = |name: &str| args.targets.is_empty() || args.targets.iter().any(|given| given == name);
     let time = Duration::from_secs(60 * args.minutes);

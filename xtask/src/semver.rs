@@ -58,6 +58,11 @@ fn packages(workspace: &Workspace, baseline: &Path, named: &[String]) -> Vec<Str
         .collect()
 }
 
+/// Whether there is a version that later ones are compared with.
+pub(crate) fn has_tag(workspace: &Workspace) -> bool {
+    git(workspace, &["describe", "--tags", "--abbrev=0"]).is_ok()
+}
+
 /// A revision in a folder of its own, below what is built.
 fn checkout(workspace: &Workspace, rev: Option<&str>) -> Result<PathBuf> {
     let rev = match rev {

@@ -42,7 +42,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
             bail!("no check needs {name:?}; there are {}", TOOLS.map(|tool| tool.subcommand).join(", "));
         }
     }
-    let wanted = |tool: &&Tool| args.tools.is_empty() || args.tools.iter().any(|name| name == tool.subcommand);
+    let wanted =
+        |tool: &&Tool| args.tools.is_empty() || args.tools.iter().any(|name| name == tool.subcommand);
     let mut verdict = Verdict::Passed;
     for tool in TOOLS.iter().filter(wanted) {
         verdict = verdict.and(tool.install(workspace)?);

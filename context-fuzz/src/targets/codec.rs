@@ -18,7 +18,10 @@ fn model(codec: &dyn ModelCodec, bytes: &[u8]) -> bool {
             // Of the event that cannot be read, what could be read may have been taken.
             let (before, after) = (before.message, stream.answer().message);
             assert!(after.parts.len() >= before.parts.len(), "what came before an error stands");
-            assert!(after.plain_text().starts_with(&*before.plain_text()), "what came before an error stands");
+            assert!(
+                after.plain_text().starts_with(&*before.plain_text()),
+                "what came before an error stands"
+            );
         }
     }
     let mut taken = !stream.finish().message.parts.is_empty();

@@ -104,7 +104,8 @@ pub(crate) fn trajectory(bytes: &[u8]) -> bool {
                 let round = Round::from_record(record.clone()).expect("what is read is sound");
                 assert_eq!(&round.to_record(), record);
             }
-            let listed = files.rounds(&RoundQuery::of_user("ada")).await.expect("what is read is listed").items;
+            let listed =
+                files.rounds(&RoundQuery::of_user("ada")).await.expect("what is read is listed").items;
             assert_eq!(listed, rounds.iter().map(|record| record.head.clone()).collect::<Vec<_>>());
             let again = FileChannel::new(&root).load_rounds(&agent, 0..=u32::MAX).await;
             assert_eq!(again.expect("what was read is read again"), rounds);

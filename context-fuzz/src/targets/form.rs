@@ -1,6 +1,8 @@
 //! Messages as another tool writes them.
 
-use context_trajectory::messages::{Cleaning, MessageRecord, clean, format_context, import_messages, to_messages};
+use context_trajectory::messages::{
+    Cleaning, MessageRecord, clean, format_context, import_messages, to_messages,
+};
 
 /// Records are the same when they are written and read again; cleaning what is clean changes nothing.
 pub(crate) fn peer_messages(bytes: &[u8]) -> bool {

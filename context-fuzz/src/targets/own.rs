@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::{
-    CancelSignal, ChatRef, Encoded, Fragment, FragmentContent, FragmentData, Message, Metadata, Node, Part, Role,
-    Timestamp, ToolCall, ToolInput, hint, pack, role,
+    CancelSignal, ChatRef, Encoded, Fragment, FragmentContent, FragmentData, Message, Metadata, Node, Part,
+    Role, Timestamp, ToolCall, ToolInput, hint, pack, role,
 };
 use context_render::{FORMATS, RenderOptions, by_name};
 use context_runtime::transfer::{ImportJsonl, export_jsonl, import_jsonl};
@@ -32,7 +32,8 @@ pub(crate) fn packed(bytes: &[u8]) -> bool {
 }
 
 fn seen(nodes: &[Arc<Node>]) -> Vec<(String, String, Encoded)> {
-    let facts = |node: &Node| format!("{:?} {:?} {} {:?}", node.kind, node.created_at, node.revision, node.tokens);
+    let facts =
+        |node: &Node| format!("{:?} {:?} {} {:?}", node.kind, node.created_at, node.revision, node.tokens);
     nodes.iter().map(|node| (node.id.to_string(), facts(node), node.body().clone())).collect()
 }
 

@@ -59,14 +59,16 @@ pub(super) fn build(workspace: &Workspace) -> Result<Option<Driver>> {
 }
 
 fn host() -> Result<String> {
-    let output = Command::new("rustc").args(["--print", "host-tuple"]).output().context("rustc does not run")?;
+    let output =
+        Command::new("rustc").args(["--print", "host-tuple"]).output().context("rustc does not run")?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 impl Driver {
     /// Asks a target for so long, beginning with its documents and with what reached something new the last time.
     pub(super) fn run(&self, target: &str, time: Duration) -> Result<Verdict> {
-        let [seeds, corpus, found] = ["seeds", "corpus", "found"].map(|kind| self.folder.join(kind).join(target));
+        let [seeds, corpus, found] =
+            ["seeds", "corpus", "found"].map(|kind| self.folder.join(kind).join(target));
         for folder in [&corpus, &found] {
             std::fs::create_dir_all(folder)?;
         }
