@@ -141,6 +141,7 @@ mod checked;
 mod child;
 pub mod codec;
 pub mod conversations;
+pub mod damage;
 mod desk;
 mod diary;
 mod expect;

@@ -1,7 +1,11 @@
 //! `cargo xtask ci`: everything the build server asks, one line per step.
 //!
 //! Cargo unites the features of all crates it builds together, which hides what is missing in one of them; so
-//! each crate and each feature of the facade is also checked alone.
+//! each crate and each feature is also checked alone.
+//!
+//! What needs a tool that is not installed is passed over and says so in its line, unless `--with-tools` asks for it. Slow checks are in [`long`].
+
+mod long;
 
 use std::time::{Duration, Instant};
 
@@ -9,32 +13,12 @@ use anyhow::Result;
 
 use crate::process::{Cargo, Verdict};
 use crate::services::start::Services;
+use crate::tools::{self, Tool};
 use crate::workspace::{FACADE, KIT, Workspace};
 use crate::{conformance, layers, test, tidy};
 
 /// How many random cases `--long` asks for.
 const LONG_CASES: &str = "2000";
-/// Tests that are ignored because they are large: package, test program, and what is part of their names.
-const LARGE: [(&str, &str, &str); 4] = [
-    ("context-runtime", "it", "large"),
-    ("context-store-sqlite", "life", "scale"),
-    ("context-trajectory", "it", "read_back"),
-    ("context-trajectory", "it", "browser"),
-];
-/// Tests whose random cases are many more in `--long`, or which say whether another checker is there: package, test
-/// program, module, and how many cases each property has.
-const WIRE: [(&str, &str, &str, &str); 3] = [
-    ("context-runtime", "it", "wire_properties", "10000"),
-    ("context-runtime", "it", "recorded_chats", "1"),
-    ("context-conformance", "wire", "differential", LONG_CASES),
-];
-/// How many writing processes `--long` kills.
-const LONG_KILLS: &str = "10000";
-/// The facade's test program of faults and of writers that compete, and how much of both `--long` asks for.
-const FAULTS: &str = "faults";
-const LONG_FAULTS: [(&str, &str); 3] =
-    [("CONTEXT_FAULT_RUNS", "1000"), ("CONTEXT_FAULT_RESTARTS", "50"), ("CONTEXT_CONTENTION", "10000")];
-
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Run the remaining steps after one has failed
@@ -43,7 +27,13 @@ pub(crate) struct Args {
     /// Try many more random cases, kill many more writers, and run what is too large for every day
     #[arg(long)]
     long: bool,
+    /// Fail where a check needs a tool that is not installed
+    #[arg(long)]
+    with_tools: bool,
 }
+
+/// How many writing processes `--long` kills.
+const LONG_KILLS: &str = "10000";
 
 /// What every step is about.
 #[derive(Clone, Copy)]
@@ -51,6 +41,7 @@ struct Run<'a> {
     workspace: &'a Workspace,
     services: &'a Services,
     long: bool,
+    with_tools: bool,
 }
 
 /// A step: its name, and what it does.
@@ -70,7 +61,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     let outside = workspace.outside()?;
     // At once, so that a missing server is known before anything is built. Nobody reads here what was skipped.
     let services = Services::start(&test::needs(workspace, &outside, &[])?, true)?;
-    for step in steps(Run { workspace, services: &services, long: args.long }, &outside) {
+    let run = Run { workspace, services: &services, long: args.long, with_tools: args.with_tools };
+    for step in steps(run, &outside) {
         println!("── {}", step.name);
         let start = Instant::now();
         // A step that cannot run has failed; the others still may.
@@ -99,7 +91,7 @@ fn summary(done: &[Done]) -> Verdict {
 }
 
 fn steps<'a>(run: Run<'a>, outside: &'a [Workspace]) -> Vec<Step<'a>> {
-    let Run { workspace, services, long } = run;
+    let Run { workspace, services, long, .. } = run;
     const CLIPPY: &[&str] =
         &["--workspace", "--all-targets", "--all-features", "--locked", "--", "-D", "warnings"];
     let ours = |subcommand: &'a str, args: &[&str]| cargo_step(run, workspace, subcommand, args);
@@ -111,12 +103,20 @@ fn steps<'a>(run: Run<'a>, outside: &'a [Workspace]) -> Vec<Step<'a>> {
     steps.push(Step { name: "doc".into(), run: Box::new(move || doc(run)) });
     steps.push(Step { name: "layers".into(), run: Box::new(move || layers::run(workspace)) });
     steps.push(Step { name: "tidy".into(), run: Box::new(move || tidy::run(workspace)) });
-    for krate in workspace.crates() {
-        steps.push(ours("check", &["--locked", "-p", &krate.name]));
-    }
-    for feature in feature_sets(workspace) {
-        let args = ["--locked", "-p", FACADE, "--no-default-features", "--features", &feature];
-        steps.push(ours("check", &args));
+    steps.push(tool_step(run, tools::DENY, &["check", "licenses", "bans", "sources"]));
+    steps.push(tool_step(run, tools::MACHETE, &[]));
+    if run.with_tools || tools::HACK.find(workspace).is_some() {
+        const EACH: &[&str] =
+            &["check", "--locked", "--workspace", "--each-feature", "--exclude-all-features"];
+        steps.push(tool_step(run, tools::HACK, EACH));
+    } else {
+        for krate in workspace.crates() {
+            steps.push(ours("check", &["--locked", "-p", &krate.name]));
+        }
+        for feature in feature_sets(workspace) {
+            let args = ["--locked", "-p", FACADE, "--no-default-features", "--features", &feature];
+            steps.push(ours("check", &args));
+        }
     }
     for place in std::iter::once(workspace).chain(outside) {
         let args = ["--workspace", "--all-features", "--locked", "--no-fail-fast"];
@@ -130,15 +130,8 @@ fn steps<'a>(run: Run<'a>, outside: &'a [Workspace]) -> Vec<Step<'a>> {
         steps.push(Step { name: "conformance".into(), run: Box::new(prove) });
     }
     steps.push(Step { name: "vectors".into(), run: Box::new(move || vectors(run)) });
-    for (package, test, module) in LARGE.iter().filter(|_| long) {
-        let which = ["--release", "--locked", "--all-features", "-p", package, "--test", test, module];
-        steps.push(ours("test", &[&which[..], &["--", "--ignored", "--test-threads=1"]].concat()));
-    }
-    for (package, test, module, cases) in WIRE.iter().filter(|_| long) {
-        steps.push(wire_step(run, [package, test, module], cases));
-    }
-    if long && workspace.has_target(FACADE, "test", FAULTS) {
-        steps.push(faults_step(run));
+    if long {
+        steps.extend(long::steps(run));
     }
     steps
 }
@@ -156,29 +149,27 @@ fn cargo_step<'a>(run: Run<'a>, place: &'a Workspace, subcommand: &'a str, args:
     Step { name, run: Box::new(step) }
 }
 
-/// Asks a module of a test program so many cases, and shows what it says of itself.
-fn wire_step<'a>(run: Run<'a>, [package, test, module]: [&'a str; 3], cases: &'a str) -> Step<'a> {
-    let args = ["--release", "--locked", "--all-features", "-p", package, "--test", test, module];
-    let step = move || {
-        let cargo = Cargo::new(run.workspace.root(), "test").args(args).args(["--", "--nocapture"]);
-        prepared(cargo, run).env("PROPTEST_CASES", cases).run()
+/// A step that needs a tool. Without it the step passes, unless it was asked for, and its name says that nothing was checked.
+fn tool_step<'a>(run: Run<'a>, tool: Tool, args: &'static [&'static str]) -> Step<'a> {
+    let said = format!("{} {}", tool.subcommand, args.join(" "));
+    let call = move || {
+        let cargo = tool.cargo(run.workspace, run.workspace.root())?.args(args);
+        prepared(cargo, run).run()
     };
-    Step { name: format!("test {package} {module}, {cases} cases"), run: Box::new(step) }
+    needing(run, tool, said.trim(), call)
 }
 
-/// Breaks every store in every way, many times, and shows the table.
-fn faults_step(run: Run<'_>) -> Step<'_> {
-    let args =
-        ["--release", "--locked", "--all-features", "-p", FACADE, "--test", FAULTS, "--", "--nocapture"];
-    let much: Vec<_> = LONG_FAULTS.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let step =
-        move || prepared(Cargo::new(run.workspace.root(), "test").args(args), run).envs(&LONG_FAULTS).run();
-    Step { name: format!("test {FACADE} {FAULTS}, {}", much.join(" ")), run: Box::new(step) }
+fn needing<'a>(run: Run<'a>, tool: Tool, name: &str, call: impl Fn() -> Result<Verdict> + 'a) -> Step<'a> {
+    if run.with_tools || tool.find(run.workspace).is_some() {
+        return Step { name: name.into(), run: Box::new(call) };
+    }
+    let pass_over = || Ok(Verdict::Passed);
+    Step { name: format!("passed over: {name}: {}", tool.missing()), run: Box::new(pass_over) }
 }
 
 /// The environment of every step: snapshots are compared and never written, debug information is lean, and the
 /// test data and the servers are where `cargo xtask test` says they are.
-fn prepared(cargo: Cargo, Run { workspace, services, long }: Run<'_>) -> Cargo {
+fn prepared(cargo: Cargo, Run { workspace, services, long, .. }: Run<'_>) -> Cargo {
     let cases = long.then_some(LONG_CASES);
     cargo
         .envs(&test::environment(workspace, services))

@@ -5,7 +5,9 @@ use clap::{Parser, Subcommand};
 
 use crate::process::Verdict;
 use crate::workspace::Workspace;
-use crate::{bench, ci, conformance, fuzz, layers, services, test, tidy, vectors};
+use crate::{
+    bench, ci, conformance, coverage, fuzz, layers, mutants, semver, services, test, tidy, tools, vectors,
+};
 
 /// The workspace's tasks.
 ///
@@ -42,10 +44,19 @@ enum Task {
     ///
     /// The last line stands alone: `N passed, N failed, N skipped`.
     Vectors(vectors::Args),
-    /// Ask the renderers' properties of random trees for some minutes each, for example `fuzz xml --minutes 2`
+    /// Ask everything that is read from outside with what nobody should send, for example `fuzz anthropic --minutes 2`
     ///
-    /// The properties are those of the ordinary tests and of the conformance kit, with many more trees and new seeds in every round.
+    /// What takes plain bytes is driven by libFuzzer, which needs a compiler of C++ and no nightly compiler of Rust. The rest, and the
+    /// renderers, are properties of the ordinary tests, with many more cases and new seeds in every round.
     Fuzz(fuzz::Args),
+    /// Say what changed in the public API, and whether the version number says so
+    Semver(semver::Args),
+    /// Measure which lines the tests run, in a table by crate
+    Coverage(coverage::Args),
+    /// Change the sources in small ways and say which changes no test notices
+    Mutants(mutants::Args),
+    /// Install the programs that some checks need, in versions that are known to work, below the target folder
+    Tools(tools::Args),
     /// Measure an area against a floor that does the same work with the bare library
     Bench(bench::Args),
     /// Start PostgreSQL, Redis and a Redis Cluster, print where they are, and keep them until Ctrl-C
@@ -68,6 +79,10 @@ pub fn run(cli: Cli) -> Result<Verdict> {
         Task::Conformance(args) => conformance::run(&args, None),
         Task::Vectors(args) => vectors::run(&workspace()?, &args),
         Task::Fuzz(args) => fuzz::run(&workspace()?, &args),
+        Task::Semver(args) => semver::run(&workspace()?, &args),
+        Task::Coverage(args) => coverage::run(&workspace()?, &args),
+        Task::Mutants(args) => mutants::run(&workspace()?, &args),
+        Task::Tools(args) => tools::run(&workspace()?, &args),
         Task::Bench(args) => bench::run(&workspace()?, &args),
         Task::Services(args) => services::run(&args),
         Task::Layers => layers::run(&workspace()?),

@@ -1,77 +1,80 @@
-//! `cargo xtask fuzz`: the renderers' properties over random trees, again and again.
+//! `cargo xtask fuzz`: everything that is read from outside, asked with what nobody should send, for minutes.
 //!
-//! The properties are those of the ordinary tests, which ask them of a few hundred trees. Here each round has new
-//! seeds and many more trees, optimised, until the time is up. A finding ends the run: the test prints the smallest
-//! tree that shows it, and leaves its seed in a file that the next ordinary run begins with. What the conformance kit asks begins at a seed
-//! that is printed.
+//! There are two kinds of targets. Those of `context-fuzz` take plain bytes: libFuzzer drives them, led by what was reached. The others need more
+//! than bytes and are properties of the ordinary tests: round after round of them, with new seeds and many more cases. A finding ends the run. What
+//! libFuzzer found lies in a file and becomes a test; a property shows the smallest case.
 //!
-//! It needs no nightly compiler and no instrumentation, so it finds what structure finds, not what coverage would.
+//! Both run on the stable compiler. libFuzzer needs a compiler of C++; where there is none, damaged documents are tried in its place.
 
-use std::process::Command;
-use std::time::{Duration, Instant, SystemTime};
+mod libfuzzer;
+mod property;
 
-use anyhow::{Context, Result, ensure};
+use std::time::Duration;
 
-use crate::process::{Cargo, Verdict};
-use crate::workspace::{RENDERERS, Workspace, targets};
+use anyhow::{Result, ensure};
+
+use crate::process::Verdict;
+use crate::workspace::Workspace;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which renderers, such as xml [default: all]
-    formats: Vec<String>,
-    /// How long for each renderer
+    /// Which targets, such as anthropic or xml [default: all]
+    targets: Vec<String>,
+    /// How long for each target
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     minutes: u64,
-    /// How many trees each property is asked in a round
+    /// How many cases each property is asked in a round
     #[arg(long, default_value_t = 5_000)]
     cases: u32,
+    /// Damages documents and does not measure what is reached
+    #[arg(long)]
+    without_libfuzzer: bool,
+    /// List the targets
+    #[arg(long)]
+    list: bool,
+}
+
+impl Args {
+    /// Every target for so long.
+    pub(crate) fn all(minutes: u64) -> Self {
+        Self { targets: Vec::new(), minutes, cases: 5_000, without_libfuzzer: false, list: false }
+    }
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
-    let krate = workspace.krate(RENDERERS).with_context(|| format!("there is no crate {RENDERERS}"))?;
-    let known: Vec<_> = krate.features.keys().filter(|name| *name != "default").collect();
-    for format in &args.formats {
-        let list = known.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-        ensure!(known.contains(&format), "nothing renders {format:?}; there are {list}");
+    let parsers = property::parsers(workspace)?;
+    let known: Vec<&str> =
+        parsers.iter().map(|target| &*target.name).chain(property::TARGETS.iter().map(|t| t.name)).collect();
+    if args.list {
+        println!("{}", known.join("\n"));
+        return Ok(Verdict::Passed);
     }
-    ensure!(targets(krate, "test").contains("it"), "{RENDERERS} has no test program");
-    let build = ["--release", "--locked", "-p", RENDERERS];
-    let program = Cargo::new(workspace.root(), "test").args(build).test_program("it")?;
-    // A new beginning each time; what matters is that it is printed.
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).context("a clock before 1970")?;
-    let first = now.as_secs() << 20;
-    for format in known {
-        if !args.formats.is_empty() && !args.formats.contains(format) {
-            continue;
+    for name in &args.targets {
+        ensure!(
+            known.contains(&name.as_str()),
+            "there is no target {name:?}; there are {}",
+            known.join(", ")
+        );
+    }
+    let wanted = |name: &str| args.targets.is_empty() || args.targets.iter().any(|given| given == name);
+    let time = Duration::from_secs(60 * args.minutes);
+    let mut driver = None;
+    for parser in parsers.iter().filter(|parser| wanted(&parser.name)) {
+        if driver.is_none() && !args.without_libfuzzer {
+            driver = libfuzzer::build(workspace)?;
         }
-        let (start, time) = (Instant::now(), Duration::from_secs(60 * args.minutes));
-        let mut rounds = 0_u64;
-        while start.elapsed() < time {
-            let seed = first.wrapping_add(rounds);
-            let status = Command::new(&program)
-                .arg(format!("{format}_properties::"))
-                .args(["--quiet", "--nocapture"])
-                .env("PROPTEST_CASES", args.cases.to_string())
-                .env("CONTEXT_CONFORMANCE_SEED", format!("{seed:#x}"))
-                .current_dir(krate.manifest_path.parent().context("a manifest lies in a folder")?)
-                .stdout(std::process::Stdio::null())
-                .status()
-                .context("could not run the properties")?;
-            rounds += 1;
-            if !status.success() {
-                println!(
-                    "{format}: a finding in round {rounds}, seed {seed:#x}, after {} s",
-                    start.elapsed().as_secs()
-                );
-                return Ok(Verdict::Failed);
-            }
-            println!(
-                "{format}: round {rounds} of {} cases each, {} s",
-                args.cases,
-                start.elapsed().as_secs()
-            );
+        let verdict = match &driver {
+            Some(driver) => driver.run(&parser.name, time)?,
+            None => parser.rounds(time, args.cases)?,
+        };
+        if verdict == Verdict::Failed {
+            return Ok(verdict);
         }
-        println!("{format}: {rounds} rounds in {} s, no finding", start.elapsed().as_secs());
+    }
+    for target in property::TARGETS.iter().filter(|target| wanted(target.name)) {
+        if target.program(workspace)?.rounds(time, args.cases)? == Verdict::Failed {
+            return Ok(Verdict::Failed);
+        }
     }
     Ok(Verdict::Passed)
 }

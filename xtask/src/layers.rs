@@ -7,6 +7,7 @@
 //!    over HTTP speak the wire codecs. Beside that only the facade names plug-ins, each behind a feature; the command depends on the facade alone.
 //! 3. The conformance kit and what starts servers are dev-dependencies only, and the kit is never one of core. What starts servers
 //!    depends on none of ours, so tasks may link it.
+//!    What asks parsers anything is above all of them; nothing depends on it.
 //! 4. Core, renderers, policies and wire codecs are pure: no clock, no files, no network, and but for core's
 //!    traits nothing to await.
 //! 5. No variant of a public enum is behind a feature.
@@ -32,6 +33,7 @@ const FACADE: &str = crate::workspace::FACADE;
 const COMMAND: &str = "context-cli";
 const KIT: &str = crate::workspace::KIT;
 const SERVERS: &str = "context-servers";
+const FUZZ: &str = crate::workspace::FUZZ;
 const CLIENT: &str = "context-http";
 const MODELS: &str = "context-model-http";
 const CODECS: &str = "context-codec-";
@@ -85,6 +87,7 @@ enum Role {
     Command,
     Kit,
     Servers,
+    Fuzz,
     Tasks,
 }
 
@@ -96,6 +99,7 @@ fn role(name: &str) -> Role {
         COMMAND => Role::Command,
         KIT => Role::Kit,
         SERVERS => Role::Servers,
+        FUZZ => Role::Fuzz,
         TASKS => Role::Tasks,
         _ => Role::PlugIn,
     }
@@ -132,6 +136,9 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
     if target == Role::Kit && (to.kind != Kind::Dev || source == Role::Core) {
         return broken(3, "the conformance kit is for the tests of plug-ins and the facade");
     }
+    if target == Role::Fuzz {
+        return broken(3, "what asks parsers anything is for nobody to depend on");
+    }
     if source == Role::Servers {
         return broken(3, "what starts servers depends on none of our crates");
     }
@@ -145,7 +152,7 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
         (Role::Core, _) => broken(2, "core depends on none of our crates"),
         (Role::Tasks, Role::Servers) => None,
         (Role::Tasks, _) => broken(2, "tasks link none of our crates"),
-        (Role::Command, Role::Facade) => None,
+        (Role::Command, Role::Facade) | (Role::Fuzz, Role::Facade | Role::PlugIn | Role::Core) => None,
         (Role::Command, _) => broken(2, "the command depends on the facade alone"),
         (_, Role::Core) | (Role::PlugIn, Role::Client) => None,
         (Role::PlugIn, Role::PlugIn) if from.name == MODELS && to.name.starts_with(CODECS) => None,

@@ -85,6 +85,11 @@ impl Cargo {
         self.args(["--quiet", "--test", name, "--no-run"]).program(name)
     }
 
+    /// The same for its unit tests.
+    pub(crate) fn unit_tests(self, package: &str) -> Result<PathBuf> {
+        self.args(["--quiet", "--lib", "--no-run"]).program(&package.replace('-', "_"))
+    }
+
     /// As a call of `cargo bench` that names one package, builds this measuring program of it and says where it is.
     pub(crate) fn bench_program(self, name: &str) -> Result<PathBuf> {
         self.args(["--quiet", "--bench", name, "--no-run"]).program(name)

@@ -9,10 +9,11 @@ use cargo_metadata::{Metadata, MetadataCommand, Package};
 
 /// The facade's name.
 pub(crate) const FACADE: &str = "context-runtime";
-/// The renderers' name.
-pub(crate) const RENDERERS: &str = "context-render";
 /// The conformance kit's name.
 pub(crate) const KIT: &str = "context-conformance";
+
+/// The crate that asks parsers anything.
+pub(crate) const FUZZ: &str = "context-fuzz";
 
 /// A workspace, as `cargo metadata` describes it.
 #[derive(Debug)]

@@ -88,3 +88,9 @@ fn a_plan_for_a_warm_cache_has_its_price() {
     assert!(!plan.price(&view, &warm).pays_off_within(warm.expected_calls));
     assert!(plan.price(&view, &CacheState::default()).pays_off_within(0));
 }
+
+/// The name stands in reports and in stored boundaries.
+#[test]
+fn it_has_a_name() {
+    assert_eq!(Microcompact::new().name(), "microcompact");
+}

@@ -69,3 +69,22 @@ fn a_long_turn_loses_its_middle() {
     assert_eq!(left[..2], ["go", "[32 messages in the middle were left out]"]);
     assert_eq!(left[2..4], ["call c16", "result c16"]);
 }
+
+/// What is protected stands apart, so there are several gaps, and each takes room.
+#[test]
+fn every_gap_counts_against_the_goal() {
+    let protected = |n: usize| {
+        let [call, result] = step(&format!("t{n}"), "TodoWrite");
+        [Message::from(format!("plan{n} it")), call, result]
+    };
+    let parts = (0..4).flat_map(|n| protected(n).into_iter().chain((0..3).flat_map(turn)));
+    let messages = history(turns(3).into_iter().chain(parts));
+    let mut most_gaps = 0;
+    for tokens in 150..total(&messages) {
+        let Some(plan) = proposal(&Snip::new(), &messages, tokens).into_plan() else { continue };
+        assert!(plan.after <= tokens, "{} tokens stay of {tokens}", plan.after);
+        let left = shown(&plan.apply(&messages).unwrap().messages);
+        most_gaps = most_gaps.max(left.iter().filter(|text| text.ends_with("left out]")).count());
+    }
+    assert!(most_gaps > 2, "{most_gaps} gaps are not several");
+}

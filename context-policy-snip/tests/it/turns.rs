@@ -1,6 +1,6 @@
 //! By turns.
 
-use context_core::{Message, Part, Role, ToolNames};
+use context_core::{CompactionPolicy, Message, Part, Role, ToolNames};
 use context_policy_snip::Snip;
 
 use crate::helpers::{history, left, plan, proposal, shown, step, turn, turns};
@@ -99,4 +99,10 @@ fn a_gap_stands_between_whole_steps() {
         let calls = message[0].parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
         assert!(!calls || message[1].role == Role::Tool, "behind message {at}");
     }
+}
+
+/// The name stands in reports and in stored boundaries.
+#[test]
+fn it_has_a_name() {
+    assert_eq!(Snip::by_turns().name(), "snip");
 }

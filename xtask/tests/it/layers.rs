@@ -214,3 +214,15 @@ fn rule_5_a_feature_changes_no_public_enum() {
     check_source("context-x/src/a.rs", &gated.replace("pub enum", "enum"), &[]);
     check_source("context-x/src/a.rs", "pub enum E { A }\n#[cfg(feature = \"b\")]\npub struct B;\n", &[]);
 }
+
+#[test]
+fn rule_3_nobody_depends_on_what_asks_parsers_anything() {
+    let mut graph = sound();
+    graph.packages.push(package("context-fuzz", &["context-core", "context-runtime", "context-render"]));
+    assert_eq!(check(&graph), []);
+    let broken = &mut graph.packages[1];
+    broken.dependencies.push(Dependency { kind: Kind::Dev, ..dependency("context-fuzz") });
+    let found: Vec<_> = check(&graph).iter().map(ToString::to_string).collect();
+    let expect = "rule 3: context-store-x depends on context-fuzz: what asks parsers anything is for nobody to depend on";
+    assert_eq!(found, [expect]);
+}

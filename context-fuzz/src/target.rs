@@ -1,0 +1,65 @@
+//! What a target is, and the list of them.
+
+use std::fmt;
+
+use crate::targets::{codec, file, form, graph, own, search};
+
+/// A parser and what is asked of it.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Target {
+    /// What `cargo xtask fuzz` calls it.
+    pub name: &'static str,
+    pub(crate) check: fn(&[u8]) -> bool,
+    pub(crate) seeds: fn() -> Vec<Vec<u8>>,
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Target {
+    /// Hands bytes to the parser and says whether it took them.
+    ///
+    /// # Panics
+    ///
+    /// If a promise of the parser is broken.
+    pub fn check(&self, bytes: &[u8]) -> bool {
+        (self.check)(bytes)
+    }
+
+    /// Small documents that the parser takes, as they are met outside.
+    pub fn seeds(&self) -> Vec<Vec<u8>> {
+        (self.seeds)()
+    }
+}
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    Target { name: "packed", check: own::packed, seeds: own::packed_seeds },
+    Target { name: "message", check: own::message, seeds: own::message_seeds },
+    Target { name: "fragment", check: own::fragment, seeds: own::fragment_seeds },
+    Target { name: "chats", check: own::chats, seeds: own::chats_seeds },
+    Target { name: "search", check: search::search, seeds: search::seeds },
+    Target { name: "openai", check: codec::openai, seeds: codec::openai_seeds },
+    Target { name: "openai-responses", check: codec::responses, seeds: codec::responses_seeds },
+    Target { name: "anthropic", check: codec::anthropic, seeds: codec::anthropic_seeds },
+    Target { name: "gemini", check: codec::gemini, seeds: codec::gemini_seeds },
+    Target { name: "uimessage", check: codec::uimessage, seeds: codec::uimessage_seeds },
+    Target { name: "refusal", check: codec::refusal, seeds: codec::refusal_seeds },
+    Target { name: "skill", check: file::skill, seeds: file::skill_seeds },
+    Target { name: "instructions", check: file::instructions, seeds: file::instructions_seeds },
+    Target { name: "message-log", check: file::message_log, seeds: file::message_log_seeds },
+    Target { name: "trajectory-file", check: file::trajectory, seeds: file::trajectory_seeds },
+    Target { name: "round", check: graph::round, seeds: graph::round_seeds },
+    Target { name: "atif", check: graph::atif, seeds: graph::atif_seeds },
+    Target { name: "peer", check: graph::peer, seeds: graph::peer_seeds },
+    Target { name: "peer-messages", check: form::peer_messages, seeds: form::peer_messages_seeds },
+];
+
+/// The target of a name.
+pub fn target(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}

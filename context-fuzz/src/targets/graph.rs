@@ -1,0 +1,84 @@
+//! Trajectories: records, and documents of other tools.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use context_core::trajectory::{BridgeFrom, Round, RoundRecord, Trajectory};
+use context_core::{AgentRef, Timestamp};
+use context_trajectory::export::{AtifOptions, SessionGraph, read_atif, write_atif};
+use context_trajectory::peer::{Generation, export_round, import_round};
+
+use super::file::commits;
+
+/// A stored round that is sound is the same when it is written and read again.
+pub(crate) fn round(bytes: &[u8]) -> bool {
+    let Ok(record) = serde_json::from_slice::<RoundRecord>(bytes) else { return false };
+    let text = serde_json::to_string(&record).expect("what was read can be written");
+    assert_eq!(serde_json::from_str::<RoundRecord>(&text).expect("what was written can be read"), record);
+    let Ok(round) = Round::from_record(record) else { return false };
+    let sound = round.to_record();
+    assert_eq!(Round::from_record(sound.clone()).expect("a sound round").to_record(), sound);
+    true
+}
+
+pub(crate) fn round_seeds() -> Vec<Vec<u8>> {
+    let records = commits().into_iter().map(|(_, round)| round.to_record());
+    records.map(|record| serde_json::to_vec(&record).expect("a record")).collect()
+}
+
+/// Rounds of a document are sound; written, they are read as the same rounds.
+pub(crate) fn atif(bytes: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let Ok(rounds) = read_atif(text, "ada", "s") else { return false };
+    let records = sorted(&rounds);
+    let again = read_atif(&written(rounds), "ada", "s").expect("what was written can be read");
+    assert_eq!(sorted(&again), records);
+    true
+}
+
+fn sorted(rounds: &[Round]) -> BTreeMap<String, RoundRecord> {
+    rounds.iter().map(|round| (format!("{:?}", round.round()), round.to_record())).collect()
+}
+
+fn written(rounds: Vec<Round>) -> String {
+    let mut agents: BTreeMap<u32, Vec<_>> = BTreeMap::new();
+    for round in rounds {
+        agents.entry(round.round().agent.agent).or_default().push(Arc::new(round));
+    }
+    let agents =
+        agents.into_iter().map(|(agent, rounds)| (agent, Trajectory::new(rounds, BridgeFrom::Leaves)));
+    let mut out = Vec::new();
+    write_atif(&SessionGraph::new("ada", "s", agents), &AtifOptions::new("tester", "1.2"), &mut out)
+        .expect("memory takes what is written");
+    String::from_utf8(out).expect("text")
+}
+
+pub(crate) fn atif_seeds() -> Vec<Vec<u8>> {
+    let ours = commits().pop().map(|(_, round)| written(vec![round])).unwrap_or_default();
+    vec![include_bytes!("../../seeds/atif.json").to_vec(), ours.into_bytes()]
+}
+
+/// A graph of the peer's and, behind a byte 0, its pointers: what is read of them is a sound round, and one that can be written for it.
+pub(crate) fn peer(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let (graph, pointers) = text.split_once('\0').map_or((&*text, None), |(graph, rest)| (graph, Some(rest)));
+    let round = AgentRef::main("ada", "s").round(0);
+    let import = import_round(&round, graph, pointers, Timestamp::from_micros(7));
+    let Some(record) = import.round else {
+        assert!(!import.findings.is_empty(), "it is said why nothing was read");
+        return false;
+    };
+    let sound = Round::from_record(record).expect("what is imported is sound").to_record();
+    for generation in [Generation::First, Generation::Second] {
+        let export = export_round(&sound, generation);
+        let again = import_round(&round, &export.graph, Some(&export.pointers), Timestamp::from_micros(7));
+        assert!(again.round.is_some(), "what was exported can be imported: {:?}", again.findings);
+    }
+    true
+}
+
+pub(crate) fn peer_seeds() -> Vec<Vec<u8>> {
+    let graph = include_str!("../../seeds/peer.json");
+    let pointers = r#"{"initial_pt": "Query(query00000)", "current_pt": ["Action(call_1)"], "messages": {}}"#;
+    vec![graph.into(), format!("{graph}\0{pointers}").into()]
+}

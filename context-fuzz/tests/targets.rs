@@ -1,0 +1,83 @@
+//! A short run of every target: the documents it begins with, and damaged ones. A test each, so that one can be asked alone:
+//! `cargo test -p context-fuzz -- damage::anthropic`.
+//!
+//! `PROPTEST_CASES` says how many damaged documents there are; then they are others in each run, unless `PROPTEST_RNG_SEED` says which.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use context_conformance::damage::damaged;
+use context_fuzz::{TARGETS, Target, target};
+use libtest_mimic::{Arguments, Failed, Trial};
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
+
+/// How many damaged documents each target has unless the environment says so.
+const CASES: u32 = 128;
+
+fn main() -> ExitCode {
+    let trials = TARGETS.iter().flat_map(|target| {
+        let documents = Trial::test(format!("documents::{}", target.name), || documents(target));
+        [documents, Trial::test(format!("damage::{}", target.name), || damage(target))]
+    });
+    let names = Trial::test("names_stand_once", names);
+    libtest_mimic::run(&Arguments::from_args(), trials.chain([names]).collect()).exit_code()
+}
+
+fn names() -> Result<(), Failed> {
+    for (number, named) in TARGETS.iter().enumerate() {
+        assert_eq!(target(named.name).map(|target| target.name), Some(named.name));
+        assert!(
+            TARGETS[..number].iter().all(|other| other.name != named.name),
+            "{} stands twice",
+            named.name
+        );
+    }
+    assert!(target("nothing").is_none());
+    Ok(())
+}
+
+/// Every target takes the documents it begins with: else damage would be all it ever sees.
+fn documents(target: &Target) -> Result<(), Failed> {
+    let seeds = target.seeds();
+    assert!(!seeds.is_empty(), "there are none");
+    for (number, seed) in seeds.iter().enumerate() {
+        assert!(target.check(seed), "document {number} is refused");
+    }
+    Ok(())
+}
+
+/// The smallest document that breaks a promise is shown as it can be pasted into a test.
+fn damage(target: &Target) -> Result<(), Failed> {
+    let default = Config { failure_persistence: None, ..Config::default() };
+    let config = match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => default,
+        None => Config { cases: CASES, rng_seed: RngSeed::Fixed(20_260_101), ..default },
+    };
+    let result = TestRunner::new(config).run(&damaged(target.seeds()).prop_map(Shown), |Shown(bytes)| {
+        catch_unwind(AssertUnwindSafe(|| target.check(&bytes)))
+            .map(|_taken| ())
+            .map_err(|panic| TestCaseError::fail(said(&*panic)))
+    });
+    match result {
+        Ok(()) => Ok(()),
+        Err(TestError::Fail(why, document)) => Err(format!("{why}\n{document:?}").into()),
+        Err(TestError::Abort(why)) => Err(why.to_string().into()),
+    }
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
+}
+
+/// Bytes as they stand in Rust source.
+struct Shown(Vec<u8>);
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "b\"{}\"", self.0.escape_ascii())
+    }
+}

@@ -1,0 +1,79 @@
+//! What is too slow for every day: many more cases, large data, faults, fuzzing, coverage, mutants, the public API.
+
+use super::{LONG_CASES, Run, Step, cargo_step, needing, prepared};
+use crate::process::Cargo;
+use crate::workspace::FACADE;
+use crate::{coverage, fuzz, mutants, semver, tools};
+
+/// Tests that are ignored because they are large: package, test program, and what is part of their names.
+const LARGE: [(&str, &str, &str); 4] = [
+    ("context-runtime", "it", "large"),
+    ("context-store-sqlite", "life", "scale"),
+    ("context-trajectory", "it", "read_back"),
+    ("context-trajectory", "it", "browser"),
+];
+/// Tests whose random cases are many more in `--long`, or which say whether another checker is there: package, test
+/// program, module, and how many cases each property has.
+const WIRE: [(&str, &str, &str, &str); 3] = [
+    ("context-runtime", "it", "wire_properties", "10000"),
+    ("context-runtime", "it", "recorded_chats", "1"),
+    ("context-conformance", "wire", "differential", LONG_CASES),
+];
+/// The facade's test program of faults and of writers that compete, and how much of both `--long` asks for.
+const FAULTS: &str = "faults";
+const LONG_FAULTS: [(&str, &str); 3] =
+    [("CONTEXT_FAULT_RUNS", "1000"), ("CONTEXT_FAULT_RESTARTS", "50"), ("CONTEXT_CONTENTION", "10000")];
+
+/// How many minutes each parser and renderer is fuzzed.
+const FUZZ_MINUTES: u64 = 2;
+/// The part of the mutants that is tried.
+const SHARD: &str = "0/16";
+
+/// The slow steps, in the order in which they are likely to fail.
+pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
+    let workspace = run.workspace;
+    let mut steps = Vec::new();
+    for (package, test, module) in LARGE {
+        let which = ["--release", "--locked", "--all-features", "-p", package, "--test", test, module];
+        let args = [&which[..], &["--", "--ignored", "--test-threads=1"]].concat();
+        steps.push(cargo_step(run, workspace, "test", &args));
+    }
+    for (package, test, module, cases) in WIRE {
+        steps.push(wire_step(run, [package, test, module], cases));
+    }
+    if workspace.has_target(FACADE, "test", FAULTS) {
+        steps.push(faults_step(run));
+    }
+    let ask = move || fuzz::run(workspace, &fuzz::Args::all(FUZZ_MINUTES));
+    steps.push(Step { name: format!("fuzz, {FUZZ_MINUTES} minutes each"), run: Box::new(ask) });
+    // Without a tag there is no version to compare with; then it is asked for by hand.
+    if semver::has_tag(workspace) {
+        let compare = move || semver::run(workspace, &semver::Args::default());
+        steps.push(needing(run, tools::SEMVER, "semver", compare));
+    }
+    let measure = move || coverage::run(workspace, &coverage::Args::default());
+    steps.push(needing(run, tools::COVERAGE, "coverage", measure));
+    let mutate = move || mutants::run(workspace, &mutants::Args::part(SHARD));
+    steps.push(needing(run, tools::MUTANTS, &format!("mutants, shard {SHARD}"), mutate));
+    steps
+}
+
+/// Asks a module of a test program so many cases, and shows what it says of itself.
+fn wire_step<'a>(run: Run<'a>, [package, test, module]: [&'a str; 3], cases: &'a str) -> Step<'a> {
+    let args = ["--release", "--locked", "--all-features", "-p", package, "--test", test, module];
+    let step = move || {
+        let cargo = Cargo::new(run.workspace.root(), "test").args(args).args(["--", "--nocapture"]);
+        prepared(cargo, run).env("PROPTEST_CASES", cases).run()
+    };
+    Step { name: format!("test {package} {module}, {cases} cases"), run: Box::new(step) }
+}
+
+/// Breaks every store in every way, many times, and shows the table.
+fn faults_step(run: Run<'_>) -> Step<'_> {
+    let args =
+        ["--release", "--locked", "--all-features", "-p", FACADE, "--test", FAULTS, "--", "--nocapture"];
+    let much: Vec<_> = LONG_FAULTS.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let step =
+        move || prepared(Cargo::new(run.workspace.root(), "test").args(args), run).envs(&LONG_FAULTS).run();
+    Step { name: format!("test {FACADE} {FAULTS}, {}", much.join(" ")), run: Box::new(step) }
+}

@@ -1,0 +1,90 @@
+//! `cargo xtask mutants`: changes the sources in small ways, one at a time, and says which changes no test notices.
+//!
+//! A change that is missed is a test that is missing, or a change that changes nothing. What is left out and which tests run, `.cargo/mutants.toml`
+//! says.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::process::Verdict;
+use crate::tools;
+use crate::workspace::Workspace;
+
+/// What decides: where a wrong sign is most expensive.
+const DEFAULT: [&str; 6] = [
+    "context-core",
+    "context-policy-microcompact",
+    "context-policy-snip",
+    "context-policy-strip-images",
+    "context-policy-summarize",
+    "context-policy-truncate-head",
+];
+
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// Which crates [default: core and the policies]
+    packages: Vec<String>,
+    /// A part of the mutants of each crate, such as 0/8
+    #[arg(long, value_name = "K/N")]
+    shard: Option<String>,
+}
+
+impl Args {
+    /// A part of the mutants of the crates that are mutated by default.
+    pub(crate) fn part(shard: &str) -> Self {
+        Self { packages: Vec::new(), shard: Some(shard.into()) }
+    }
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
+    let default = DEFAULT.map(String::from);
+    let packages = if args.packages.is_empty() { &default[..] } else { &args.packages };
+    let folder = workspace.target_folder().join("mutants");
+    let mut rows = vec![format!(
+        "{:<32} {:>7} {:>7} {:>7} {:>9} {:>9}",
+        "crate", "mutants", "caught", "missed", "timeouts", "unviable"
+    )];
+    let mut verdict = Verdict::Passed;
+    for package in packages {
+        let out = folder.join(package);
+        std::fs::create_dir_all(&out)?;
+        let shard = args.shard.iter().flat_map(|shard| ["--shard", shard]);
+        let mutants = tools::MUTANTS
+            .cargo(workspace, workspace.root())?
+            .args(["--package", package, "--no-times", "--output"])
+            .args([&out])
+            .args(shard)
+            .envs(&[("CONTEXT_TEST_DATA", workspace.data_root())])
+            .env("INSTA_UPDATE", "no")
+            // Each mutant is built once and thrown away.
+            .env("CARGO_PROFILE_DEV_DEBUG", "0");
+        verdict = verdict.and(mutants.run()?);
+        rows.push(Outcomes::read(&out)?.row(package));
+    }
+    println!("{}\nwhat was missed: {}", rows.join("\n"), folder.join("*/mutants.out/missed.txt").display());
+    Ok(verdict)
+}
+
+#[derive(Deserialize)]
+struct Outcomes {
+    total_mutants: u64,
+    caught: u64,
+    missed: u64,
+    timeout: u64,
+    unviable: u64,
+}
+
+impl Outcomes {
+    fn read(out: &Path) -> Result<Self> {
+        let path = out.join("mutants.out/outcomes.json");
+        let text = std::fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))?;
+        serde_json::from_str(&text).context("the outcomes are not as expected")
+    }
+
+    fn row(&self, package: &str) -> String {
+        let Self { total_mutants, caught, missed, timeout, unviable } = self;
+        format!("{package:<32} {total_mutants:>7} {caught:>7} {missed:>7} {timeout:>9} {unviable:>9}")
+    }
+}

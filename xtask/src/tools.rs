@@ -1,0 +1,95 @@
+//! `cargo xtask tools`: the programs that some checks need, in the versions they are known to work with.
+//!
+//! A tool on the `PATH` is used as it is. Else the one in `target/tools` is, where this task puts it. Nothing is installed without being asked for,
+//! and `cargo xtask test` needs none of them.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::{Cargo, Verdict};
+use crate::workspace::Workspace;
+
+/// A subcommand of cargo that is installed apart from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tool {
+    /// The subcommand.
+    pub(crate) subcommand: &'static str,
+    version: &'static str,
+}
+
+pub(crate) const DENY: Tool = Tool { subcommand: "deny", version: "0.20.2" };
+pub(crate) const HACK: Tool = Tool { subcommand: "hack", version: "0.6.46" };
+pub(crate) const MACHETE: Tool = Tool { subcommand: "machete", version: "0.9.2" };
+pub(crate) const SEMVER: Tool = Tool { subcommand: "semver-checks", version: "0.51.0" };
+pub(crate) const COVERAGE: Tool = Tool { subcommand: "llvm-cov", version: "0.9.1" };
+pub(crate) const MUTANTS: Tool = Tool { subcommand: "mutants", version: "27.1.0" };
+
+/// Those that are quick to build first.
+const TOOLS: [Tool; 6] = [MACHETE, HACK, COVERAGE, MUTANTS, DENY, SEMVER];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which, such as deny or mutants [default: all]
+    tools: Vec<String>,
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
+    for name in &args.tools {
+        if !TOOLS.iter().any(|tool| tool.subcommand == name) {
+            bail!("no check needs {name:?}; there are {}", TOOLS.map(|tool| tool.subcommand).join(", "));
+        }
+    }
+    let wanted =
+        |tool: &&Tool| args.tools.is_empty() || args.tools.iter().any(|name| name == tool.subcommand);
+    let mut verdict = Verdict::Passed;
+    for tool in TOOLS.iter().filter(wanted) {
+        verdict = verdict.and(tool.install(workspace)?);
+    }
+    Ok(verdict)
+}
+
+impl Tool {
+    /// The package it comes in, which is its program's name as well.
+    pub(crate) fn package(&self) -> String {
+        format!("cargo-{}", self.subcommand)
+    }
+
+    /// Where it is, if it is installed.
+    pub(crate) fn find(&self, workspace: &Workspace) -> Option<PathBuf> {
+        let program = format!("{}{}", self.package(), env::consts::EXE_SUFFIX);
+        folders(workspace).into_iter().map(|folder| folder.join(&program)).find(|path| path.is_file())
+    }
+
+    /// A call of it, in a folder. An error that says how to install it, if it is not.
+    pub(crate) fn cargo(&self, workspace: &Workspace, folder: &Path) -> Result<Cargo> {
+        self.find(workspace).with_context(|| self.missing())?;
+        let path = env::join_paths(folders(workspace)).context("the PATH cannot be written")?;
+        Ok(Cargo::new(folder, self.subcommand).env("PATH", path))
+    }
+
+    /// That it is not installed, and how it can be.
+    pub(crate) fn missing(&self) -> String {
+        format!("{} is not installed: cargo xtask tools {}", self.package(), self.subcommand)
+    }
+
+    fn install(&self, workspace: &Workspace) -> Result<Verdict> {
+        if let Some(path) = self.find(workspace) {
+            println!("{} is there: {}", self.package(), path.display());
+            return Ok(Verdict::Passed);
+        }
+        let root: OsString = workspace.target_folder().join("tools").into();
+        Cargo::new(workspace.root(), "install")
+            .args(["--locked", "--version", self.version, &self.package(), "--root"])
+            .args([root])
+            .run()
+    }
+}
+
+/// Where programs are looked for: the `PATH`, then our own folder.
+fn folders(workspace: &Workspace) -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).chain([workspace.target_folder().join("tools/bin")]).collect()
+}
