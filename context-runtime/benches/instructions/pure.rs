@@ -9,8 +9,12 @@ use context_runtime::microcompact::Microcompact;
 use context_runtime::tokens::{ModelCounter, TokenCounter, Vocabulary};
 use context_runtime::trajectory::Round;
 use context_runtime::{
-    Budget, CompactionPolicy, Goal, HistoryRules, HistoryView, ModelRequest, Node, RenderOptions, Unanswered,
-    message_codec, normalize, provider, renderer,
+    RenderOptions,
+    compaction::{Budget, CompactionPolicy, Goal, HistoryView},
+    message_codec,
+    model::{HistoryRules, ModelRequest, Unanswered, normalize},
+    provider, renderer,
+    store::Node,
 };
 
 use crate::{Work, data, fragments, rounds, words};

@@ -6,9 +6,13 @@ use std::time::Duration;
 
 use context_runtime::memory::{EPISODE, Episodic, words as memory_words};
 use context_runtime::{
-    CancelSignal, ChainEnd, ChatRef, Commit, CommitOutcome, ContextEngine, ContextRuntime,
-    DefaultContextRuntime, HistoryStore, MemoryOutcome, MemoryProvider, MemoryRecord, MemoryScope,
-    MemoryWrite, MessageId, NewChat, Node, PrepareInput, RecallQuery, Store, Target, Timestamp, Window,
+    CancelSignal, ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, MessageId, PrepareInput,
+    Store, Timestamp,
+    memory::{MemoryProvider, MemoryScope, RecallQuery},
+    store::{
+        ChainEnd, Commit, CommitOutcome, HistoryStore, MemoryOutcome, MemoryRecord, MemoryWrite, NewChat,
+        Node, Target, Window,
+    },
 };
 use tokio::runtime::Runtime;
 

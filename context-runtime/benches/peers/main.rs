@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use context_runtime::kinds::{guardrail, term, workflow};
 use context_runtime::{
-    Chain, ChainEnd, ChatRef, Commit, CommitOutcome, ContextEngine, Durability, Fragment, Message, MessageId,
-    NewChat, Node, Role, Store, Target, Timestamp, Window, assistant, hint, role, user,
+    ChatRef, ContextEngine, Fragment, Message, MessageId, Role, Store, Timestamp, assistant, hint, role,
+    store::{Chain, ChainEnd, Commit, CommitOutcome, Durability, NewChat, Node, Target, Window},
+    user,
 };
 use protocol::{About, Job, Meter, jobs, skip, text};
 

@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use context_runtime::streams::{AnswerReader, AnswerWriter, Streams};
 use context_runtime::{
-    CancelSignal, CancelSource, Chain, ContextEngine, ContextRuntime, Error, Fragment, LanguageModel,
-    MemoryProvider, Message, Resolved, Store, StoreRegistry, user,
+    CancelSignal, CancelSource, ContextEngine, ContextRuntime, Error, Fragment, Message, Resolved, Store,
+    memory::MemoryProvider,
+    model::LanguageModel,
+    store::{Chain, StoreRegistry},
+    user,
 };
 
 use crate::kit::{engine, store};

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use context_runtime::{
-    CaptureTurnInput, ContextRuntime, DefaultContextRuntime, Message, PrepareInput, Role, open,
-};
+use context_runtime::{CaptureTurnInput, ContextRuntime, DefaultContextRuntime, Message, PrepareInput, Role, open};
 use custom_memory::Verbatim;
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_conformance::policy::QuarterCounter;
-use context_runtime::{ContextRuntime, DefaultContextRuntime, Message, Part, PrepareInput, Role, Stage};
+use context_runtime::{ContextRuntime, DefaultContextRuntime, Message, Part, PrepareInput, Role, compaction::Stage};
 use custom_policy::Superseded;
 use serde_json::json;
 

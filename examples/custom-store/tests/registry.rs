@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_core::{Error, Result, Store};
-use context_runtime::{ContextEngine, StoreFactory, StoreRegistry, user};
+use context_runtime::{ContextEngine, user, store::{StoreFactory, StoreRegistry}};
 use custom_store::RedbStore;
 
 /// Opens `redb:PATH`.

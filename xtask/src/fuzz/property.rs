@@ -117,7 +117,10 @@ impl Program {
             rounds += 1;
             let seconds = start.elapsed().as_secs();
             if !status.success() {
-                println!("{}: a finding in round {rounds} of those that began at {first:#x}, after {seconds} s", self.name);
+                println!(
+                    "{}: a finding in round {rounds} of those that began at {first:#x}, after {seconds} s",
+                    self.name
+                );
                 return Ok(Verdict::Failed);
             }
         }
