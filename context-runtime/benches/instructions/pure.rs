@@ -62,7 +62,7 @@ pub(crate) fn stream() -> Work {
         for event in &events {
             black_box(stream.push(event).unwrap());
         }
-        black_box(stream.finish());
+        drop(black_box(stream.finish()));
     })
 }
 
