@@ -145,6 +145,7 @@ mod place;
 mod prune;
 mod read;
 mod record;
+mod record_one;
 mod round_listing;
 mod rounds;
 mod routes;
