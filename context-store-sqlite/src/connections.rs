@@ -18,6 +18,7 @@ use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 use crate::config::SqliteConfig;
 use crate::error::Result;
 use crate::history::routes::Routes;
+use crate::rounds::record_one::Ready;
 use crate::{schema, sql};
 
 pub(crate) struct Connections {
@@ -35,6 +36,8 @@ pub(crate) struct Writer {
     pub(crate) routes: Routes,
     /// Whether the file has a full-text index to keep.
     pub(crate) full_text: bool,
+    /// What it has been given to write rounds with.
+    pub(crate) ready: Ready,
 }
 
 impl Writer {
@@ -53,7 +56,8 @@ impl Connections {
         let readers = options.clone().pragma("query_only", "ON");
         let idle = StdMutex::new(vec![readers.connect().await?]);
         let permits = Semaphore::new(config.readers);
-        let writer = Mutex::new(Writer { connection, routes: Routes::default(), full_text });
+        let writer =
+            Mutex::new(Writer { connection, routes: Routes::default(), full_text, ready: Ready::default() });
         Ok(Self { writer, options, readers, idle, permits, full_text })
     }
 
@@ -154,7 +158,7 @@ fn options(config: &SqliteConfig) -> SqliteConnectOptions {
         // Four times the usual: pages that change often, as an index's do, are copied into the file less often.
         .pragma("wal_autocheckpoint", "4000")
         .pragma("temp_store", "MEMORY")
-        .statement_cache_capacity(128)
+        .statement_cache_capacity(256)
         .row_buffer_size(256)
         .disable_statement_logging()
 }

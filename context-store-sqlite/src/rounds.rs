@@ -5,6 +5,7 @@ pub(crate) mod gathered;
 pub(crate) mod listing;
 pub(crate) mod node_tables;
 pub(crate) mod record;
+pub(crate) mod record_one;
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -69,7 +70,7 @@ pub(crate) async fn fill(
             let (at, rows) = round?;
             let record = records.get_mut(at).ok_or(STRAY)?;
             record.nodes.reserve(rows.len());
-            for row in rows {
+            for row in rows.iter() {
                 let more = beside.take(at, row.number(0)?);
                 record.nodes.push(Arc::new(node_of(&row, record.head.round.round, kind, table, more)?));
             }
@@ -85,7 +86,7 @@ pub(crate) async fn fill(
     for round in gathered.rounds() {
         let (at, rows) = round?;
         let record = records.get_mut(at).ok_or(STRAY)?;
-        for row in rows {
+        for row in rows.iter() {
             positions[at].push(row.number(0)?);
             let from = NodeId::new(record.head.round.round, row.number(1)?);
             let to = NodeId::new(row.number(2)?, row.number(3)?);
@@ -109,6 +110,7 @@ pub(crate) async fn fill(
     Ok(records)
 }
 
+const UNREADABLE: Fault = Fault::Corrupt("a node cannot be read", None);
 const STRAY: Fault = Fault::Corrupt("a row of another round", None);
 
 /// What is kept beside nodes, by the place of the round and the number of the node.
@@ -118,8 +120,7 @@ struct Beside(HashMap<(usize, u32), More>);
 /// What is kept beside a node.
 #[derive(Default)]
 struct More {
-    /// Versions, each with what its fields were.
-    versions: Vec<(Version, Json)>,
+    versions: Vec<Version>,
     /// Links, each behind its position.
     messages: Vec<(i64, MessageLink)>,
 }
@@ -130,17 +131,18 @@ impl Beside {
         let gathered = Gathered::read(connection, &TABLES.versions_of, list).await?;
         for round in gathered.rounds() {
             let (at, rows) = round?;
-            for row in rows {
+            for row in rows.iter() {
                 let ended = Timestamp::from_micros(row.number(2)?);
                 let author = row.maybe_text(3)?.map(Arc::from);
-                let version = Version { number: row.number(1)?, at: ended, author, was: Changes::new() };
-                beside.of(at, &row)?.versions.push((version, json_of(row.text(4)?)?));
+                let was: Changes = serde_json::from_str(row.text(4)?).map_err(|_| UNREADABLE)?;
+                let version = Version { number: row.number(1)?, at: ended, author, was };
+                beside.of(at, &row)?.versions.push(version);
             }
         }
         let gathered = Gathered::read(connection, &TABLES.messages_of, list).await?;
         for round in gathered.rounds() {
             let (at, rows) = round?;
-            for row in rows {
+            for row in rows.iter() {
                 let link = MessageLink::new(row.text(2)?, row.text(3)?);
                 beside.of(at, &row)?.messages.push((row.number(1)?, link));
             }
@@ -148,7 +150,7 @@ impl Beside {
         Ok(beside)
     }
 
-    fn of(&mut self, at: usize, row: &Cells<'_>) -> Result<&mut More> {
+    fn of(&mut self, at: usize, row: &Cells<'_, '_>) -> Result<&mut More> {
         Ok(self.0.entry((at, row.number(0)?)).or_default())
     }
 
@@ -162,8 +164,7 @@ fn json_of(text: &str) -> Result<Json> {
 }
 
 /// A node as it is in a row of its kind's table.
-fn node_of(row: &Cells<'_>, round: u32, kind: NodeKind, table: &NodeTable, more: More) -> Result<Node> {
-    const UNREADABLE: Fault = Fault::Corrupt("a node cannot be read", None);
+fn node_of(row: &Cells<'_, '_>, round: u32, kind: NodeKind, table: &NodeTable, more: More) -> Result<Node> {
     let mut values = Vec::with_capacity(kind.fields().len());
     for (field, column) in kind.fields().iter().zip(6..) {
         values.push(Some(match field.form {
@@ -183,10 +184,9 @@ fn node_of(row: &Cells<'_>, round: u32, kind: NodeKind, table: &NodeTable, more:
     let measures = row.maybe_text(5)?;
     node.measures = measures.map(serde_json::from_str).transpose().map_err(|_| UNREADABLE)?;
     let More { mut versions, mut messages } = more;
-    versions.sort_by_key(|(version, _)| version.number);
-    for (mut version, was) in versions {
-        let was: Changes = was.parse().map_err(|_| UNREADABLE)?;
-        version.was = table.blank.settle(&was).map_err(|_| UNREADABLE)?;
+    versions.sort_by_key(|version| version.number);
+    for mut version in versions {
+        version.was = table.blank.settle(&version.was).map_err(|_| UNREADABLE)?;
         node.versions.push(version);
     }
     messages.sort_by_key(|(position, _)| *position);

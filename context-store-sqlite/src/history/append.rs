@@ -88,7 +88,7 @@ impl Append {
 
     /// Writes, if the branch is known to end where it is expected. Nothing if not, or if the file disagrees.
     pub(crate) async fn run(self, writer: &mut Writer) -> Result<Option<Committed>> {
-        let Writer { connection, routes, full_text } = writer;
+        let Writer { connection, routes, full_text, .. } = writer;
         let Some(route) = routes.0.get_mut(&self.at).filter(|route| route.head == self.expected) else {
             return Ok(None);
         };

@@ -142,7 +142,7 @@ async fn first_of<'a>(
 async fn write(writer: &mut Writer, mut group: Vec<Waiting>) {
     // The index takes places in order for a little, and in any other for much more. Those of one branch stay in
     // their order.
-    let Writer { connection, routes, full_text } = writer;
+    let Writer { connection, routes, full_text, .. } = writer;
     let mut ends: HashMap<(ChatRef, BranchName), Route> = HashMap::new();
     let mut rows = Vec::with_capacity(group.len());
     for Waiting { append, answer } in group.drain(..) {

@@ -1,46 +1,85 @@
 //! Adding many rows with few statements.
+//!
+//! Each statement is a journey to the connection's thread and back, which costs more than most rows do. So there are statements for a few
+//! numbers of rows, and a few rows that are none fill up the one that is taken.
 
-/// How many rows are added by one statement, if there are as many.
-const MANY: usize = 16;
-/// And by another, of those that are left: a round of a usual length has no sixteen nodes of one kind.
-const FEW: usize = 4;
+use std::sync::OnceLock;
 
-/// Adds rows: [`MANY`] of them, [`FEW`], or one.
+use sqlx::query::Query;
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{SqlSafeStr, Sqlite};
+
+/// How many rows the statements have, ascending. Others are filled up to the next of them; a row that is none is not free either.
+const SIZES: [usize; 11] = [1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64];
+/// The most rows of a statement.
+const MOST: usize = SIZES[SIZES.len() - 1];
+
+/// No value: all there is in a row that is none.
+const NONE: Option<i64> = None;
+
+/// Adds rows of a table whose first column is never null.
 pub(crate) struct Insert {
-    one: String,
-    few: String,
-    many: String,
+    into: String,
+    columns: usize,
+    /// Made when they are first used.
+    statements: [OnceLock<String>; SIZES.len()],
+}
+
+/// Rows that one statement adds.
+pub(crate) struct Group<'a, T> {
+    pub(crate) rows: &'a [T],
+    statement: &'static str,
+    /// How many values are left for the rows that are none.
+    blank: usize,
 }
 
 impl Insert {
     pub(crate) fn new(table: &str, columns: &[String]) -> Self {
-        let row = format!("({})", vec!["?"; columns.len()].join(", "));
-        let rows = |rows| {
-            let values = vec![row.as_str(); rows].join(", ");
-            format!("INSERT INTO {table} ({}) VALUES {values}", columns.join(", "))
-        };
-        Self { one: rows(1), few: rows(FEW), many: rows(MANY) }
+        Self {
+            into: format!("INSERT INTO {table} ({})", columns.join(", ")),
+            columns: columns.len(),
+            statements: Default::default(),
+        }
+    }
+
+    fn statement(&self, size: usize) -> &str {
+        self.statements[size].get_or_init(|| {
+            let row = format!("({})", vec!["?"; self.columns].join(", "));
+            let (into, values) = (&self.into, vec![row; SIZES[size]].join(", "));
+            match SIZES[size] {
+                1 => format!("{into} VALUES {values}"),
+                _ => format!("{into} SELECT * FROM (VALUES {values}) WHERE column1 IS NOT NULL"),
+            }
+        })
     }
 
     pub(crate) fn named(table: &str, columns: &[&str]) -> Self {
         Self::new(table, &columns.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
     }
 
-    /// Items in groups, each with the statement that adds it.
-    pub(crate) fn groups<'a, T>(
-        &'static self,
-        items: &'a [T],
-    ) -> impl Iterator<Item = (&'static str, &'a [T])> {
-        let (many, rest) = items.as_chunks::<MANY>();
-        let (few, rest) = rest.as_chunks::<FEW>();
-        let many = many.iter().map(|group| (self.many.as_str(), group.as_slice()));
-        let few = few.iter().map(|group| (self.few.as_str(), group.as_slice()));
-        many.chain(few).chain(rest.chunks(1).map(|one| (self.one.as_str(), one)))
+    /// Rows in groups, each with the statement that adds it.
+    pub(crate) fn groups<'a, T>(&'static self, rows: &'a [T]) -> impl Iterator<Item = Group<'a, T>> {
+        rows.chunks(MOST).map(|rows| {
+            let size = SIZES.partition_point(|size| *size < rows.len()).min(SIZES.len() - 1);
+            let blank = (SIZES[size] - rows.len()) * self.columns;
+            Group { rows, statement: self.statement(size), blank }
+        })
     }
 
     /// Its statements, for the test that prepares all.
     #[cfg(test)]
-    pub(crate) fn all(&self) -> [&str; 3] {
-        [&self.one, &self.few, &self.many]
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
+        (0..SIZES.len()).map(|size| self.statement(size))
+    }
+}
+
+impl<'a, T> Group<'a, T> {
+    /// The statement with all its values: `bind` gives those of a row.
+    pub(crate) fn query<'q>(
+        &self,
+        bind: impl FnMut(Query<'q, Sqlite, SqliteArguments>, &'a T) -> Query<'q, Sqlite, SqliteArguments>,
+    ) -> Query<'q, Sqlite, SqliteArguments> {
+        let query = self.rows.iter().fold(sqlx::query(self.statement.into_sql_str()), bind);
+        (0..self.blank).fold(query, |query, _| query.bind(NONE))
     }
 }

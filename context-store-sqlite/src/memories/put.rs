@@ -154,8 +154,8 @@ async fn number(
 
 async fn insert(connection: &mut SqliteConnection, filed: &[Filed<'_>]) -> Result<()> {
     let inserts = &*INSERTS;
-    for (statement, group) in inserts.memories.groups(filed) {
-        let query = group.iter().fold(sqlx::query(statement), |query, filed| {
+    for group in inserts.memories.groups(filed) {
+        let query = group.query(|query, filed| {
             let record = &filed.put.write.record;
             let message = record.source.as_ref().and_then(|source| source.message.as_ref());
             query
@@ -172,24 +172,20 @@ async fn insert(connection: &mut SqliteConnection, filed: &[Filed<'_>]) -> Resul
         });
         run(connection, query).await?;
     }
-    for (statement, group) in inserts.lists.groups(filed) {
-        let query = group.iter().fold(sqlx::query(statement), |query, filed| {
-            query.bind(filed.list.place).bind(filed.list.to_bytes())
-        });
+    for group in inserts.lists.groups(filed) {
+        let query = group.query(|query, filed| query.bind(filed.list.place).bind(filed.list.to_bytes()));
         run(connection, query).await?;
     }
     let indexed: Vec<&List> =
         filed.iter().map(|filed| &filed.list).filter(|list| !list.words.is_empty()).collect();
-    for (statement, group) in inserts.index.groups(&indexed) {
-        let query = group
-            .iter()
-            .fold(sqlx::query(statement), |query, list| query.bind(list.place).bind(list.tokens()));
+    for group in inserts.index.groups(&indexed) {
+        let query = group.query(|query, list| query.bind(list.place).bind(list.tokens()));
         run(connection, query).await?;
     }
     let vectors = filed.iter().filter_map(|filed| Some((&filed.list, filed.put.write.vector.as_ref()?)));
     let vectors: Vec<_> = vectors.collect();
-    for (statement, group) in inserts.vectors.groups(&vectors) {
-        let query = group.iter().fold(sqlx::query(statement), |query, (list, vector)| {
+    for group in inserts.vectors.groups(&vectors) {
+        let query = group.query(|query, (list, vector)| {
             let query = query.bind(list.place).bind(list.kind);
             query.bind(vector.model.as_str()).bind(vector.to_bytes())
         });

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Row, SqlSafeStr};
 
@@ -67,13 +67,10 @@ impl Gathered {
     }
 
     /// The rows of each list.
-    pub(crate) fn rounds(&self) -> impl Iterator<Item = Result<(usize, Vec<Cells<'_>>)>> {
+    pub(crate) fn rounds(&self) -> impl Iterator<Item = Result<(usize, Rows<'_>)>> {
         const UNREADABLE: Fault = Fault::Corrupt("rows of a round cannot be read", None);
         let lists = self.0.iter().filter(|(_, list)| list != "[]");
-        lists.map(|(at, list)| {
-            let rows: Vec<Vec<Cell<'_>>> = serde_json::from_str(list).map_err(|_| UNREADABLE)?;
-            Ok((*at, rows.into_iter().map(Cells).collect()))
-        })
+        lists.map(|(at, list)| Ok((*at, serde_json::from_str(list).map_err(|_| UNREADABLE)?)))
     }
 }
 
@@ -81,8 +78,24 @@ fn is_too_big(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == TOO_BIG)
 }
 
+/// Rows of as many columns each, one behind the other: a list for each would cost more than what is in it.
+pub(crate) struct Rows<'a> {
+    width: usize,
+    cells: Vec<Cell<'a>>,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn len(&self) -> usize {
+        self.cells.len() / self.width
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Cells<'_, 'a>> {
+        self.cells.chunks(self.width).map(Cells)
+    }
+}
+
 /// The columns of a row, from 0.
-pub(crate) struct Cells<'a>(Vec<Cell<'a>>);
+pub(crate) struct Cells<'r, 'a>(&'r [Cell<'a>]);
 
 enum Cell<'a> {
     Null,
@@ -90,8 +103,8 @@ enum Cell<'a> {
     Text(Cow<'a, str>),
 }
 
-impl Cells<'_> {
-    pub(crate) fn text(&self, column: usize) -> Result<&str> {
+impl<'r> Cells<'r, '_> {
+    pub(crate) fn text(&self, column: usize) -> Result<&'r str> {
         match self.0.get(column) {
             Some(Cell::Text(text)) => Ok(text),
             _ => Err(Fault::Corrupt("a column of a round is no text", None)),
@@ -99,7 +112,7 @@ impl Cells<'_> {
     }
 
     /// A text, or none.
-    pub(crate) fn maybe_text(&self, column: usize) -> Result<Option<&str>> {
+    pub(crate) fn maybe_text(&self, column: usize) -> Result<Option<&'r str>> {
         match self.0.get(column) {
             Some(Cell::Null) => Ok(None),
             _ => self.text(column).map(Some),
@@ -112,6 +125,62 @@ impl Cells<'_> {
             Some(Cell::Number(number)) => T::try_from(*number).map_err(|_| NO_NUMBER),
             _ => Err(NO_NUMBER),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Rows<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_seq(RowsVisitor)
+    }
+}
+
+struct RowsVisitor;
+
+impl<'de> Visitor<'de> for RowsVisitor {
+    type Value = Rows<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("rows")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> std::result::Result<Rows<'de>, A::Error> {
+        let mut cells = Vec::new();
+        let mut width = 0;
+        while rows.next_element_seed(Behind(&mut cells))?.is_some() {
+            if width == 0 {
+                width = cells.len();
+            }
+            if width == 0 || !cells.len().is_multiple_of(width) {
+                return Err(serde::de::Error::custom("rows are of different length"));
+            }
+        }
+        Ok(Rows { width: width.max(1), cells })
+    }
+}
+
+/// Puts a row behind the others.
+struct Behind<'r, 'de>(&'r mut Vec<Cell<'de>>);
+
+impl<'de> DeserializeSeed<'de> for Behind<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Behind<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a row")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut row: A) -> std::result::Result<(), A::Error> {
+        while let Some(cell) = row.next_element()? {
+            self.0.push(cell);
+        }
+        Ok(())
     }
 }
 

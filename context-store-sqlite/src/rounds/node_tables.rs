@@ -10,6 +10,7 @@ use context_core::{Json, Timestamp};
 
 use crate::history::insert::Insert;
 use crate::rounds::gathered::Gather;
+use crate::rounds::record_one::One;
 
 /// The columns of every table of nodes, in front of those of the fields.
 const COLUMNS: [&str; 7] = ["round", "ordinal", "label", "description", "created_at", "author", "measures"];
@@ -17,6 +18,7 @@ const COLUMNS: [&str; 7] = ["round", "ordinal", "label", "description", "created
 /// The statements on the table of a kind.
 pub(crate) struct NodeTable {
     pub(crate) add: Insert,
+    pub(crate) one: One,
     pub(crate) load: Gather,
     /// Changes node ?2 of round ?1: the description to ?3, what it took to ?5 if ?4, and fields from ?6 on; null is no change.
     pub(crate) change: String,
@@ -44,6 +46,7 @@ impl NodeTable {
         change.push_str(" WHERE round = ?1 AND ordinal = ?2");
         Self {
             add: Insert::new(&table, &columns),
+            one: One::new(&table, &columns),
             load: Gather::new(&table, &loaded.join(", ")),
             change,
             remove: format!(
@@ -180,6 +183,10 @@ mod tests {
         }
         for table in &tables.kinds {
             all.extend([table.change.as_str(), &table.remove]);
+            for statement in [&table.one.view, &table.one.trigger] {
+                sqlx::query(statement.as_str().into_sql_str()).execute(&mut writer.connection).await.unwrap();
+            }
+            all.push(&table.one.add);
         }
         let beside = [&tables.edges_of, &tables.versions_of, &tables.messages_of];
         for load in tables.kinds.iter().map(|table| &table.load).chain(beside) {

@@ -15,15 +15,19 @@ use crate::connections::{Writer, run};
 use crate::error::{Fault, Result};
 use crate::history::place::{count, signed};
 use crate::rounds::node_tables::TABLES;
+use crate::rounds::record_one;
 use crate::rows::json_numbers;
 use crate::sql::rounds as sql;
 
 const OPERATION: &str = "record_round";
 
-type Statement<'q> = Query<'q, Sqlite, SqliteArguments>;
+pub(crate) type Statement<'q> = Query<'q, Sqlite, SqliteArguments>;
 
 /// Does a commit, if the round has had as many as it expects.
 pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<RecordOutcome> {
+    if record_one::record(writer, commit).await? {
+        return Ok(RecordOutcome::Applied);
+    }
     let mut transaction = writer.begin().await?;
     let known = find(&mut transaction, &commit.head.round).await?;
     let actual = known.as_ref().map_or(0, |known| known.revision);
@@ -142,8 +146,8 @@ async fn write(connection: &mut SqliteConnection, known: Option<Known>, commit: 
     let nodes: Vec<&Node> = plan.fresh.nodes.iter().map(|node| &**node).collect();
     add_nodes(connection, no, &nodes, commit).await?;
     let edges: Vec<(i64, &Edge)> = (end..).zip(plan.edges).collect();
-    for (statement, group) in TABLES.edges.groups(&edges) {
-        let query = group.iter().fold(sqlx::query(statement), |query, (position, edge)| {
+    for group in TABLES.edges.groups(&edges) {
+        let query = group.query(|query, (position, edge)| {
             let query = query.bind(no).bind(*position).bind(i64::from(edge.from.ordinal));
             query.bind(i64::from(edge.to.round)).bind(i64::from(edge.to.ordinal)).bind(&*edge.name)
         });
@@ -246,7 +250,7 @@ fn bind_value<'q>(query: Statement<'q>, value: Option<&'q FieldValue>) -> Statem
     }
 }
 
-fn measures_text(measures: Option<&Measures>) -> Result<Option<String>> {
+pub(crate) fn measures_text(measures: Option<&Measures>) -> Result<Option<String>> {
     measures.map(serde_json::to_string).transpose().map_err(not_json)
 }
 
@@ -254,43 +258,53 @@ fn not_json(_: serde_json::Error) -> Fault {
     damaged("a value cannot be written as JSON")
 }
 
-async fn add_versions(
+async fn add_versions<'v>(
     connection: &mut SqliteConnection,
     no: i64,
-    versions: &[(u32, &Version)],
+    versions: &[(u32, &'v Version)],
 ) -> Result<()> {
-    for (statement, group) in TABLES.versions.groups(versions) {
-        let mut query = sqlx::query(statement);
-        for (ordinal, version) in group {
-            let Version { number, at, author, was } = version;
-            query = query.bind(no).bind(i64::from(*ordinal)).bind(i64::from(*number)).bind(at.as_micros());
-            query = query.bind(author.as_deref()).bind(serde_json::to_string(was).map_err(not_json)?);
-        }
+    let text = |(ordinal, version): &(u32, &'v Version)| {
+        serde_json::to_string(&version.was).map(|was| (*ordinal, *version, was)).map_err(not_json)
+    };
+    let versions = versions.iter().map(text).collect::<Result<Vec<_>>>()?;
+    for group in TABLES.versions.groups(&versions) {
+        let query = group.query(|query, (ordinal, version, was)| {
+            let Version { number, at, author, .. } = version;
+            let query =
+                query.bind(no).bind(i64::from(*ordinal)).bind(i64::from(*number)).bind(at.as_micros());
+            query.bind(author.as_deref()).bind(was.as_str())
+        });
         run(connection, query).await?;
     }
     Ok(())
 }
 
-/// Adds nodes, a few in one statement where several are of a kind.
+/// A node as its row holds it, behind the number of its round.
+pub(crate) fn bind_node<'q>(
+    query: Statement<'q>,
+    node: &'q Node,
+    measures: Option<&'q str>,
+) -> Statement<'q> {
+    let query = query.bind(i64::from(node.id.ordinal)).bind(&*node.label).bind(&*node.description);
+    let query = query.bind(node.created_at.as_micros()).bind(node.author.as_deref()).bind(measures);
+    node.body.iter().fold(query, |query, (_, value)| bind_value(query, Some(value)))
+}
+
+/// Adds nodes, many in one statement where several are of a kind.
 async fn add_nodes(
     connection: &mut SqliteConnection,
     no: i64,
     nodes: &[&Node],
     commit: &RoundCommit,
 ) -> Result<()> {
-    let mut of_kind: [Vec<&Node>; NodeKind::ALL.len()] = Default::default();
+    let mut of_kind: [Vec<(&Node, Option<String>)>; NodeKind::ALL.len()] = Default::default();
     for node in nodes {
-        of_kind[node.kind() as usize].push(node);
+        of_kind[node.kind() as usize].push((*node, measures_text(node.measures.as_deref())?));
     }
     for (kind, nodes) in NodeKind::ALL.into_iter().zip(&of_kind) {
-        for (statement, group) in TABLES.of(kind).add.groups(nodes) {
-            let mut query = sqlx::query(statement);
-            for node in group {
-                query = query.bind(no).bind(i64::from(node.id.ordinal)).bind(&*node.label);
-                query = query.bind(&*node.description).bind(node.created_at.as_micros());
-                query = query.bind(node.author.as_deref()).bind(measures_text(node.measures.as_deref())?);
-                query = node.body.iter().fold(query, |query, (_, value)| bind_value(query, Some(value)));
-            }
+        for group in TABLES.of(kind).add.groups(nodes) {
+            let query =
+                group.query(|query, (node, measures)| bind_node(query.bind(no), node, measures.as_deref()));
             run(connection, query).await?;
         }
     }
@@ -302,8 +316,8 @@ async fn add_nodes(
     let messages: Vec<_> =
         nodes.iter().flat_map(|node| node.messages.iter().enumerate().map(|link| (node.id, link))).collect();
     let user = commit.head.round.agent.user.as_str();
-    for (statement, group) in TABLES.messages.groups(&messages) {
-        let query = group.iter().fold(sqlx::query(statement), |query, (id, (position, link))| {
+    for group in TABLES.messages.groups(&messages) {
+        let query = group.query(|query, (id, (position, link))| {
             let query = query.bind(no).bind(i64::from(id.ordinal)).bind(signed(*position)).bind(user);
             query.bind(link.chat.as_str()).bind(link.message.as_str())
         });
@@ -326,7 +340,7 @@ async fn write_head(connection: &mut SqliteConnection, no: i64, commit: &RoundCo
     Ok(())
 }
 
-fn bind_head<'q>(query: Statement<'q>, commit: &'q RoundCommit) -> Result<Statement<'q>> {
+pub(crate) fn bind_head<'q>(query: Statement<'q>, commit: &'q RoundCommit) -> Result<Statement<'q>> {
     let RoundHead { revision, state, title, nodes, created_at, updated_at, .. } = &commit.head;
     let revision = i64::try_from(*revision).map_err(|_| damaged("too many commits"))?;
     let query = query.bind(revision).bind(commit.key.as_str()).bind(state.as_str()).bind(&**title);

@@ -12,6 +12,7 @@ mod memories_random;
 mod pieces;
 mod random;
 mod rounds;
+mod rounds_one;
 mod rounds_random;
 mod scale;
 mod streams;

@@ -14,11 +14,11 @@ use crate::lab::{Lab, T};
 const ROUND_TABLES: [&str; 5] =
     ["trajectory_round", "trajectory_query", "trajectory_edge", "trajectory_version", "trajectory_message"];
 
-fn id(round: u32, ordinal: u32) -> NodeId {
+pub(crate) fn id(round: u32, ordinal: u32) -> NodeId {
     NodeId::new(round, ordinal)
 }
 
-async fn record(lab: &Lab, round: &mut Round, changes: Vec<Change>) {
+pub(crate) async fn record(lab: &Lab, round: &mut Round, changes: Vec<Change>) {
     round.committed();
     let commit = RoundCommit::new(format!("k{}", round.revision()), changes, round.head());
     assert_eq!(

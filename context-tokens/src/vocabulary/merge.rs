@@ -15,8 +15,9 @@ use tiktoken::CoreBpe;
 
 /// How many bytes are merged at a time.
 pub(super) const WINDOW: usize = 1024;
-/// How far a window reaches back into the one before it; more than the longest token.
-const OVERLAP: usize = 192;
+/// How far a window reaches back into the one before it. Nearly always enough to meet a token of both, and hardly anything is merged twice;
+/// where it is not, more is tried.
+const OVERLAP: usize = 64;
 /// Windows remembered while a piece is counted: those of repeated text come again.
 const MEMO: usize = 256;
 /// No merge.
@@ -46,7 +47,39 @@ pub(super) struct Scratch {
     next: Vec<u32>,
     previous: Vec<u32>,
     ranks: Vec<u32>,
-    heap: BinaryHeap<Reverse<u64>>,
+    waiting: Waiting,
+}
+
+/// Pairs that wait to be merged. Those of the text as it was are sorted once, which costs a fraction of putting each into a heap and
+/// taking it out again; those that merging made are few, and are in a heap.
+#[derive(Debug, Default)]
+struct Waiting {
+    sorted: Vec<u64>,
+    taken: usize,
+    made: BinaryHeap<Reverse<u64>>,
+}
+
+impl Waiting {
+    fn begin(&mut self, entries: impl Iterator<Item = u64>) {
+        self.made.clear();
+        self.taken = 0;
+        self.sorted.clear();
+        self.sorted.extend(entries);
+        self.sorted.sort_unstable();
+    }
+
+    /// The lowest one.
+    fn next(&mut self) -> Option<u64> {
+        let first = self.sorted.get(self.taken).copied();
+        match (first, self.made.peek()) {
+            (Some(first), Some(Reverse(made))) if *made < first => self.made.pop().map(|Reverse(made)| made),
+            (None, _) => self.made.pop().map(|Reverse(made)| made),
+            (first, _) => {
+                self.taken += 1;
+                first
+            }
+        }
+    }
 }
 
 /// Windows of the piece that is being counted.
@@ -194,7 +227,7 @@ impl Merger {
 
     fn encode(&self, text: &[u8], overlap: usize, scratch: &mut Scratch) -> Window {
         let n = text.len();
-        let Scratch { prefix, next, previous, ranks, heap } = scratch;
+        let Scratch { prefix, next, previous, ranks, waiting } = scratch;
         next.clear();
         next.extend(1..=n as u32);
         previous.clear();
@@ -203,14 +236,11 @@ impl Merger {
         ranks
             .extend(text.windows(2).map(|pair| self.pairs[usize::from(pair[0]) << 8 | usize::from(pair[1])]));
         ranks.push(NONE);
-        let mut entries = std::mem::take(heap).into_vec();
-        entries.clear();
         let known = ranks.iter().enumerate().filter(|(_, rank)| **rank != NONE);
-        entries.extend(known.map(|(at, rank)| Reverse(entry(*rank, at))));
-        *heap = BinaryHeap::from(entries);
+        waiting.begin(known.map(|(at, rank)| entry(*rank, at)));
 
         let mut tokens = n;
-        while let Some(Reverse(lowest)) = heap.pop() {
+        while let Some(lowest) = waiting.next() {
             let (rank, at) = ((lowest >> 32) as u32, (lowest & 0xFFFF_FFFF) as usize);
             if ranks[at] != rank {
                 continue;
@@ -225,7 +255,7 @@ impl Merger {
                 previous[behind] = at as u32;
                 ranks[at] = self.rank(prefix, at, next[behind] as usize);
                 if ranks[at] != NONE {
-                    heap.push(Reverse(entry(ranks[at], at)));
+                    waiting.made.push(Reverse(entry(ranks[at], at)));
                 }
             } else {
                 ranks[at] = NONE;
@@ -234,7 +264,7 @@ impl Merger {
                 let before = previous[at] as usize;
                 ranks[before] = self.rank(prefix, before, behind);
                 if ranks[before] != NONE {
-                    heap.push(Reverse(entry(ranks[before], before)));
+                    waiting.made.push(Reverse(entry(ranks[before], before)));
                 }
             }
         }

@@ -1,0 +1,122 @@
+//! The fast way to write to a round: a node and the edge that leads to it as one statement.
+//!
+//! That is what recording a run does nearly always. It decides nothing: if the round does not have as many commits as are expected, or
+//! anything else is in the way, nothing is written, and the transaction in [`record`](crate::rounds::record) finds out what to answer.
+//!
+//! The statement inserts into a view, and a trigger does the rest. Both are of the connection alone and not of the file, so nobody else
+//! meets them; a kind's are made when it is first written.
+
+use std::fmt::Write as _;
+
+use context_core::trajectory::{Change, Edge, Node, NodeKind};
+use context_core::{RoundCommit, RoundRef};
+use sqlx::SqlSafeStr;
+
+use crate::connections::{Writer, run};
+use crate::error::Result;
+use crate::rounds::node_tables::TABLES;
+use crate::rounds::record::{bind_head, bind_node, measures_text};
+
+/// The statements on one kind of nodes.
+pub(crate) struct One {
+    pub(crate) view: String,
+    pub(crate) trigger: String,
+    pub(crate) add: String,
+}
+
+/// The kinds for which a connection has view and trigger.
+#[derive(Default)]
+pub(crate) struct Ready([bool; NodeKind::ALL.len()]);
+
+impl One {
+    /// Of a table with these columns, the first of which is the number of the round.
+    pub(crate) fn new(table: &str, columns: &[String]) -> Self {
+        const HEAD: [&str; 8] =
+            ["revision", "key", "state", "title", "nodes", "created_at", "updated_at", "head"];
+        let columns: Vec<String> =
+            columns[1..].iter().map(|column| column.trim_matches('"').to_owned()).collect();
+        let name = format!("one_{table}");
+        let places = HEAD.iter().map(|column| format!("round_{column}"));
+        let fields = columns.iter().map(|column| format!("node_{column}"));
+        let edge = ["source", "target_round", "target", "edge"].map(str::to_owned);
+        let all: Vec<String> = ["no", "expected"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(places)
+            .chain(fields)
+            .chain(edge)
+            .collect();
+        let values: Vec<String> = (1..=all.len()).map(|at| format!("?{at}")).collect();
+        let mut set = String::new();
+        for (at, column) in HEAD.iter().enumerate() {
+            // Writing to a text cannot fail.
+            let _ = write!(set, "{}{column} = NEW.round_{column}", if at == 0 { "" } else { ", " });
+        }
+        let quoted: Vec<String> = columns.iter().map(|column| format!("\"{column}\"")).collect();
+        let new: Vec<String> = columns.iter().map(|column| format!("NEW.node_{column}")).collect();
+        let nulls: Vec<&str> = vec!["NULL"; all.len()];
+        let (quoted, new) = (quoted.join(", "), new.join(", "));
+        Self {
+            view: format!("CREATE TEMP VIEW IF NOT EXISTS {name} ({}) AS SELECT {}", all.join(", "), nulls.join(", ")),
+            trigger: format!(
+                "CREATE TEMP TRIGGER IF NOT EXISTS {name}_run INSTEAD OF INSERT ON {name} BEGIN
+                   UPDATE trajectory_round SET {set}
+                     WHERE no = NEW.no AND revision = NEW.expected AND head ->> 'next' <= NEW.node_ordinal;
+                   SELECT raise(ABORT, 'the round is elsewhere') WHERE changes() <> 1;
+                   INSERT INTO {table} (round, {quoted}) VALUES (NEW.no, {new});
+                   INSERT INTO trajectory_edge (round, position, source, target_round, target, name)
+                     SELECT NEW.no, (SELECT coalesce(max(position), -1) + 1 FROM trajectory_edge WHERE round = NEW.no),
+                       NEW.source, NEW.target_round, NEW.target, NEW.edge WHERE NEW.source IS NOT NULL;
+                 END"
+            ),
+            // The round's number is looked up here, and asked for last: its parameters come behind all others.
+            add: format!(
+                "INSERT INTO {name} VALUES ((SELECT no FROM trajectory_round
+                   WHERE user = ?{} AND session = ?{} AND agent = ?{} AND round = ?{}), {})",
+                all.len(),
+                all.len() + 1,
+                all.len() + 2,
+                all.len() + 3,
+                values[..all.len() - 1].join(", "),
+            ),
+        }
+    }
+}
+
+/// The node of a commit that adds one, and the edge beside it; nothing of any other commit.
+fn only(commit: &RoundCommit) -> Option<(&Node, Option<&Edge>)> {
+    let (node, edge) = match &commit.changes[..] {
+        [Change::NodeAdded { node }] => (node, None),
+        [Change::NodeAdded { node }, Change::EdgeAdded { edge }] => (node, Some(edge)),
+        _ => return None,
+    };
+    (commit.expected > 0 && node.versions.is_empty() && node.messages.is_empty()).then_some((node, edge))
+}
+
+/// Writes a commit that adds one node to a round that is there. False if it is another commit, or the file disagrees.
+pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<bool> {
+    let Some((node, edge)) = only(commit) else { return Ok(false) };
+    let one = &TABLES.of(node.kind()).one;
+    let ready = &mut writer.ready.0[node.kind() as usize];
+    if !*ready {
+        for statement in [&one.view, &one.trigger] {
+            run(&mut writer.connection, sqlx::query(statement.as_str().into_sql_str())).await?;
+        }
+        *ready = true;
+    }
+    let expected = i64::try_from(commit.expected).unwrap_or(i64::MAX);
+    let measures = measures_text(node.measures.as_deref())?;
+    let query = bind_head(sqlx::query(one.add.as_str().into_sql_str()).bind(expected), commit)?;
+    let query = bind_node(query, node, measures.as_deref());
+    let query = query.bind(edge.map(|edge| i64::from(edge.from.ordinal)));
+    let query = query.bind(edge.map(|edge| i64::from(edge.to.round)));
+    let query = query.bind(edge.map(|edge| i64::from(edge.to.ordinal))).bind(edge.map(|edge| &*edge.name));
+    let RoundRef { agent, round } = &commit.head.round;
+    let query = query.bind(agent.user.as_str()).bind(agent.session.as_str());
+    let query = query.bind(i64::from(agent.agent)).bind(i64::from(*round));
+    match run(&mut writer.connection, query).await {
+        Ok(_) => Ok(true),
+        Err(fault) if fault.is_refusal() => Ok(false),
+        Err(fault) => Err(fault),
+    }
+}
