@@ -13,7 +13,7 @@ use crate::{Attempt, CancelSignal, Message, MessageId, ModelError, OutputSchema,
 /// let search = FunctionTool::new("search_trains", serde_json::json!({"type": "object"}));
 /// let input = PrepareInput::new("lisbon", "turn-1", "anthropic", "claude-sonnet-4-5")
 ///     .system("You book trips.")
-///     .tools([search.into()])
+///     .tools([search])
 ///     .messages([Message::from("Two tickets to Lisbon.")])
 ///     .max_output_tokens(1_000);
 /// assert_eq!((input.messages.len(), input.window), (1, None)); // the window comes with the model

@@ -14,6 +14,7 @@ mod markdown;
 mod misc;
 mod peer;
 mod pilotdeck;
+#[allow(dead_code, reason = "the renderers' tests ask it for more")]
 #[path = "../../../context-render/tests/it/plain.rs"]
 mod plain;
 mod render;
