@@ -5,7 +5,10 @@ use std::sync::Arc;
 use context_conformance::simulator::Simulator;
 use context_runtime::model::ModelCodec;
 use context_runtime::trajectory::Context;
-use context_runtime::{ContextEngine, ContextRuntime, DefaultContextRuntime, ModelCall, READ_SPILLED, Result, Spilled, ToolCall, ToolResult, provider, user};
+use context_runtime::{
+    ContextEngine, ContextRuntime, DefaultContextRuntime, ModelCall, READ_SPILLED, Result, Spilled, ToolCall,
+    ToolResult, provider, user,
+};
 
 use crate::{simulated, tools};
 

@@ -16,7 +16,9 @@ use context_runtime::compaction::{microcompact, snip, truncate_head};
 use context_runtime::memory::episodic;
 use context_runtime::trajectory::export::write_html;
 use context_runtime::trajectory::{AgentRef, Trajectories};
-use context_runtime::{CancelSignal, ContextEngine, DefaultContextRuntime, Error, ErrorKind, Result, Store, hint, role};
+use context_runtime::{
+    CancelSignal, ContextEngine, DefaultContextRuntime, Error, ErrorKind, Result, Store, hint, role,
+};
 
 use crate::agent::Agent;
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use context_runtime::{CaptureTurnInput, ContextRuntime, DefaultContextRuntime, Message, PrepareInput, Role, open};
+use context_runtime::{
+    CaptureTurnInput, ContextRuntime, DefaultContextRuntime, Message, PrepareInput, Role, open,
+};
 use custom_memory::Verbatim;
 
 #[tokio::test]

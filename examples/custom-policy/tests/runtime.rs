@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use context_conformance::policy::QuarterCounter;
-use context_runtime::{ContextRuntime, DefaultContextRuntime, Message, Part, PrepareInput, Role, compaction::Stage};
+use context_runtime::{
+    ContextRuntime, DefaultContextRuntime, Message, Part, PrepareInput, Role, compaction::Stage,
+};
 use custom_policy::Superseded;
 use serde_json::json;
 

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_core::{Error, Result, Store};
-use context_runtime::{ContextEngine, user, store::{StoreFactory, StoreRegistry}};
+use context_runtime::{
+    ContextEngine,
+    store::{StoreFactory, StoreRegistry},
+    user,
+};
 use custom_store::RedbStore;
 
 /// Opens `redb:PATH`.
