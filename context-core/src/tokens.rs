@@ -393,7 +393,7 @@ mod tests {
         let schema = Json::from_text(r#"{"type":"object"}"#).unwrap();
         let request = ModelRequest::new([Message::from("four"), Message::text(Role::Assistant, "seven 7")])
             .system("ten bytes!")
-            .tools([FunctionTool::new("go", schema).description("Goes.").into()]);
+            .tools([FunctionTool::new("go", schema).description("Goes.")]);
         let tokens = Bytes.count_request(&request);
         assert_eq!(tokens.system, TokenCount::exact(10));
         assert_eq!(tokens.messages, TokenCount::exact(11));

@@ -42,11 +42,8 @@ fn talk(count: usize) -> Vec<Message> {
 fn marks_stand_where_they_are_wanted_and_are_four_at_most() {
     let tool = || FunctionTool::new("look", Json::from(&json!({"type": "object"})));
     let auto = |request: ModelRequest| marks(&sent(&request));
-    assert_eq!(
-        auto(ModelRequest::new(talk(5)).system("s").tools([tool().into()])),
-        ["system0", "2.0", "4.0"]
-    );
-    assert_eq!(auto(ModelRequest::new(talk(1)).tools([tool().into()])), ["tools0", "0.0"]);
+    assert_eq!(auto(ModelRequest::new(talk(5)).system("s").tools([tool()])), ["system0", "2.0", "4.0"]);
+    assert_eq!(auto(ModelRequest::new(talk(1)).tools([tool()])), ["tools0", "0.0"]);
     assert_eq!(auto(ModelRequest::new(talk(1))), ["0.0"]);
     let mut at = ModelRequest::new(talk(9)).cache(CacheMarks::At(vec![1, 3, 5, 7]));
     assert_eq!(auto(at.clone()), ["1.0", "3.0", "5.0", "7.0"]);

@@ -315,8 +315,8 @@ fn what_is_beside_the_messages_is_made_valid() {
     let mut request = ModelRequest::new([Message::from("q")])
         .tool_choice(ToolChoice::Named("gone".into()))
         .tools([
-            FunctionTool::new("a b", Json::from(&json!({"properties": {}}))).into(),
-            FunctionTool::new("a_b", Json::from(&json!({"type": "object"}))).into(),
+            FunctionTool::new("a b", Json::from(&json!({"properties": {}}))),
+            FunctionTool::new("a_b", Json::from(&json!({"type": "object"}))),
         ])
         .output(OutputSchema::new("x", Json::from(&json!({"type": "object"}))));
     request.temperature = Some(1.5);

@@ -255,7 +255,7 @@ fn tools_are_declared_under_the_name_their_calls_have() {
         Message::new(Role::Assistant, [call("a", "read file")]),
         Message::new(Role::Tool, [Part::tool_result("a", "ok")]),
     ])
-    .tools([FunctionTool::new("read file", json!({})).into()])
+    .tools([FunctionTool::new("read file", json!({}))])
     .tool_choice(ToolChoice::Named("read file".into()));
     let body = sent(&request);
     assert_eq!(body["tools"][0]["functionDeclarations"][0]["name"], "read_file");

@@ -249,7 +249,7 @@ fn calls_go_out_as_servers_take_them() {
         Message::new(Role::Assistant, [Part::tool_call(long.as_str(), "bad name!", json!({}))]),
         Message::new(Role::Tool, [Part::tool_result(long.as_str(), "ok")]),
     ];
-    let request = ModelRequest::new(messages).tools([FunctionTool::new("bad name!", json!({})).into()]);
+    let request = ModelRequest::new(messages).tools([FunctionTool::new("bad name!", json!({}))]);
     let body = sent(&request);
     let call = &body["messages"][1]["tool_calls"][0];
     assert!(call["id"].as_str().unwrap().len() <= 40);

@@ -108,7 +108,7 @@ pub(crate) fn request() -> ModelRequest {
     ModelRequest::new([Message::from("Two tickets to Lisbon, please.")])
         .system("You book trips.")
         .max_output_tokens(500)
-        .tools([FunctionTool::new("look", Json::from(&schema)).description("Looks.").into()])
+        .tools([FunctionTool::new("look", Json::from(&schema)).description("Looks.")])
 }
 
 pub(crate) async fn complete(model: &HttpModel) -> Result<Answer, ModelError> {

@@ -73,7 +73,7 @@ async fn a_call_is_taken_over_once_it_is_answered() {
     let refused = chat.accept(&turn, &call).await.unwrap_err();
     assert_eq!((refused.kind(), chat.pending().count()), (ErrorKind::Invalid, 1));
 
-    call.run(&simulator(100_000, done), &turn).await.unwrap();
+    let _answer = call.run(&simulator(100_000, done), &turn).await.unwrap();
     assert_eq!(chat.accept(&turn, &call).await.unwrap().message.plain_text(), "Done.");
     chat.save().await.unwrap();
     assert_eq!(texts(&chat.resolve().await.unwrap().messages), ["#1: Two tickets.", "#2: Done."]);
@@ -93,7 +93,7 @@ async fn decisions_are_those_that_the_caller_follows() {
     let turn = chat.resolve().await.unwrap();
     let input = turn.prepare().max_output_tokens(500);
     let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), input);
-    call.run(&simulator(6_000, done), &turn).await.unwrap();
+    let _answer = call.run(&simulator(6_000, done), &turn).await.unwrap();
     let decided: Vec<_> = call.attempts().iter().map(|attempt| attempt.decision.name()).collect();
     assert_eq!(decided[0], "compact_and_retry");
 
@@ -124,7 +124,7 @@ async fn results_of_tools_are_set_and_large_ones_kept_elsewhere() {
     };
     let tools = ["log", "date"].map(|name| FunctionTool::new(name, serde_json::json!({"type": "object"})));
     let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), turn.prepare().tools(tools));
-    call.run(&simulator(100_000, calls), &turn).await.unwrap();
+    let _answer = call.run(&simulator(100_000, calls), &turn).await.unwrap();
     let answer = chat.accept(&turn, &call).await.unwrap();
 
     let run = |call: &ToolCall| match &*call.name {

@@ -7,7 +7,7 @@ fn request() -> ModelRequest {
     let schema = Json::from_text(r#"{"type":"object","properties":{"city":{"type":"string"}}}"#).unwrap();
     ModelRequest::new([Message::from("Two tickets to Lisbon, please.")])
         .system("You book trips.")
-        .tools([FunctionTool::new("book", schema).description("Books a trip.").into()])
+        .tools([FunctionTool::new("book", schema).description("Books a trip.")])
 }
 
 #[test]
