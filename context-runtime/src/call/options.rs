@@ -5,15 +5,12 @@ use std::time::Duration;
 /// How much may be tried for one call.
 ///
 /// ```
-/// use std::time::Duration;
-///
 /// use context_runtime::CallOptions;
 ///
-/// let mut options = CallOptions::default();
-/// options.max_calls = 3; // whatever the provider says
-/// options.longest_wait = Duration::from_secs(5);
-/// assert_eq!(options.retries, 3);
+/// let impatient = CallOptions::new().max_calls(3).longest_wait(std::time::Duration::from_secs(5));
+/// assert_eq!(impatient.retries, 3);
 /// ```
+#[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallOptions {
@@ -44,6 +41,41 @@ impl Default for CallOptions {
 }
 
 impl CallOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sends at most so many requests, summaries included.
+    pub fn max_calls(mut self, calls: u32) -> Self {
+        self.max_calls = calls;
+        self
+    }
+
+    /// Sends a request at most so often again as it is.
+    pub fn retries(mut self, retries: u32) -> Self {
+        self.retries = retries;
+        self
+    }
+
+    /// Waits so long before the first retry.
+    pub fn first_wait(mut self, wait: Duration) -> Self {
+        self.first_wait = wait;
+        self
+    }
+
+    /// Waits for no provider that wants more than this.
+    pub fn longest_wait(mut self, wait: Duration) -> Self {
+        self.longest_wait = wait;
+        self
+    }
+
+    /// Whether an answer that was cut off is asked for again with more room.
+    pub fn grow_output(mut self, grow: bool) -> Self {
+        self.grow_output = grow;
+        self
+    }
+
     /// How long to wait before a retry, counted from 0; nothing if that is too long.
     pub(super) fn wait(&self, retry: u32, asked: Option<Duration>) -> Option<Duration> {
         let doubled = self.first_wait.saturating_mul(2_u32.saturating_pow(retry));

@@ -26,14 +26,12 @@ const OPERATION: &str = "apply_tool_results";
 /// From which size on results of tools are kept elsewhere.
 ///
 /// ```
-/// use context_runtime::{DefaultContextRuntime, ToolResultLimits};
+/// use context_runtime::ToolResultLimits;
 ///
-/// let mut limits = ToolResultLimits::default();
-/// limits.tokens = 4_000;
-/// limits.preview_bytes = 2_000;
-/// let runtime = DefaultContextRuntime::builder().model("gpt-4o").tool_results(limits).build();
-/// assert!(runtime.is_ok());
+/// let small = ToolResultLimits::new().tokens(2_000).preview_bytes(3_000);
+/// assert_eq!(small.message_tokens, 40_000);
 /// ```
+#[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolResultLimits {
@@ -62,6 +60,55 @@ impl Default for ToolResultLimits {
             media_bytes: 150_000,
             reading_tool: Some(Cow::Borrowed(READ_SPILLED)),
         }
+    }
+}
+
+impl ToolResultLimits {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// At most so many tokens for one result.
+    pub fn tokens(mut self, tokens: u64) -> Self {
+        self.tokens = tokens;
+        self
+    }
+
+    /// At most so many bytes of text for one result.
+    pub fn bytes(mut self, bytes: usize) -> Self {
+        self.bytes = bytes;
+        self
+    }
+
+    /// At most so many tokens for all results of one message.
+    pub fn message_tokens(mut self, tokens: u64) -> Self {
+        self.message_tokens = tokens;
+        self
+    }
+
+    /// Previews of at most so many bytes.
+    pub fn preview_bytes(mut self, bytes: usize) -> Self {
+        self.preview_bytes = bytes;
+        self
+    }
+
+    /// At most so many bytes for a piece of media.
+    pub fn media_bytes(mut self, bytes: usize) -> Self {
+        self.media_bytes = bytes;
+        self
+    }
+
+    /// Previews name this tool for reading the rest.
+    pub fn reading_tool(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.reading_tool = Some(name.into());
+        self
+    }
+
+    /// Previews name no tool: the model is offered none.
+    pub fn no_reading_tool(mut self) -> Self {
+        self.reading_tool = None;
+        self
     }
 }
 
