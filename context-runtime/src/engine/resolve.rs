@@ -26,7 +26,7 @@ use super::view::View;
 /// let turn = chat.resolve().await?;
 /// assert!(turn.system_prompt.contains("Prices are in EUR."));
 /// let request = turn.request().model("claude-sonnet-4-5").max_output_tokens(1_000);
-/// let body = provider("anthropic").ok_or("its feature is on")?.lower(&request)?.body;
+/// let body = provider("anthropic")?.lower(&request)?.body;
 /// assert!(body.as_str().contains("Two tickets."));
 /// # Ok(())
 /// # }
