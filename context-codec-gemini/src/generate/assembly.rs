@@ -105,7 +105,7 @@ impl Assembly {
     pub(super) fn content(&mut self, pieces: Vec<Piece<'_>>, deltas: &mut Vec<AnswerDelta>) {
         for piece in pieces {
             match piece {
-                Piece::OfCall(form) => self.piece(form, deltas),
+                Piece::OfCall(form) => self.piece(*form, deltas),
                 Piece::Part(part, mut diagnostics) => {
                     self.diagnostics.append(&mut diagnostics);
                     self.add(part, deltas);

@@ -39,7 +39,7 @@ pub(super) struct Candidate<'a> {
 pub(super) enum Piece<'a> {
     Part(Part, Vec<Diagnostic>),
     /// Of a call whose input comes piece by piece.
-    OfCall(PartForm<'a>),
+    OfCall(Box<PartForm<'a>>),
 }
 
 #[derive(Deserialize)]
@@ -123,7 +123,7 @@ pub(super) fn pieces<'a>(json: &'a str, path: &str) -> Result<Vec<Piece<'a>>, Wi
         let is_piece =
             |call: &Call<'_>| call.partial.is_some() || call.goes_on == Some(true) || call.name.is_none();
         if form.call.as_ref().is_some_and(is_piece) {
-            pieces.push(Piece::OfCall(form));
+            pieces.push(Piece::OfCall(Box::new(form)));
             continue;
         }
         let mut reader = Reader::default();

@@ -7,7 +7,8 @@
 /// How far apart the ends of a gap may be, in bytes.
 const GAP: usize = 120;
 
-/// How long a number may be, in bytes: twenty digits in groups are 26. Zeros in front do not count for its value, so only this ends them.
+/// How long a number may be, in bytes: twenty digits in groups are 26. Zeros in front add nothing to its value, so only this
+/// ends them.
 const LONGEST_NUMBER: usize = 40;
 
 /// The names that providers give the output limit, folded, longest first.
