@@ -67,6 +67,7 @@
 mod answer;
 mod assembly;
 mod body;
+mod event;
 mod form;
 mod lift;
 mod live;

@@ -67,6 +67,7 @@
 //! out, a whole temperature is written with a point, a file without a name gets one, and keys that no field of a tool
 //! or of an output schema holds are left out.
 mod answer;
+mod chunk;
 mod envelope;
 mod form;
 mod lift;

@@ -11,6 +11,7 @@
 //! | `function_call`, `custom_tool_call` | tool calls; the input keeps its exact text |
 //! | neighbouring `…_call_output` of those | one [`Role::Tool`](context_core::Role::Tool) message; text, image and document parts |
 //! | any other item, such as `web_search_call` | an opaque part of [`PROVIDER`] |
+//! | any other part of a content | an opaque part of [`CONTENT_PROVIDER`], which goes back where it stood |
 //! | outputs only a client writes, such as `local_shell_call_output` | opaque parts of a [synthetic](context_core::Message::SYNTHETIC) user message |
 //!
 //! What an item says besides, and what should be sent again, is metadata of its part: [`ID`], [`STATUS`], [`PHASE`],
@@ -97,7 +98,8 @@ use context_core::{
     ModelRequest,
 };
 pub use keys::{
-    ANNOTATIONS, BREAKPOINT, CALLER, CONTENT, ID, LOGPROBS, NAMESPACE, PHASE, PROVIDER, STATUS, SUMMARY,
+    ANNOTATIONS, BREAKPOINT, CALLER, CONTENT, CONTENT_PROVIDER, ID, LOGPROBS, NAMESPACE, PHASE, PROVIDER,
+    STATUS, SUMMARY,
 };
 
 /// The metadata key of a request under which an object of the keys stands that no field of it holds, such as

@@ -1,19 +1,18 @@
 //! An answer as it grows: what one event adds to it. A whole answer is one event, so both ways end at the same parts.
 
-use context_core::wire::{self, Entries, LossyText, WireError};
+use context_core::wire::{self, LossyText, WireError};
 use context_core::{
-    Answer, AnswerDelta, Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, ModelCodec,
-    ModelError, OpaqueBlock, Part, Reasoning, Role, Severity, StopReason, Text, ToolCall, ToolInput,
+    Answer, AnswerDelta, Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, ModelError, Part,
+    Reasoning, Role, Severity, StopReason, Text, ToolCall, ToolInput,
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::form::{Call, PartForm, RawParts, take};
-use super::lift::{Reader, id_text, json_of};
+use super::event::{Event, Piece};
+use super::form::{Call, PartForm};
+use super::lift::{id_text, json_of};
 use super::partial::Input;
 use super::unpaired;
 use super::usage::UsageForm;
-use super::{ANSWER_KEY, GenerateCodec, NO_ID, PROVIDER, SIGNATURE_KEY};
+use super::{ANSWER_KEY, NO_ID, SIGNATURE_KEY};
 
 /// Which parts of an answer go on, although others came behind them.
 #[derive(Debug, Default)]
@@ -48,140 +47,71 @@ struct Open {
     input: Input,
 }
 
-#[derive(Deserialize)]
-struct ContentForm<'a> {
-    #[serde(borrow)]
-    parts: Option<Vec<PartForm<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct ErrorForm {
-    code: Option<u16>,
-}
-
 impl Assembly {
-    /// Takes an event, and says what it added.
-    pub(super) fn take(&mut self, event: &str, path: &str) -> Result<Vec<AnswerDelta>, WireError> {
-        let mut deltas = Vec::new();
+    /// Reads an event, takes it, and says what it added. Nothing is changed by one that cannot be read, or comes after the last.
+    pub(super) fn push(&mut self, event: &str, path: &str) -> Result<Vec<AnswerDelta>, WireError> {
         if self.is_over() {
-            return Ok(deltas);
+            return Ok(Vec::new());
         }
-        let mut event_map: Entries<'_> = wire::read(event, path)?;
-        let at = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-        if let Some(error) = take(&mut event_map, "error") {
-            let status = serde_json::from_str::<ErrorForm>(error.get()).ok().and_then(|error| error.code);
-            self.error = Some(GenerateCodec.lift_error(status, event));
-            return Ok(deltas);
+        let event = Event::read(event, path)?;
+        Ok(self.take(event))
+    }
+
+    /// Takes an event, and says what it added.
+    pub(super) fn take(&mut self, event: Event<'_>) -> Vec<AnswerDelta> {
+        let mut deltas = Vec::new();
+        if event.error.is_some() {
+            self.error = event.error;
+            return deltas;
         }
-        let spoken = take(&mut event_map, "serverContent");
-        let called = take(&mut event_map, "toolCall");
-        let is_live = spoken.is_some() || called.is_some();
         // What names the answer comes first: ids of calls are derived from it.
-        if let Some(id) = self.text(&mut event_map, "responseId", path)? {
-            self.id = Some(id);
-        }
-        if let Some(model) = self.text(&mut event_map, "modelVersion", path)? {
-            self.model = Some(model);
-        }
-        if let Some(usage) = take(&mut event_map, "usageMetadata") {
-            let counted: UsageForm = wire::read(usage.get(), &at("usageMetadata"))?;
+        self.id = event.id.or(self.id.take());
+        self.model = event.model.or(self.model.take());
+        if let Some(counted) = event.usage {
             let usage = self.usage.get_or_insert_default();
-            if is_live { usage.add(&counted) } else { usage.update(counted) }
+            if event.live.is_some() { usage.add(&counted) } else { usage.update(counted) }
         }
-        if let Some(feedback) = take(&mut event_map, "promptFeedback") {
-            let mut map: Entries<'_> = wire::read(feedback.get(), &at("promptFeedback"))?;
-            self.facts.insert("promptFeedback".to_owned(), json_of(feedback));
-            if let Some(reason) = self.text(&mut map, "blockReason", &at("promptFeedback"))? {
-                self.blocked = Some(reason);
-            }
+        self.facts.extend(event.feedback.map(|feedback| ("promptFeedback".to_owned(), feedback)));
+        self.blocked = event.blocked;
+        self.diagnostics.extend(event.notes);
+        if let Some(live) = event.live {
+            self.live(live, &mut deltas);
         }
-        self.live(spoken, called, path, &mut deltas)?;
-        let Some(candidates) = take(&mut event_map, "candidates") else { return Ok(deltas) };
-        for (i, raw) in
-            wire::read::<Vec<&RawValue>>(candidates.get(), &at("candidates"))?.into_iter().enumerate()
-        {
-            let path = at(&format!("candidates[{i}]"));
-            let mut candidate: Entries<'_> = wire::read(raw.get(), &path)?;
-            if take(&mut candidate, "index").is_some_and(|index| index.get() != "0") || i > 0 {
-                let said = "left out: only the first candidate becomes a message";
-                self.note(DiagnosticCode::Unrepresentable, &path, said);
-                continue;
-            }
-            let finish = self.text(&mut candidate, "finishReason", &path)?;
-            if let Some(content) = take(&mut candidate, "content") {
-                self.content(content.get(), &format!("{path}.content"), &mut deltas)?;
-            }
-            if finish.is_some() {
-                self.finish = finish;
-            }
-            for (key, value) in candidate {
+        if let Some(candidate) = event.candidate {
+            self.content(candidate.pieces, &mut deltas);
+            self.finish = candidate.finish.or(self.finish.take());
+            for (key, value) in candidate.facts {
                 // A stream says first that there is nothing, and later what there is.
-                if value.get() != "{}" || !self.facts.contains_key(&*key.0) {
-                    self.facts.insert(key.0.into_owned(), json_of(value));
+                if value.as_str() != "{}" || !self.facts.contains_key(&key) {
+                    self.facts.insert(key, value);
                 }
             }
         }
         if self.finish.is_some() {
             self.close(true, &mut deltas);
         }
-        Ok(deltas)
+        deltas
     }
 
     /// Whether the provider said that there is no more.
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.finish.is_some() || self.blocked.is_some() || self.error.is_some()
     }
 
-    pub(super) fn text(
-        &self,
-        map: &mut Entries<'_>,
-        key: &str,
-        path: &str,
-    ) -> Result<Option<String>, WireError> {
-        let at = || if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-        let read = |raw: &RawValue| {
-            let json = json_of(raw);
-            wire::text(&json).ok_or_else(|| wire::wrong_type(&json, &at(), "a string"))
-        };
-        take(map, key).map(read).transpose()
+    fn note(&mut self, said: &str) {
+        self.diagnostics.push(Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Warning, "", said));
     }
 
-    pub(super) fn note(&mut self, code: DiagnosticCode, path: &str, said: &str) {
-        self.diagnostics.push(Diagnostic::new(code, Severity::Warning, path, said));
-    }
-
-    pub(super) fn content(
-        &mut self,
-        json: &str,
-        path: &str,
-        deltas: &mut Vec<AnswerDelta>,
-    ) -> Result<(), WireError> {
-        let content: ContentForm<'_> = wire::read(json, path)?;
-        let mut raw = None;
-        for (i, form) in content.parts.unwrap_or_default().into_iter().enumerate() {
-            let at = || format!("{path}.parts[{i}]");
-            if let PartForm { call: Some(call), .. } = &form
-                && (call.partial.is_some() || call.goes_on == Some(true) || call.name.is_none())
-            {
-                self.piece(form, deltas);
-                continue;
-            }
-            let mut reader = Reader::default();
-            let part = match reader.part(form, i, &at)? {
-                Some(part) => part,
-                None => {
-                    let whole = match &mut raw {
-                        Some(whole) => whole,
-                        None => raw.insert(wire::read::<RawParts<'_>>(json, path)?.parts),
-                    };
-                    let value = whole.get(i).map_or_else(wire::null, |raw| json_of(raw));
-                    Part::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value })
+    pub(super) fn content(&mut self, pieces: Vec<Piece<'_>>, deltas: &mut Vec<AnswerDelta>) {
+        for piece in pieces {
+            match piece {
+                Piece::OfCall(form) => self.piece(*form, deltas),
+                Piece::Part(part, mut diagnostics) => {
+                    self.diagnostics.append(&mut diagnostics);
+                    self.add(part, deltas);
                 }
-            };
-            self.diagnostics.append(&mut reader.diagnostics);
-            self.add(part, deltas);
+            }
         }
-        Ok(())
     }
 
     /// Adds a part: to the one before, if it goes on with it.
@@ -268,7 +198,7 @@ impl Assembly {
             self.open = Some(Open { call: ToolCall { id, name, input, metadata }, input: Input::default() });
         }
         let Some(open) = &mut self.open else {
-            self.note(DiagnosticCode::BrokenInput, "", "left out: a piece of a call that did not begin");
+            self.note("left out: a piece of a call that did not begin");
             return;
         };
         for piece in partial.unwrap_or_default() {
@@ -291,8 +221,7 @@ impl Assembly {
                 self.parts.push(Part::ToolCall(call));
             }
             None => {
-                let said = "left out: the pieces of a call's input do not fit together";
-                self.note(DiagnosticCode::BrokenInput, "", said);
+                self.note("left out: the pieces of a call's input do not fit together");
             }
         }
     }

@@ -358,6 +358,7 @@ pub(super) fn empty() -> Json {
     wire::object([])
 }
 
-fn inside(path: &str, key: &str) -> String {
+/// The path of a key of what stands at a path.
+pub(super) fn inside(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

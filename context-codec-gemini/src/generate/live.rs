@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::assembly::Assembly;
+use super::event::{Piece, pieces};
 use super::form::{Call, PartForm, take};
-use super::lift::Reader;
+use super::lift::{Reader, inside};
 
 #[derive(Deserialize)]
 struct Transcription {
@@ -20,51 +21,69 @@ struct Calls<'a> {
     calls: Option<Vec<Call<'a>>>,
 }
 
-impl Assembly {
-    /// Takes what an event says aloud, and what it calls.
-    pub(super) fn live(
-        &mut self,
-        spoken: Option<&RawValue>,
-        called: Option<&RawValue>,
+/// What an event says aloud, and what it calls.
+pub(super) struct Live<'a> {
+    words: Option<String>,
+    turn: Option<Vec<Piece<'a>>>,
+    calls: Vec<Part>,
+    /// Why it says that there is no more.
+    pub(super) finish: Option<&'static str>,
+}
+
+impl<'a> Live<'a> {
+    pub(super) fn read(
+        spoken: Option<&'a RawValue>,
+        called: Option<&'a RawValue>,
         path: &str,
-        deltas: &mut Vec<AnswerDelta>,
-    ) -> Result<(), WireError> {
-        let outer = if path.is_empty() { String::new() } else { format!("{path}.") };
+    ) -> Result<Self, WireError> {
+        let mut live = Self { words: None, turn: None, calls: Vec::new(), finish: None };
         if let Some(spoken) = spoken {
-            let path = format!("{outer}serverContent");
-            let mut map: Entries<'_> = wire::read(spoken.get(), &path)?;
+            let path = inside(path, "serverContent");
+            let mut map: Entries<'a> = wire::read(spoken.get(), &path)?;
             if let Some(words) = take(&mut map, "outputTranscription") {
-                let words: Transcription = wire::read(words.get(), &format!("{path}.outputTranscription"))?;
-                self.words(words.text.unwrap_or_default().0, deltas);
+                let words: Transcription = wire::read(words.get(), &inside(&path, "outputTranscription"))?;
+                live.words = words.text.map(|text| text.0);
             }
             if let Some(turn) = take(&mut map, "modelTurn") {
-                let before = self.parts.len();
-                self.content(turn.get(), &format!("{path}.modelTurn"), deltas)?;
-                self.join_sound(before);
+                live.turn = Some(pieces(turn.get(), &inside(&path, "modelTurn"))?);
             }
             let mut is_true = |key| take(&mut map, key).is_some_and(|value| value.get() == "true");
             if is_true("interrupted") {
-                self.finish = Some("INTERRUPTED".to_owned());
+                live.finish = Some("INTERRUPTED");
             } else if is_true("turnComplete") {
-                self.finish = Some("STOP".to_owned());
+                live.finish = Some("STOP");
             }
         }
         if let Some(called) = called {
-            let path = format!("{outer}toolCall");
+            let path = inside(path, "toolCall");
             let calls: Calls<'_> = wire::read(called.get(), &path)?;
             for (i, call) in calls.calls.unwrap_or_default().into_iter().enumerate() {
                 let at = || format!("{path}.functionCalls[{i}]");
                 let form = PartForm { call: Some(call), ..PartForm::default() };
-                if let Some(part) = Reader::default().part(form, i, &at)? {
-                    self.add(part, deltas);
-                }
+                live.calls.extend(Reader::default().part(form, i, &at)?);
             }
-            self.finish = Some("STOP".to_owned());
+            live.finish = Some("STOP");
         }
-        if self.finish.is_some() {
+        Ok(live)
+    }
+}
+
+impl Assembly {
+    /// Takes what an event says aloud, and what it calls.
+    pub(super) fn live(&mut self, live: Live<'_>, deltas: &mut Vec<AnswerDelta>) {
+        self.words(live.words.unwrap_or_default(), deltas);
+        if let Some(turn) = live.turn {
+            let before = self.parts.len();
+            self.content(turn, deltas);
+            self.join_sound(before);
+        }
+        for call in live.calls {
+            self.add(call, deltas);
+        }
+        if let Some(finish) = live.finish {
+            self.finish = Some(finish.to_owned());
             self.close(true, deltas);
         }
-        Ok(())
     }
 
     /// Adds words to those before, whatever sound stands between.

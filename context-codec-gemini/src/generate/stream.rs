@@ -26,7 +26,7 @@ impl AnswerStream for GenerateStream {
         if event.is_empty() {
             return Ok(Vec::new());
         }
-        self.assembly.take(event, "")
+        self.assembly.push(event, "")
     }
 
     fn answer(&self) -> Answer {

@@ -226,7 +226,7 @@ fn add_item(
     deltas: &mut Vec<AnswerDelta>,
 ) -> Result<(), WireError> {
     let item: ItemForm<'_> = wire::read(raw.get(), path)?;
-    let annotations = item.annotations.map(compact);
+    let annotations = item.annotations.map(|raw| wire::list(&compact(raw), path)).transpose()?;
     let kind = item.kind.as_ref().map_or("text", |kind| kind.0.as_str());
     if let Some(LossyText(text)) = item.text.filter(|_| kind == "text") {
         if !text.is_empty() {
@@ -240,7 +240,7 @@ fn add_item(
         parts.push(media(kind, item.data, item.uri, item.mime_type).unwrap_or_else(|| opaque(compact(raw))));
     }
     if let (Some(annotations), Some(Part::Text(_))) = (annotations, parts.last()) {
-        all.entry(parts.len() - 1).or_default().extend(wire::list(&annotations, path)?);
+        all.entry(parts.len() - 1).or_default().extend(annotations);
     }
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! Answers that come in events. A whole answer is read as if its steps came one after the other.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 
 use context_core::wire::{self, LossyText, WireError};
@@ -72,20 +71,22 @@ impl InteractionStream {
 
     fn interaction(&mut self, json: &str, path: &str) -> Result<(), WireError> {
         let interaction: Interaction<'_> = wire::read(json, path)?;
+        // All is read before anything is changed. A stream has said the steps before; said again at its end, they are the same.
+        let mut steps = Vec::new();
+        for (i, step) in interaction.steps.into_iter().flatten().enumerate() {
+            if !self.steps.contains_key(&i) {
+                let mut step = Step::begin(step.get(), &format!("steps[{i}]"), &mut Vec::new())?;
+                step.is_over = true;
+                steps.push((i, step));
+            }
+        }
+        self.steps.extend(steps);
         self.id = interaction.id.map(|id| id.0).or(self.id.take());
         self.model = interaction.model.map(|model| model.0).or(self.model.take());
         self.status = interaction.status.map(|status| status.0).or(self.status.take());
         self.usage = interaction.usage.or(self.usage.take());
         if interaction.error.is_some() {
             self.error = Some(GenerateCodec.lift_error(None, json));
-        }
-        // A stream has said the steps before; said again at its end, they are the same.
-        for (i, step) in interaction.steps.into_iter().flatten().enumerate() {
-            if let Entry::Vacant(place) = self.steps.entry(i) {
-                let mut step = Step::begin(step.get(), &format!("steps[{i}]"), &mut Vec::new())?;
-                step.is_over = true;
-                place.insert(step);
-            }
         }
         Ok(())
     }

@@ -144,3 +144,23 @@ fn errors_and_what_cannot_be_read() {
         assert_eq!(stream.push(unknown).unwrap(), Vec::<AnswerDelta>::new());
     }
 }
+
+#[test]
+fn an_event_that_cannot_be_read_changes_nothing() {
+    let mut stream = interactions::answer_stream();
+    for event in &events()[..12] {
+        stream.push(&event.to_string()).unwrap();
+    }
+    let before = stream.answer();
+    let delta = |delta: Value| json!({"event_type": "step.delta", "index": 3, "delta": delta});
+    for broken in [
+        delta(json!({"type": "text", "text": "b", "annotations": 1})),
+        delta(json!({"type": "text", "text": 1})),
+        json!({"event_type": "interaction.completed", "interaction": {
+            "id": "v2", "model": "n", "status": "completed", "usage": {"total_input_tokens": 9},
+            "steps": [{}, {}, {}, {}, {"type": "thought", "summary": [{"text": "b"}]}, {"type": "function_call"}]}}),
+    ] {
+        assert!(stream.push(&broken.to_string()).is_err(), "{broken}");
+        assert_eq!(stream.answer(), before, "{broken}");
+    }
+}

@@ -142,6 +142,35 @@ fn an_event_that_cannot_be_read_is_an_error_and_what_came_before_stands() {
     assert_eq!(stream.finish().message.plain_text(), "a");
 }
 
+/// An event was taken key by key until one could not be read; what stood before it stayed.
+#[test]
+fn an_event_that_cannot_be_read_changes_nothing() {
+    let said = json!({"content": {"parts": [{"text": "b"}]}});
+    let call = json!({"functionCall": {"name": "f", "willContinue": true}});
+    let broken = [
+        json!({"responseId": "s", "modelVersion": "m", "usageMetadata": {"promptTokenCount": "many"}}),
+        json!({"responseId": "s", "modelVersion": 5}),
+        json!({"usageMetadata": {"promptTokenCount": 9}, "promptFeedback": {"blockReason": {}}}),
+        json!({"promptFeedback": {"blockReason": "SAFETY"}, "candidates": 1}),
+        json!({"serverContent": {"outputTranscription": {"text": "b"}, "modelTurn": 1}}),
+        json!({"serverContent": {"turnComplete": true}, "toolCall": {"functionCalls": [{"id": "c"}]}}),
+        json!({"candidates": [{"content": {"parts": [{"text": "b"}, call, {"text": "c", "thoughtSignature": 1}]}}]}),
+        json!({"candidates": [said, {"index": 1}, 5]}),
+        json!([{"candidates": [said]}, {"candidates": 1}]),
+    ];
+    let mut stream = GenerateCodec.answer_stream();
+    stream.push(&event(&json!([{"text": "a"}]))).unwrap();
+    let before = stream.answer();
+    for broken in broken {
+        assert!(stream.push(&broken.to_string()).is_err(), "{broken}");
+        assert_eq!(stream.answer(), before, "{broken}");
+    }
+    // What comes behind the last event is not read at all, in a list too.
+    let list = format!("[{},{{\"candidates\": 1}}]", last(&json!([{"text": "!"}])));
+    assert_eq!(stream.push(&list).unwrap(), [AnswerDelta::Text("!".into())]);
+    assert_eq!(stream.finish().message.plain_text(), "a!");
+}
+
 #[test]
 fn recorded_input_in_pieces_is_put_together() {
     let Some(folder) = data("data/vercel-ai-fixtures/google") else { return };

@@ -1,97 +1,15 @@
 //! Answers that come in events.
 
-use std::borrow::Cow;
-
-use context_core::wire::{WireError, kind, raw_text, read, read_list, read_object, read_text};
+use context_core::wire::{WireError, raw_text};
 use context_core::{
     Answer, AnswerDelta, AnswerStream, Diagnostic, DiagnosticCode, Json, Media, Message, ModelError, Part,
     Role, Severity, ToolInput,
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::answer::{self, UsageIn};
-use super::{ANNOTATIONS, form, lift, media};
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ChunkIn<'a> {
-    id: Option<String>,
-    model: Option<String>,
-    #[serde(borrow)]
-    choices: Option<Vec<ChoiceIn<'a>>>,
-    usage: Option<UsageIn>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ChoiceIn<'a> {
-    index: Option<u64>,
-    #[serde(borrow)]
-    delta: Option<DeltaIn<'a>>,
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-    finish_reason: Option<String>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct DeltaIn<'a> {
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    refusal: Option<&'a RawValue>,
-    #[serde(borrow)]
-    reasoning_content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    reasoning: Option<&'a RawValue>,
-    #[serde(borrow)]
-    audio: Option<AudioIn<'a>>,
-    #[serde(borrow)]
-    annotations: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_calls: Option<Vec<CallIn<'a>>>,
-    #[serde(borrow)]
-    function_call: Option<FunctionIn<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct AudioIn<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    data: Option<&'a RawValue>,
-    #[serde(borrow)]
-    transcript: Option<&'a RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct CallIn<'a> {
-    index: Option<u64>,
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    function: Option<FunctionIn<'a>>,
-    #[serde(borrow)]
-    custom: Option<FunctionIn<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct FunctionIn<'a> {
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-    #[serde(borrow)]
-    input: Option<&'a RawValue>,
-}
+use super::chunk::{AudioIn, CallDelta, Chunk, Delta, FunctionDelta};
+use super::{ANNOTATIONS, lift, media};
 
 /// A call that is being written.
 #[derive(Clone, Debug, Default)]
@@ -145,29 +63,28 @@ impl AnswerStream for ChatStream {
             self.ended = true;
             return Ok(Vec::new());
         }
-        let chunk: ChunkIn<'_> = read_event(event)?;
+        let chunk = Chunk::read(event)?;
         let mut deltas = Vec::new();
-        self.id = self.id.take().or(chunk.id.filter(|id| !id.is_empty()));
-        self.model = self.model.take().or(chunk.model.filter(|model| !model.is_empty()));
+        self.id = self.id.take().or(chunk.id);
+        self.model = self.model.take().or(chunk.model);
         // Some servers count up: the last one counts.
         self.usage = chunk.usage.or(self.usage);
-        for choice in chunk.choices.unwrap_or_default() {
-            if choice.index.unwrap_or_default() != 0 {
-                self.note(answer::several());
-                continue;
-            }
-            if choice.error.is_some() {
+        if chunk.has_others {
+            self.note(answer::several());
+        }
+        for choice in chunk.choices {
+            if choice.is_error {
                 self.fail(event);
             }
             if let Some(delta) = choice.delta {
-                self.delta(&delta, &mut deltas)?;
+                self.delta(delta, &mut deltas);
             }
-            if let Some(raw) = choice.message {
-                self.take_whole(raw, &mut deltas)?;
+            if let Some((message, diagnostics)) = choice.whole {
+                self.take_whole(message, diagnostics, &mut deltas);
             }
-            self.finish = choice.finish_reason.filter(|reason| !reason.is_empty()).or(self.finish.take());
+            self.finish = choice.finish.or(self.finish.take());
         }
-        if chunk.error.is_some() {
+        if chunk.is_error {
             self.fail(event);
         }
         Ok(deltas)
@@ -208,9 +125,8 @@ impl ChatStream {
         }
     }
 
-    fn take_whole(&mut self, raw: &RawValue, deltas: &mut Vec<AnswerDelta>) -> Result<(), WireError> {
-        let lifted = lift::answer(raw).map_err(|error| error.within("choices[0].message"))?;
-        for part in &lifted.message.parts {
+    fn take_whole(&mut self, message: Message, diagnostics: Vec<Diagnostic>, deltas: &mut Vec<AnswerDelta>) {
+        for part in &message.parts {
             match part {
                 Part::Text(text) => deltas.push(AnswerDelta::Text(text.text.clone())),
                 Part::Reasoning(thought) => deltas.push(AnswerDelta::Reasoning(thought.text.clone())),
@@ -221,75 +137,40 @@ impl ChatStream {
                 _ => {}
             }
         }
-        self.diagnostics.extend(lifted.diagnostics);
-        self.whole = Some(lifted.message);
-        Ok(())
+        self.diagnostics.extend(diagnostics);
+        self.whole = Some(message);
     }
 
-    fn delta(&mut self, delta: &DeltaIn<'_>, deltas: &mut Vec<AnswerDelta>) -> Result<(), WireError> {
-        // Servers that write the thought under both keys write it twice.
-        let thought = delta.reasoning_content.and_then(raw_text).filter(|text| !text.is_empty());
-        let newer = || delta.reasoning.and_then(raw_text).filter(|text| !text.is_empty());
-        let (thought, is_newer) = match thought {
-            Some(text) => (Some(text), false),
-            None => (newer(), true),
-        };
-        if let Some(text) = thought {
-            self.newer = if self.reasoning.is_empty() { is_newer } else { self.newer };
+    fn delta(&mut self, delta: Delta<'_>, deltas: &mut Vec<AnswerDelta>) {
+        if let Some(text) = delta.thought {
+            self.newer = if self.reasoning.is_empty() { delta.is_newer } else { self.newer };
             self.reasoning.push_str(&text);
             deltas.push(AnswerDelta::Reasoning(text.into_owned()));
         }
-        if let Some(content) = delta.content {
-            self.content(content, deltas)?;
+        for text in delta.texts.into_iter().filter(|text| !text.is_empty()) {
+            self.text.push_str(&text);
+            deltas.push(AnswerDelta::Text(text.into_owned()));
         }
-        if let Some(text) =
-            delta.refusal.map(|raw| text_at(raw, "refusal")).transpose()?.filter(|t| !t.is_empty())
-        {
+        if delta.has_others {
+            let said = "left out: a part that is no text";
+            let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Warning);
+            self.note(Diagnostic::new(code, severity, "choices[0].delta.content", said));
+        }
+        if let Some(text) = delta.refusal {
             self.refusal.push_str(&text);
             deltas.push(AnswerDelta::Text(text.into_owned()));
         }
         if let Some(audio) = &delta.audio {
             self.aloud(audio);
         }
-        if let Some(notes) = delta.annotations {
-            self.annotations.extend(read_list(notes, "annotations")?.into_iter().map(form::json));
+        self.annotations.extend(delta.annotations);
+        for call in delta.calls {
+            self.call(call, deltas);
         }
-        for call in delta.tool_calls.iter().flatten() {
-            self.call(call, deltas)?;
-        }
-        if let Some(function) = &delta.function_call {
+        if let Some(function) = delta.legacy {
             let call = self.legacy.get_or_insert_default();
-            extend(call, None, function, deltas)?;
+            extend(call, None, function, deltas);
         }
-        Ok(())
-    }
-
-    fn content(&mut self, content: &RawValue, deltas: &mut Vec<AnswerDelta>) -> Result<(), WireError> {
-        let mut add = |text: Cow<'_, str>, all: &mut String| {
-            if !text.is_empty() {
-                all.push_str(&text);
-                deltas.push(AnswerDelta::Text(text.into_owned()));
-            }
-        };
-        if !content.get().starts_with('[') {
-            add(text_at(content, "content")?, &mut self.text);
-            return Ok(());
-        }
-        for (i, item) in read_list(content, "choices[0].delta.content")?.into_iter().enumerate() {
-            let part: super::form::PartIn<'_> = read_object(item, &format!("choices[0].delta.content[{i}]"))?;
-            match (part.kind.and_then(raw_text).as_deref(), part.text.and_then(raw_text)) {
-                (Some("text"), Some(text)) => add(text, &mut self.text),
-                _ => {
-                    let said = "left out: a part that is no text";
-                    let code = DiagnosticCode::Unrepresentable;
-                    let note = Diagnostic::new(code, Severity::Warning, "choices[0].delta.content", said);
-                    if !self.diagnostics.contains(&note) {
-                        self.diagnostics.push(note);
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 
     fn aloud(&mut self, delta: &AudioIn<'_>) {
@@ -304,27 +185,22 @@ impl ChatStream {
         }
     }
 
-    fn call(&mut self, delta: &CallIn<'_>, deltas: &mut Vec<AnswerDelta>) -> Result<(), WireError> {
-        let (function, custom) = match (&delta.function, &delta.custom) {
-            (_, Some(custom)) => (custom, true),
-            (Some(function), None) => (function, false),
-            (None, None) => (&FunctionIn::default(), false),
-        };
-        let id = delta.id.map(|raw| text_at(raw, "tool_calls.id")).transpose()?.unwrap_or_default();
-        let at = match self.open(delta.index, &id, function) {
+    fn call(&mut self, delta: CallDelta<'_>, deltas: &mut Vec<AnswerDelta>) {
+        let CallDelta { index, id, is_custom, function } = delta;
+        let at = match self.open(index, &id, &function) {
             Some(at) => at,
             None => {
-                self.calls.push(Call { index: delta.index, custom, ..Call::default() });
+                self.calls.push(Call { index, ..Call::default() });
                 self.calls.len() - 1
             }
         };
         let call = &mut self.calls[at];
-        call.custom |= custom;
-        extend(call, Some(&id), function, deltas)
+        call.custom |= is_custom;
+        extend(call, Some(&id), function, deltas);
     }
 
     /// The call that a delta goes on with; nothing if it begins one.
-    fn open(&self, index: Option<u64>, id: &str, function: &FunctionIn<'_>) -> Option<usize> {
+    fn open(&self, index: Option<u64>, id: &str, function: &FunctionDelta<'_>) -> Option<usize> {
         let at = match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index)?,
             None if id.is_empty() => self.calls.len().checked_sub(1)?,
@@ -333,8 +209,8 @@ impl ChatStream {
         let call = &self.calls[at];
         // Servers that give whole calls at once may give all of them the same index.
         let other_id = !id.is_empty() && !call.id.is_empty() && call.id != id;
-        let named = function.name.and_then(raw_text).is_some_and(|name| !name.is_empty());
-        let again = named && id.is_empty() && is_whole(&call.input) && !goes_on(function);
+        let named = function.name.as_ref().is_some_and(|name| !name.is_empty());
+        let again = named && id.is_empty() && is_whole(&call.input) && !function.goes_on;
         (!other_id && !again).then_some(at)
     }
 
@@ -368,30 +244,12 @@ impl ChatStream {
     }
 }
 
-fn read_event(event: &str) -> Result<ChunkIn<'_>, WireError> {
-    let raw: &RawValue = read(event, "event")?;
-    if raw.get().starts_with('{') {
-        return read(event, "");
-    }
-    let found = kind(&form::json(raw));
-    Err(WireError::WrongType { path: "event".to_owned(), expected: "an object", found })
-}
-
-fn text_at<'a>(raw: &'a RawValue, key: &str) -> Result<Cow<'a, str>, WireError> {
-    read_text(raw, key).map_err(|error| error.within("choices[0].delta"))
-}
-
 /// Adds to a call what a delta says. Ids and names that are said again are the same ones.
-fn extend(
-    call: &mut Call,
-    id: Option<&str>,
-    function: &FunctionIn<'_>,
-    deltas: &mut Vec<AnswerDelta>,
-) -> Result<(), WireError> {
+fn extend(call: &mut Call, id: Option<&str>, function: FunctionDelta<'_>, deltas: &mut Vec<AnswerDelta>) {
     if let Some(id) = id.filter(|_| call.id.is_empty()) {
         id.clone_into(&mut call.id);
     }
-    if let Some(name) = function.name.map(|raw| text_at(raw, "tool_calls.function.name")).transpose()?
+    if let Some(name) = function.name
         && call.input.is_empty()
         && call.name != name
     {
@@ -402,26 +260,13 @@ fn extend(
         let id = if id.is_some() { call.id.clone() } else { lift::legacy_id(&call.name) };
         deltas.push(AnswerDelta::ToolCall { id, name: call.name.clone() });
     }
-    let Some(raw) = function.arguments.or(function.input) else { return Ok(()) };
-    let more = match raw_text(raw) {
-        Some(text) => text,
-        // Some servers write the object itself, which is whole then.
-        None if raw.get().starts_with('{') => Cow::Borrowed(raw.get()),
-        None => text_at(raw, "tool_calls.function.arguments")?,
-    };
+    let Some(more) = function.more else { return };
     // A server that sends a whole call a second time means the same one.
     if more.is_empty() || (more.len() > 1 && call.input == more && is_whole(&more)) {
-        return Ok(());
+        return;
     }
     call.input.push_str(&more);
     deltas.push(AnswerDelta::ToolInput(more.into_owned()));
-    Ok(())
-}
-
-/// Whether a delta that says a name goes on with the arguments of a call all the same.
-fn goes_on(function: &FunctionIn<'_>) -> bool {
-    let written = function.arguments.and_then(raw_text);
-    written.is_some_and(|text| !text.is_empty() && !text.trim_start().starts_with('{'))
 }
 
 /// Whether a text is one whole object.

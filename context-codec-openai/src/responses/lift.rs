@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 
 use super::form::{At, Content, Item, Raw, Sound, keep, list, need, object, peek, remember, text};
 use super::keys::{
-    ANNOTATIONS, BREAKPOINT, CALLER, CONTENT, DETAIL, ID, LOGPROBS, NAMESPACE, PHASE, PROVIDER, REFUSAL,
-    ROLE, STATUS, SUMMARY, TYPE,
+    ANNOTATIONS, BREAKPOINT, CALLER, CONTENT, CONTENT_PROVIDER, DETAIL, ID, LOGPROBS, NAMESPACE, PHASE,
+    PROVIDER, REFUSAL, ROLE, STATUS, SUMMARY, TYPE,
 };
 use crate::body::has_only;
 use crate::shared::{at_address, bytes, media};
@@ -117,7 +117,7 @@ impl Lift {
             Some("custom_tool_call") => parts.push(call(item, at, true)?),
             Some("function_call_output") => parts.push(self.result(item, at, false)?),
             Some("custom_tool_call_output") => parts.push(self.result(item, at, true)?),
-            _ => parts.push(opaque(raw)),
+            _ => parts.push(opaque(PROVIDER, raw)),
         }
         Ok(())
     }
@@ -181,7 +181,7 @@ impl Lift {
                 let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Warning);
                 self.diagnostics.push(Diagnostic::new(code, severity, path(), said));
             }
-            parts.push(known.unwrap_or_else(|| opaque(raw)));
+            parts.push(known.unwrap_or_else(|| opaque(CONTENT_PROVIDER, raw)));
         }
         Ok(())
     }
@@ -232,8 +232,8 @@ fn side(item: &Item<'_>, at: At) -> Result<Side, WireError> {
     }
 }
 
-fn opaque(raw: &RawValue) -> Part {
-    Part::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value: keep(raw) })
+fn opaque(provider: &str, raw: &RawValue) -> Part {
+    Part::Opaque(OpaqueBlock { provider: provider.to_owned(), value: keep(raw) })
 }
 
 fn marked(custom: bool) -> Metadata {

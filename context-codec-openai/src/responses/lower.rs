@@ -17,7 +17,7 @@ use context_core::{
 use self::kept::Kept;
 pub(super) use self::opaque::in_pairs;
 use super::form::{Annotations, Out, OutCall, OutContent, OutMessage, OutPart, Word};
-use super::keys::{PROVIDER, ROLE};
+use super::keys::ROLE;
 
 /// For whom items are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,9 +94,9 @@ impl<'a> Writer<'a> {
             self.place[1] = i;
             match part {
                 Part::ToolResult(result) => self.result(result),
-                Part::Opaque(block) if !opaque::is_content(block) => {
+                Part::Opaque(block) if self.may_send(block) => {
                     self.say(role, &mut content);
-                    self.opaque(block);
+                    self.out.push(Out::Opaque(&block.value));
                 }
                 _ => content.extend(self.content(part)),
             }
@@ -136,7 +136,7 @@ impl<'a> Writer<'a> {
                         parts.push(OutPart::Opaque(&block.value));
                     }
                 }
-                Part::Opaque(block) if !opaque::is_content(block) && self.may_send(block) => {
+                Part::Opaque(block) if self.may_send(block) => {
                     turn.flush(&mut self.out);
                     self.out.push(Out::Opaque(&block.value));
                 }
@@ -229,7 +229,7 @@ impl<'a> Writer<'a> {
             Part::Text(text) => {
                 return Some(input_text(Cow::Borrowed(&text.text), Kept::of(&text.metadata).breakpoint));
             }
-            Part::Opaque(block) if block.provider == PROVIDER && opaque::is_content(block) => {
+            Part::Opaque(block) if opaque::is_content(block) => {
                 return Some(OutPart::Opaque(&block.value));
             }
             Part::Image(image) => match media::image(image, self.sends()) {
@@ -248,14 +248,6 @@ impl<'a> Writer<'a> {
         };
         self.left_out(why);
         None
-    }
-
-    fn opaque(&mut self, block: &'a OpaqueBlock) {
-        if self.may_send(block) {
-            self.out.push(Out::Opaque(&block.value));
-        } else {
-            self.left_out(opaque::why_not(block));
-        }
     }
 
     /// Whether an item of Responses is sent: not if it is there already, or says nothing of itself.

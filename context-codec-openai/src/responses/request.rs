@@ -37,7 +37,8 @@ fn carries(role: Role, part: &Part) -> bool {
         Part::Reasoning(thought) => role == Role::Assistant && thought.provider.as_deref() == Some(PROVIDER),
         Part::Image(image) => role != Role::Assistant && media::image(image, true).is_ok(),
         Part::Document(file) => role != Role::Assistant && media::file(file, true).is_ok(),
-        Part::Opaque(block) => block.provider == PROVIDER && opaque::is_named(block),
+        Part::Opaque(block) if block.provider == PROVIDER => opaque::is_named(block),
+        Part::Opaque(block) => opaque::is_content(block),
         _ => false,
     }
 }

@@ -308,6 +308,29 @@ fn what_cannot_be_read_is_named() {
     assert_eq!(stream.answer().message.plain_text(), "a");
 }
 
+/// An event was taken key by key until one could not be read; what stood before it stayed.
+#[test]
+fn an_event_that_cannot_be_read_changes_nothing() {
+    let mut stream = ChatCodec.answer_stream();
+    stream.push(&chunk(json!({"content": "a", "tool_calls": [{"index": 0, "id": "c1"}]}))).unwrap();
+    let before = stream.answer();
+    let whole = json!({"content": "b", "tool_calls": [{"id": "c2", "type": "function"}]});
+    for broken in [
+        json!({"delta": {"reasoning": "b", "content": "b", "refusal": 1}}),
+        json!({"delta": {"content": [{"type": "text", "text": "b"}, {"type": "image_url"}, 1]}}),
+        json!({"delta": {"content": "b", "annotations": {}}}),
+        json!({"delta": {"audio": {"id": "s"}, "tool_calls": [{"index": 0, "function": {"name": "f"}}, {"index": 1, "id": 1}]}}),
+        json!({"delta": {"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": 1}}]}}),
+        json!({"delta": {"content": "b", "function_call": {"name": 1}}}),
+        json!({"message": whole}),
+    ] {
+        let event = json!({"id": "i", "model": "m", "usage": {"prompt_tokens": 9}, "choices": [
+            {"index": 1}, {"delta": {"content": "b"}, "finish_reason": "stop"}, broken]});
+        assert!(stream.push(&event.to_string()).is_err(), "{event}");
+        assert_eq!(stream.answer(), before, "{event}");
+    }
+}
+
 #[test]
 fn recorded_answers_are_read() {
     let Some(exchanges) = data::exchanges("openai") else { return };

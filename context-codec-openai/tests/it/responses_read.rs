@@ -1,7 +1,7 @@
 //! Requests of the Responses API as they are read: whatever they hold comes back, and what cannot be read says where.
 
-use context_codec_openai::responses::ResponsesCodec;
-use context_core::{Json, MessageCodec};
+use context_codec_openai::responses::{CONTENT_PROVIDER, ResponsesCodec, SOURCE_KEY};
+use context_core::{Json, MessageCodec, OpaqueBlock, Part};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -154,4 +154,54 @@ proptest! {
         let again = ResponsesCodec.lift(&once.body).unwrap().request;
         prop_assert_eq!(ResponsesCodec.lower(&again).unwrap().body, once.body);
     }
+}
+
+/// A part may have the type of an item. Sent as an item, a part that looks like a call without its id was a body that no provider
+/// takes and that could not be read again.
+#[test]
+fn an_unknown_part_of_a_content_goes_back_where_it_stood() {
+    let strange = [
+        json!({"type": "function_call", "note": "no call"}),
+        json!({"type": "shell_call", "call_id": "s"}),
+        json!({"type": "holo\u{e9}gram", "b": 1.50, "a": [1, 2]}),
+        json!({"type": "input_image"}),
+    ];
+    for part in &strange {
+        let said = json!({"type": "input_text", "text": "see"});
+        let call = json!({"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"});
+        let body = json!({"input": [
+            {"role": "user", "content": [said, part, said]},
+            {"role": "developer", "content": [part]},
+            call,
+            {"type": "function_call_output", "call_id": "c1", "output": [said, part]},
+            {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [
+                {"type": "output_text", "text": "a", "annotations": []}, part]},
+        ]});
+        let request = lifted(&body);
+        assert!(request.messages.iter().all(|message| message.metadata.get(SOURCE_KEY).is_none()));
+        let block = OpaqueBlock { provider: CONTENT_PROVIDER.into(), value: part.into() };
+        assert_eq!(request.messages[0].parts[1], Part::Opaque(block));
+        let lowered = ResponsesCodec.lower(&request).unwrap();
+        assert_eq!(lowered.diagnostics, []);
+        assert_eq!(value(&lowered.body), body);
+        assert_eq!(ResponsesCodec.lift(&lowered.body).unwrap().request.messages, request.messages);
+    }
+}
+
+#[test]
+fn an_unknown_part_keeps_its_bytes() {
+    let part = r#"{"type":"later", "n":1.50e2,"k":"\u00e9"}"#;
+    let body = format!(r#"{{"input":[{{"role":"user","content":[{part}]}}]}}"#);
+    let request = ResponsesCodec.lift(&Json::from_text(body.as_str()).unwrap()).unwrap().request;
+    assert_eq!(ResponsesCodec.lower(&request).unwrap().body.as_str(), body);
+}
+
+/// Without an id a message of the assistant is sent as a text, which has no room for anything else.
+#[test]
+fn an_unknown_part_of_a_message_that_the_provider_does_not_know_is_left_out_and_said() {
+    let input = json!([user("q"), {"role": "assistant", "content": [
+        {"type": "output_text", "text": "a", "annotations": []}, {"type": "function_call"}]}]);
+    let lowered = ResponsesCodec.lower(&lifted(&json!({"input": input}))).unwrap();
+    assert_eq!(value(&lowered.body)["input"], json!([user("q"), {"role": "assistant", "content": "a"}]));
+    assert_eq!(lowered.diagnostics[0].path, "messages[1].parts[1]");
 }

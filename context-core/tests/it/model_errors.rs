@@ -341,6 +341,24 @@ fn of_a_long_body_the_ends_are_read() {
     }
 }
 
+/// What once took gigabytes or a square of the length: a list's key was copied for each thing in it, and zeros in groups were a
+/// number that began again at each group.
+#[test]
+fn what_repeats_costs_no_more_than_its_length() {
+    let why = "prompt is too long: 7000 tokens > 6000 maximum";
+    let key = "k".repeat(20 << 10);
+    for noise in [
+        format!("\"{key}\":{}1{}", "[".repeat(10 << 10), "]".repeat(10 << 10)),
+        format!("\"{key}\":[{}1]", "1,".repeat(10 << 10)),
+        format!("\"param\":\"{}1\"", "000,".repeat(1 << 10)),
+        format!("\"param\":\"{}\"", "xapi_key=".repeat(500)),
+    ] {
+        let body = format!("{{\"error\":{{\"message\":\"{why}\",{noise}}}}}");
+        let error = ModelError::classify("anthropic", Some(400), &body);
+        assert_eq!((error.code, error.window, error.message.as_str()), (ContextOverflow, Some(6_000), why));
+    }
+}
+
 #[test]
 fn an_error_shows_no_keys() {
     let body = r#"{"error":{"message":"bad key sk-ant-api03-AbCdEf123456 in Bearer abcdef.123456 and AIzaSyD1234567890 at ?key=12345678","code":"sk-123456789012"}}"#;

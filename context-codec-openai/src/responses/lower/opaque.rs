@@ -8,7 +8,7 @@ use context_core::{Diagnostic, DiagnosticCode, Json, Message, OpaqueBlock, Part,
 use serde_json::value::RawValue;
 
 use crate::responses::form::{Item, peek};
-use crate::responses::keys::PROVIDER;
+use crate::responses::keys::{CONTENT_PROVIDER, PROVIDER};
 
 /// Calls of tools of the provider's that want an output, by whomever; the type of the output is longer by `_output`.
 const CALLS: [&str; 5] =
@@ -90,8 +90,12 @@ pub(super) fn is_item(block: &OpaqueBlock) -> bool {
     block.provider == PROVIDER && !is_content(block)
 }
 
-/// Whether a block is a part of a message's content and not an item.
-pub(super) fn is_content(block: &OpaqueBlock) -> bool {
+/// Whether a block is a part of a content of Responses and not an item. Who made a block by hand may not say so; then its type
+/// must tell.
+pub(in crate::responses) fn is_content(block: &OpaqueBlock) -> bool {
+    if block.provider != PROVIDER {
+        return block.provider == CONTENT_PROVIDER;
+    }
     let kind = kind(&block.value);
     let kind = kind.as_deref().unwrap_or_default();
     kind.starts_with("input_")
@@ -111,10 +115,11 @@ pub(super) fn id(block: &OpaqueBlock) -> Option<&str> {
 }
 
 pub(super) fn why_not(block: &OpaqueBlock) -> &'static str {
-    match block.provider == PROVIDER {
-        true if is_named(block) => "an item that is there already",
-        true => "an item that does not say what it is",
-        false => "a block of another provider",
+    match block.provider.as_str() {
+        _ if is_content(block) => "a part of what was said, whose message the provider does not know",
+        PROVIDER if is_named(block) => "an item that is there already",
+        PROVIDER => "an item that does not say what it is",
+        _ => "a block of another provider",
     }
 }
 

@@ -7,6 +7,10 @@
 /// How far apart the ends of a gap may be, in bytes.
 const GAP: usize = 120;
 
+/// How long a number may be, in bytes: twenty digits in groups are 26. Zeros in front add nothing to its value, so only this
+/// ends them.
+const LONGEST_NUMBER: usize = 40;
+
 /// The names that providers give the output limit, folded, longest first.
 const OUTPUT_LIMIT: [&str; 8] = [
     "max completion tokens",
@@ -133,11 +137,11 @@ fn whole(text: &str) -> Option<(u64, usize)> {
     Some((value.checked_mul(factor)?, length + letters))
 }
 
-/// Digits and the separators that group them by three.
+/// Digits and the separators that group them by three. No more than a number may have: each group is a place where one begins.
 fn digits(text: &str) -> Option<(u64, usize)> {
     let bytes = text.as_bytes();
     let (mut value, mut at) = (0_u64, 0);
-    loop {
+    while at <= LONGEST_NUMBER {
         match bytes.get(at) {
             Some(byte) if byte.is_ascii_digit() => {
                 value = value.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?;
@@ -147,6 +151,7 @@ fn digits(text: &str) -> Option<(u64, usize)> {
             _ => return (at > 0).then_some((value, at)),
         }
     }
+    None
 }
 
 /// Whether exactly three digits follow.
@@ -205,6 +210,7 @@ mod tests {
             assert_eq!(captures(text, "at #"), Some(vec![number]), "{text}");
         }
         assert_eq!(captures("at 99999999999999999999999", "at #"), None);
+        assert_eq!(captures(&format!("at {}1", "000,".repeat(20)), "at #"), None);
         assert_eq!(captures("at 5 mb or 2.5mb, 7 bytes", "@*@*@"), Some(vec![5 << 20, 2 << 20, 7]));
     }
 

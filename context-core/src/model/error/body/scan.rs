@@ -4,6 +4,9 @@
 const ECHOES: [&str; 7] =
     ["input", "request", "prompt", "messages", "parameters", "failedgeneration", "traceback"];
 
+/// How much of a key is kept, in characters. Longer keys mean nothing here, and each value of a list is given the list's key.
+const LONGEST_KEY: usize = 64;
+
 /// A string, number or word and where it stands.
 pub(super) struct Value<'a> {
     /// The key in lower case without `_` and `-`; that of the list for the items of a list; empty outside of objects.
@@ -224,5 +227,6 @@ impl<'a> Scanner<'a> {
 
 /// A key without what providers write differently.
 fn plain(key: &str) -> String {
-    key.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
+    let kept = key.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase);
+    kept.take(LONGEST_KEY).collect()
 }
