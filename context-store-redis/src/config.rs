@@ -251,7 +251,7 @@ mod properties {
             "",
         ]);
         let pieces: Vec<&str> =
-            "? & = %20 %zz # // / : @ [::1] host , 6379 99999 ada :secret@ 1 prefix= { } chat_ttl_s= \
+            "? & = %20 %zz # // / : @ [::1] host , 6379 99999 ada :secret@ 1 prefix=p& { } chat_ttl_s= \
             0 60 -1 99999999999999999999 response_timeout_ms= connection_timeout_ms= protocol= resp3"
                 .split(' ')
                 .collect();
