@@ -117,8 +117,15 @@ impl PostgresConfig {
             .map_err(|_| Error::invalid(OPERATION, "the url is not one of a PostgreSQL server"))?;
         let mut config = Self::of(Server::At(Box::new(server.disable_statement_logging())));
         for (key, value) in ours {
-            if !config.set(key, value)? {
-                return Err(Error::invalid(OPERATION, "bad value in the url").with("option", key));
+            let unknown = || Error::invalid(OPERATION, "unknown option in the url");
+            match config.set(key, value) {
+                Some(true) => {}
+                Some(false) => {
+                    return Err(Error::invalid(OPERATION, "bad value in the url").with("option", key));
+                }
+                // Behind a `?` that nobody escaped, the rest of a password looks like options, up to the @.
+                None if options.contains('@') => return Err(unknown()),
+                None => return Err(unknown().with("option", key)),
             }
         }
         config.check()?;
@@ -150,8 +157,8 @@ impl PostgresConfig {
         }
     }
 
-    /// Sets what an option of a URL says. False if the value is none.
-    fn set(&mut self, key: &str, value: &str) -> Result<bool> {
+    /// Sets what an option of a URL says. False if the value is none, nothing if the option is none.
+    fn set(&mut self, key: &str, value: &str) -> Option<bool> {
         let millis = || value.parse().ok().map(Duration::from_millis);
         let known = match key {
             "schema" => decoded(value).map(|schema| self.schema = schema),
@@ -164,9 +171,9 @@ impl PostgresConfig {
             "full_text" => switch_of(value).map(|on| self.full_text = Some(on)),
             "row_security" => switch_of(value).map(|on| self.row_security = on),
             "pgvector" => switch_of(value).map(|on| self.pgvector = on),
-            _ => return Err(Error::invalid(OPERATION, "unknown option in the url").with("option", key)),
+            _ => return None,
         };
-        Ok(known.is_some())
+        Some(known.is_some())
     }
 
     /// The schema that holds the tables.
@@ -334,5 +341,45 @@ mod tests {
         refused("postgres://ada:hunter2@host/db?schema=pg_mine", None);
         refused("postgres://ada:hunter2@host/db?full_text=true", Some("full_text"));
         refused("postgres://ada:hunter2@host/db?sync=1", Some("sync"));
+    }
+}
+
+#[cfg(test)]
+mod properties {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Parts of URLs in any order, and what is none; a password among them.
+    fn urls() -> impl Strategy<Value = String> {
+        let begin = prop::sample::select(vec![
+            "postgres://",
+            "postgres://ada:hunter2@host/",
+            "postgresql://",
+            "postgres:",
+            "",
+        ]);
+        let pieces: Vec<&str> =
+            "? & = %20 %zz # // / : @ [::1] host , 5432 99999 ada :hunter2@ password=hunter2 schema=s& \
+            pg_x connections= 0 2 -1 99999999999999999999 sslmode= disable port= options[x]= \
+            statement_cache= operation_timeout_ms= create= true full_text= on"
+                .split(' ')
+                .collect();
+        let piece = prop_oneof![4 => prop::sample::select(pieces).prop_map(str::to_owned), 1 => "\\PC{0,3}"];
+        (begin, prop::collection::vec(piece, 0..12))
+            .prop_map(|(begin, pieces)| begin.to_owned() + &pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_url_is_read_or_refused_without_its_password(url in urls()) {
+            let shown = match PostgresConfig::from_url(&url) {
+                Ok(config) => format!("{config:?}"),
+                Err(error) => format!("{error} {error:?}"),
+            };
+            prop_assert!(!shown.contains("hunter2"), "{url}: {shown}");
+        }
     }
 }

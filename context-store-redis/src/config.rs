@@ -234,3 +234,42 @@ mod tests {
         assert!(!format!("{config:?}").contains("secret"));
     }
 }
+
+#[cfg(test)]
+mod properties {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Parts of URLs in any order, and what is none; a password among them.
+    fn urls() -> impl Strategy<Value = String> {
+        let begin = prop::sample::select(vec![
+            "redis://",
+            "rediss://ada:secret@host/",
+            "redis+cluster://",
+            "redis+unix:",
+            "",
+        ]);
+        let pieces: Vec<&str> =
+            "? & = %20 %zz # // / : @ [::1] host , 6379 99999 ada :secret@ 1 prefix=p& { } chat_ttl_s= \
+            0 60 -1 99999999999999999999 response_timeout_ms= connection_timeout_ms= protocol= resp3"
+                .split(' ')
+                .collect();
+        let piece = prop_oneof![4 => prop::sample::select(pieces).prop_map(str::to_owned), 1 => "\\PC{0,3}"];
+        (begin, prop::collection::vec(piece, 0..12))
+            .prop_map(|(begin, pieces)| begin.to_owned() + &pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_url_is_read_or_refused_without_its_password(url in urls()) {
+            let shown = match RedisConfig::from_url(&url) {
+                Ok(config) => format!("{config:?}"),
+                Err(error) => format!("{error} {error:?}"),
+            };
+            prop_assert!(!shown.contains("secret"), "{url}: {shown}");
+        }
+    }
+}

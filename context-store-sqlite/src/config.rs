@@ -173,3 +173,34 @@ mod tests {
         refused("sqlite:a?mode=ro", Some("mode"));
     }
 }
+
+#[cfg(test)]
+mod properties {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Parts of URLs in any order, and what is none.
+    fn urls() -> impl Strategy<Value = String> {
+        let begin = prop::sample::select(vec!["sqlite:", "sqlite://", "sqlite:///", ""]);
+        let pieces: Vec<&str> =
+            "? & = %3f %zz # // / : . :memory: a.db durability= normal full busy_timeout_ms= create= \
+            true false readers= 0 2 -1 99999999999999999999 full_text= on off"
+                .split(' ')
+                .collect();
+        let piece = prop_oneof![4 => prop::sample::select(pieces).prop_map(str::to_owned), 1 => "\\PC{0,3}"];
+        (begin, prop::collection::vec(piece, 0..12))
+            .prop_map(|(begin, pieces)| begin.to_owned() + &pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_url_is_read_or_refused(url in urls()) {
+            if let Ok(config) = SqliteConfig::from_url(&url) {
+                prop_assert!(config.check().is_ok(), "{url}: {config:?}");
+            }
+        }
+    }
+}

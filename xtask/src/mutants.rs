@@ -26,7 +26,7 @@ const DEFAULT: [&str; 6] = [
 pub(crate) struct Args {
     /// Which crates [default: core and the policies]
     packages: Vec<String>,
-    /// A part of the mutants of each crate, such as 0/8
+    /// A part of the mutants of each crate, such as 0/8: every eighth of them
     #[arg(long, value_name = "K/N")]
     shard: Option<String>,
 }
@@ -50,7 +50,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     for package in packages {
         let out = folder.join(package);
         std::fs::create_dir_all(&out)?;
-        let shard = args.shard.iter().flat_map(|shard| ["--shard", shard]);
+        let shard = args.shard.iter().flat_map(|shard| ["--shard", shard, "--sharding", "round-robin"]);
         let mutants = tools::MUTANTS
             .cargo(workspace, workspace.root())?
             .args(["--package", package, "--no-times", "--output"])
@@ -58,6 +58,9 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
             .args(shard)
             .envs(&[("CONTEXT_TEST_DATA", workspace.data_root())])
             .env("INSTA_UPDATE", "no")
+            // A folder of its own, so that its copy of the sources and the workspace do not undo each other's builds, and the next crate finds the
+            // dependencies built.
+            .env("CARGO_TARGET_DIR", folder.join("build"))
             // Each mutant is built once and thrown away.
             .env("CARGO_PROFILE_DEV_DEBUG", "0");
         verdict = verdict.and(mutants.run()?);

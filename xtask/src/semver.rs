@@ -34,6 +34,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
         None => checkout(workspace, args.rev.as_deref())?,
     };
     cargo = cargo.args(["--baseline-root".as_ref(), baseline.as_os_str()]);
+    // A folder of its own: it builds the documentation of two versions, and would wait for whatever else is built, and undo it.
+    cargo = cargo.env("CARGO_TARGET_DIR", workspace.target_folder().join("semver/build"));
     for name in packages(workspace, &baseline, &args.packages) {
         cargo = cargo.args(["--package", &name]);
     }

@@ -4,5 +4,6 @@
 
 mod fitting;
 mod helpers;
+mod pairs;
 mod properties;
 mod turns;

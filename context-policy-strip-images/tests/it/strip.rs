@@ -128,3 +128,11 @@ proptest! {
         prop_assert_eq!(left(&sent, |view| StripImages::new().all(view)), None);
     }
 }
+
+/// The name stands in reports of what was done, whichever seam it was asked through.
+#[test]
+fn it_has_one_name() {
+    let policy = StripImages::new();
+    assert_eq!(CompactionPolicy::name(&policy), "strip-images");
+    assert_eq!(RecoveryPolicy::name(&policy), "strip-images");
+}

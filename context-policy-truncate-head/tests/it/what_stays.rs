@@ -1,9 +1,9 @@
 //! Which messages stay.
 
-use context_core::{CHECKPOINT, GAP, Message, Role};
+use context_core::{CHECKPOINT, GAP, HistoryView, Message, Role};
 use context_policy_truncate_head::{Measure, TruncateHead, newest, truncate_head};
 
-use crate::{assistant, call, history, left, origins, result, user};
+use crate::{Bytes, assistant, call, history, left, origins, result, user};
 
 fn quiet() -> TruncateHead {
     TruncateHead::new().gaps(false)
@@ -112,4 +112,40 @@ fn what_was_left_out_is_said_and_added_up() {
     let twice = left(&once, |view| truncate_head(view, 0.5)).unwrap().messages;
     let gone = messages.len() - (twice.len() - 1);
     assert_eq!(gap(&twice), format!("[{gone} earlier messages were left out here]"));
+}
+
+/// What stays as it was is not said to be shortened, and the note is a part of the goal.
+#[test]
+fn a_note_counts_against_the_goal_and_what_was_done_is_said() {
+    let turns = (0..40).flat_map(|n| [user(&format!("question {n}")), assistant(&"x".repeat(60))]);
+    let messages = history(turns);
+    let view = HistoryView::new(&messages, &Bytes);
+    // Less than half, so that more goes than a note takes.
+    for tokens in 400..1_000 {
+        let plan = TruncateHead::new().keep_tokens(&view, tokens).into_plan().unwrap();
+        assert!(plan.after <= tokens, "{} of {tokens}", plan.after);
+        let left = plan.apply(&messages).unwrap();
+        let stayed = left.origins.iter().flatten().count();
+        assert_eq!(left.messages.len(), stayed + 1, "one note");
+        assert_eq!(plan.what, format!("{} messages left out", messages.len() - stayed));
+    }
+}
+
+/// A request that stays anyway, or has its turn already, is counted once.
+#[test]
+fn a_goal_that_fits_to_the_token_is_used_up() {
+    let ten = "x".repeat(10);
+    let messages = history([
+        user(&ten),
+        assistant(&"y".repeat(100)),
+        assistant("five!"),
+        user(&ten),
+        assistant(&ten),
+        user(&ten),
+        assistant(&ten),
+    ]);
+    let left = origins(&messages, |view| quiet().keep_tokens(view, 55));
+    assert_eq!(left, Some([0, 2, 3, 4, 5, 6].map(Some).to_vec()));
+    let left = origins(&messages, |view| quiet().keep_tokens(view, 54));
+    assert_eq!(left, Some([0, 3, 4, 5, 6].map(Some).to_vec()));
 }

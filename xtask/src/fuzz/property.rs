@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::process::{Cargo, Verdict};
 use crate::workspace::{FUZZ, Workspace};
@@ -34,9 +34,9 @@ impl Property {
 pub(super) const TARGETS: &[Property] = &[
     Property::new("events", "context-http", Some("it"), "events::"),
     Property::new("transcripts", "context-cli", None, "transcript::"),
-    Property::new("sqlite-url", "context-store-sqlite", None, "config::"),
-    Property::new("postgres-url", "context-store-postgres", None, "config::"),
-    Property::new("redis-url", "context-store-redis", None, "config::"),
+    Property::new("sqlite-url", "context-store-sqlite", None, "config::properties::"),
+    Property::new("postgres-url", "context-store-postgres", None, "config::properties::"),
+    Property::new("redis-url", "context-store-redis", None, "config::properties::"),
     Property::new("encrypted-values", "context-store-layers", None, "encrypted::"),
     Property::new("encrypted-store", "context-store-layers", Some("encrypted"), "altered::"),
     Property::new("memory-service", "context-memory", Some("it"), "remote::"),
@@ -58,23 +58,28 @@ pub(super) struct Program {
 impl Property {
     pub(super) fn program(&self, workspace: &Workspace) -> Result<Program> {
         let filter = vec![self.module.to_owned()];
-        program(workspace, self.name, self.package, self.test, filter)
+        let program = program(workspace, self.name, self.package, self.test, filter)?;
+        // A module that was renamed would otherwise be asked nothing, and nothing would be found.
+        let there = program.tests()?.len();
+        ensure!(there > 0, "{}: no property of {} is in {}", self.name, self.package, self.module);
+        Ok(program)
     }
 }
 
 /// The targets of plain bytes, as the short run of them names them: the list is there.
 pub(super) fn parsers(workspace: &Workspace) -> Result<Vec<Program>> {
     let all = program(workspace, "", FUZZ, Some("targets"), Vec::new())?;
-    let output = Command::new(&all.path).arg("--list").output().context("the targets cannot be listed")?;
-    let list = String::from_utf8(output.stdout).context("the list of targets is no text")?;
-    let names = list.lines().filter_map(|line| line.strip_prefix("damage::")?.strip_suffix(": test"));
+    let tests = all.tests()?;
+    let names = tests.iter().filter_map(|name| name.strip_prefix("damage::"));
     let target = |name: &str| Program {
         name: name.to_owned(),
         path: all.path.clone(),
         folder: all.folder.clone(),
         filter: vec![format!("damage::{name}"), "--exact".to_owned()],
     };
-    Ok(names.map(target).collect())
+    let targets: Vec<_> = names.map(target).collect();
+    ensure!(!targets.is_empty(), "{FUZZ} has no target");
+    Ok(targets)
 }
 
 fn program(
@@ -96,6 +101,19 @@ fn program(
 }
 
 impl Program {
+    /// The names of those of its tests that it would run.
+    fn tests(&self) -> Result<Vec<String>> {
+        let output = Command::new(&self.path)
+            .args(&self.filter)
+            .arg("--list")
+            .current_dir(&self.folder)
+            .output()
+            .context("the tests cannot be listed")?;
+        ensure!(output.status.success(), "{} does not list its tests", self.path.display());
+        let list = String::from_utf8(output.stdout).context("the list of tests is no text")?;
+        Ok(list.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    }
+
     /// Rounds of so many cases until the time is up, with new seeds each.
     pub(super) fn rounds(&self, time: Duration, cases: u32) -> Result<Verdict> {
         // Proptest draws new seeds by itself; the conformance kit begins at one that it is given.
