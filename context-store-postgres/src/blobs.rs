@@ -15,7 +15,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result, bad_cursor};
-use crate::history::place::{count, signed};
+use crate::place::{count, signed};
 use crate::pool::Session;
 use crate::rows::{blob as bytes_of, optional_text};
 use crate::scope::{chat_no, lock_chat};

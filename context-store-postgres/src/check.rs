@@ -18,7 +18,7 @@ use sqlx::Row;
 use crate::check::words::words_of;
 use crate::error::{Fault, Result};
 use crate::history::messages::{Piece, pieces, runs_from};
-use crate::history::place::{branch_of, count, own_of, place, signed};
+use crate::place::{branch_of, count, own_of, place, signed};
 use crate::pool::{Pool, Session, Work};
 use crate::rows::{blob, message_id, nth, text, weight};
 use crate::{

@@ -9,5 +9,4 @@ pub(crate) mod commit;
 pub(crate) mod ends;
 pub(crate) mod listing;
 pub(crate) mod messages;
-pub(crate) mod place;
 pub(crate) mod read;

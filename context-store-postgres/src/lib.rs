@@ -128,6 +128,7 @@ mod fragments;
 mod history;
 mod memories;
 mod migrations;
+mod place;
 mod pool;
 mod rounds;
 mod rows;

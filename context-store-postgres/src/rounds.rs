@@ -20,7 +20,7 @@ use context_core::{
 use sqlx::Row;
 
 use crate::error::{Fault, Result};
-use crate::history::place::{count, signed};
+use crate::place::{count, signed};
 use crate::pool::{Pool, Session, Statement, Work};
 use crate::rounds::plan::{Plan, RECORD};
 use crate::rounds::read::{head, load, number};

@@ -10,7 +10,7 @@ use sqlx::Row;
 
 use crate::error::{Fault, Result, bad_cursor};
 use crate::history::messages::nodes_at;
-use crate::history::place::signed;
+use crate::place::signed;
 use crate::pool::Session;
 use crate::rows::text;
 use crate::scope::chat_no;

@@ -15,7 +15,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
-use crate::history::place::{count, signed};
+use crate::place::{count, signed};
 use crate::pool::{Session, Statement};
 use crate::rows::{blob, optional_text, text};
 use crate::scope::{chat_no, lock_chat};

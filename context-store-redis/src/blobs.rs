@@ -15,6 +15,8 @@
 //! its entry is swept: by a listing, by pruning the blobs of all chats, by erasing the user, and bit by bit by creating others;
 //! until then it is counted in [`Blob::references`]. A chat of the same name has another number and sees none of it.
 
+pub(crate) mod references;
+
 use std::ops::Range;
 
 use async_trait::async_trait;
@@ -24,10 +26,10 @@ use context_core::{
 };
 use redis::{ScriptInvocation, Value, cmd};
 
+use crate::blobs::references::{holder, of_user};
 use crate::error::{Fault, Result, bad_cursor};
 use crate::history::fields::{self, Edition};
 use crate::history::look::absent;
-use crate::history::references::{holder, of_user};
 use crate::reply::Reply;
 use crate::scripts::{BLOB_DROP, BLOB_LIST, BLOB_PUT, BLOB_READ};
 use crate::shared::Shared;

@@ -11,6 +11,5 @@ pub(crate) mod listing;
 pub(crate) mod look;
 pub(crate) mod messages;
 pub(crate) mod read;
-pub(crate) mod references;
 pub(crate) mod runs;
 pub(crate) mod shape;

@@ -13,7 +13,7 @@ use sqlx::{Connection, Row};
 
 use crate::connections::Writer;
 use crate::error::{Fault, Result, bad_cursor};
-use crate::history::place::{count, signed};
+use crate::place::{count, signed};
 use crate::rows::{blob as bytes_of, length};
 use crate::scope::chat_no;
 use crate::sql;

@@ -17,7 +17,7 @@ use sqlx::{Connection, Row};
 
 use crate::error::{Fault, Result};
 use crate::history::messages::{Piece, pieces, runs_from};
-use crate::history::place::{branch_of, count, own_of, place, signed};
+use crate::place::{branch_of, count, own_of, place, signed};
 use crate::rows::{blob, message_id, nth};
 use crate::search::words::Tag;
 use crate::{

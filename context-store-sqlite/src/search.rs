@@ -11,7 +11,7 @@ use sqlx::{Connection, Row};
 
 use crate::error::{Fault, Result, bad_cursor};
 use crate::history::messages::nodes_at;
-use crate::history::place::signed;
+use crate::place::signed;
 use crate::scope::chat_no;
 use crate::search::words::Tag;
 use crate::{history::branches, sql};

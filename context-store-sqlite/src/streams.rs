@@ -16,7 +16,7 @@ use sqlx::{Connection, Row};
 
 use crate::connections::Writer;
 use crate::error::{Fault, Result};
-use crate::history::place::{count, signed};
+use crate::place::{count, signed};
 use crate::rows::blob;
 use crate::scope::chat_no;
 use crate::sql;

@@ -6,7 +6,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
-use crate::history::place::count;
+use crate::place::count;
 use crate::pool::{Pool, Session, Work};
 use crate::rows::{optional_text, text};
 use crate::sql::{blobs as blobs_sql, streams as streams_sql};

@@ -5,8 +5,8 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
-use crate::history::place::{own_of, signed};
 use crate::memories::rows::{record, scope};
+use crate::place::{own_of, signed};
 use crate::pool::{Pool, Session, Work};
 use crate::rows::{optional_text, text};
 use crate::sql::memories as sql;

@@ -6,7 +6,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
-use crate::history::place::signed;
+use crate::place::signed;
 use crate::pool::{Pool, Session, Work};
 use crate::rounds::read::{load, number};
 use crate::rows::text;

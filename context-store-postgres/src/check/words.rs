@@ -8,7 +8,7 @@ use sqlx::Row;
 
 use crate::error::Result;
 use crate::history::messages::Piece;
-use crate::history::place::place;
+use crate::place::place;
 use crate::pool::Session;
 use crate::search::words::Tag;
 use crate::sql;

@@ -10,7 +10,7 @@ use sqlx::Row;
 
 use crate::error::Result;
 use crate::history::ends::Ends;
-use crate::history::place::{place, signed};
+use crate::place::{place, signed};
 use crate::pool::{Pool, Session, Work};
 use crate::rows::{ids, weight};
 use crate::search::words::{self, Columns};

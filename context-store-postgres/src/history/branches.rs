@@ -5,7 +5,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::Result;
-use crate::history::place::count;
+use crate::place::count;
 use crate::pool::Session;
 use crate::rows::{message_id, text};
 use crate::scope::{lock_chat, of_chat, rows_of_chat};

@@ -6,7 +6,7 @@ use sqlx::Row;
 use crate::error::{Fault, Result};
 use crate::history::branches::create_branch;
 use crate::history::chat_rows::{metadata_bytes, read, touch, write};
-use crate::history::place::count;
+use crate::place::count;
 use crate::pool::Session;
 use crate::scope::lock_chat;
 use crate::{blobs, sql, streams};

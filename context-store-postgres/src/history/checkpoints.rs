@@ -5,7 +5,7 @@ use sqlx::Row;
 
 use crate::error::Result;
 use crate::history::messages::find;
-use crate::history::place::branch_of;
+use crate::place::branch_of;
 use crate::pool::Session;
 use crate::rows::optional_text;
 use crate::scope::{lock_chat, of_chat, rows_of_chat};

@@ -14,7 +14,7 @@ use sqlx::Row;
 use crate::error::{Fault, Result};
 use crate::history::append::{End, add_nodes};
 use crate::history::messages::{Spot, amend, find, nodes_at};
-use crate::history::place::branch_of;
+use crate::place::branch_of;
 use crate::pool::Session;
 use crate::rows::{message_id, optional_text};
 use crate::scope::lock_chat;

@@ -5,7 +5,7 @@ use sqlx::Row;
 
 use crate::error::{Result, bad_cursor};
 use crate::history::chat_rows::chat_of;
-use crate::history::place::{count, signed};
+use crate::place::{count, signed};
 use crate::pool::Session;
 use crate::rows::text;
 use crate::sql;

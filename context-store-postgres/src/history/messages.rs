@@ -11,7 +11,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result, bad_cursor};
-use crate::history::place::{branch_of, count, own_of, place};
+use crate::place::{branch_of, count, own_of, place};
 use crate::pool::Session;
 use crate::rows::{self, blob, message_id, nth, optional_text, weight};
 use crate::scope::{chat_no, of_chat, rows_of_chat};

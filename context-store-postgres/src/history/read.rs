@@ -6,7 +6,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
-use crate::history::place::{branch_of, count, own_of, place, signed};
+use crate::place::{branch_of, count, own_of, place, signed};
 use crate::pool::Session;
 use crate::rows::{MISSING, blob, length};
 use crate::scope::chat_no;

@@ -7,10 +7,10 @@ use context_core::{MemoryRecord, MemorySource, MemoryWrite};
 use sqlx::Row;
 
 use crate::error::{Fault, Result};
-use crate::history::place::signed;
 use crate::memories::pgvector::{self, Pgvector};
 use crate::memories::words::{hash, mixed};
 use crate::memories::write::Writer;
+use crate::place::signed;
 use crate::pool::Session;
 use crate::sql::memories as sql;
 

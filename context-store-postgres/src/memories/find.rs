@@ -9,12 +9,12 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
-use crate::history::place::{count, signed};
 use crate::memories::looks::{Looks, Shelf};
 use crate::memories::pgvector::Pgvector;
 use crate::memories::rows::{bind_scopes, once, stored};
 use crate::memories::vectors::{nearest, vector};
 use crate::memories::words::Wanted;
+use crate::place::{count, signed};
 use crate::pool::Session;
 use crate::rows::text;
 use crate::sql::memories as sql;

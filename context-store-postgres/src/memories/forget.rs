@@ -4,9 +4,9 @@ use context_core::{MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, M
 use sqlx::Row;
 
 use crate::error::Result;
-use crate::history::place::count;
 use crate::memories::rows::{bind_scope, scope};
 use crate::memories::write::lock;
+use crate::place::count;
 use crate::pool::{Session, Statement};
 use crate::rows::text;
 use crate::sql::memories as sql;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use context_core::limits::EXACT_MEMORY_POSTINGS;
 
-use crate::history::place::own_of;
 use crate::memories::words::{Wanted, part_of};
+use crate::place::own_of;
 use crate::pool::{Session, Statement};
 use crate::sql::memories as sql;
 
@@ -124,12 +124,12 @@ impl Looks {
         while most > 1 {
             let with = shelves.iter().zip(&leading).filter(|(_, leading)| **leading >= most);
             for part in parts(with.map(|(shelf, _)| shelf)) {
-                self.most.push(crate::history::place::signed(most));
+                self.most.push(crate::place::signed(most));
                 self.parts_of_most.push(part);
             }
             most /= 2;
         }
-        self.leading = leading.into_iter().map(crate::history::place::signed).collect();
+        self.leading = leading.into_iter().map(crate::place::signed).collect();
     }
 
     /// The statement that reads what is to be scored.

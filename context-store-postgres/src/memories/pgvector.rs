@@ -10,8 +10,8 @@ use sqlx::{AssertSqlSafe, Row};
 
 use crate::config::PostgresConfig;
 use crate::error::Result;
-use crate::history::place::signed;
 use crate::migrations;
+use crate::place::signed;
 use crate::pool::{Session, Statement};
 use crate::sql::pgvector as sql;
 

@@ -6,8 +6,8 @@ use context_core::{Cursor, MemoryId, MemoryList, MemoryScope, MemoryStats, Page,
 use sqlx::Row;
 
 use crate::error::{Fault, Result, bad_cursor};
-use crate::history::place::{count, signed};
 use crate::memories::rows::{bind_scope, bind_scopes, once, scope, stored};
+use crate::place::{count, signed};
 use crate::pool::Session;
 use crate::rows::text;
 use crate::sql::memories as sql;

@@ -5,7 +5,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
-use crate::history::place::count;
+use crate::place::count;
 use crate::pool::Statement;
 
 /// A record in three columns: its place, how often it was written, and itself.

@@ -6,8 +6,8 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
-use crate::history::place::signed;
 use crate::memories::pgvector::{self, Pgvector};
+use crate::place::signed;
 use crate::pool::Session;
 use crate::sql::memories as sql;
 

@@ -11,7 +11,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::Result;
-use crate::history::place::{count, own_of};
+use crate::place::{count, own_of};
 
 /// How many bits of a place are within a part. The statements know them.
 const PART: u32 = 13;

@@ -11,10 +11,10 @@ use context_core::{
 use sqlx::Row;
 
 use crate::error::{Fault, Result};
-use crate::history::place::count;
 use crate::memories::add::{Added, add};
 use crate::memories::pgvector::Pgvector;
 use crate::memories::rows::{bind_scopes, names, record};
+use crate::place::count;
 use crate::pool::Session;
 use crate::sql::memories as sql;
 

@@ -317,7 +317,7 @@ impl Draft {
 
     /// Gives a row if there is the round. Fails, by a division by zero, if fewer nodes were there than had to be.
     pub(crate) fn end(&mut self, nodes: usize) -> Result<()> {
-        let nodes = self.bind(crate::history::place::signed(nodes))?;
+        let nodes = self.bind(crate::place::signed(nodes))?;
         let _ = write!(
             self.text,
             " SELECT r.no, 1 / (CASE WHEN {} = ${nodes}::bigint THEN 1 ELSE 0 END) FROM r",

@@ -4,7 +4,7 @@ use context_core::{CancelSignal, ChatRef, Erasure, UserId, Vacuumed};
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::error::Result;
-use crate::history::place::count;
+use crate::place::count;
 use crate::pool::{Pool, Session, Work, quoted};
 use crate::rows::text;
 use crate::{blobs, history::chats, memories, rounds, sql, streams};

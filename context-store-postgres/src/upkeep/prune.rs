@@ -10,7 +10,7 @@ use sqlx::Row;
 
 use crate::error::{Fault, Result};
 use crate::history::messages::{Piece, runs_from};
-use crate::history::place::{branch_of, own_of, place, signed};
+use crate::place::{branch_of, own_of, place, signed};
 use crate::pool::Session;
 use crate::rows::{MISSING, ids, length, weight};
 use crate::sql;

@@ -6,9 +6,9 @@ use context_core::{BlobId, CancelSignal, CheckReport, Finding};
 use redis::cmd;
 
 use crate::blobs::PIECE;
+use crate::blobs::references::KINDS;
 use crate::error::Result;
 use crate::history::fields::read_number;
-use crate::history::references::KINDS;
 use crate::shared::Shared;
 
 /// How often the blobs of a user are looked at before what is found counts: they are read bit by bit, and others may write.

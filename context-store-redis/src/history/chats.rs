@@ -8,11 +8,11 @@
 use context_core::{Chat, ChatPatch, ChatRef, ChatSize, ChatSummary, Created, NewChat, Timestamp};
 use redis::cmd;
 
+use crate::blobs::references::forget_earlier;
 use crate::error::{Fault, Result};
 use crate::history::change::Change;
 use crate::history::fields::{self, Counts, Edition, Tip, broken};
 use crate::history::look::{About, Look, absent};
-use crate::history::references::forget_earlier;
 use crate::history::shape::Shape;
 use crate::scripts::{CREATE, DELETE};
 use crate::shared::{ATTEMPTS, Shared};

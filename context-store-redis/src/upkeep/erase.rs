@@ -3,9 +3,9 @@
 use context_core::{CancelSignal, Erasure, UserId};
 use redis::cmd;
 
+use crate::blobs::references::{self, KINDS};
 use crate::check;
 use crate::error::Result;
-use crate::history::references::{self, KINDS};
 use crate::keys::Keys;
 use crate::scripts::DELETE;
 use crate::shared::Shared;

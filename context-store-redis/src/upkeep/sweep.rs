@@ -3,8 +3,8 @@
 use context_core::{ChatRef, UserId};
 use redis::{Cmd, cmd};
 
+use crate::blobs::references::unlist;
 use crate::error::Result;
-use crate::history::references::unlist;
 use crate::scripts::ABSENT;
 use crate::shared::Shared;
 

@@ -5,7 +5,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::error::{Fault, Result};
-use crate::history::place::count;
+use crate::place::count;
 use crate::{blobs, sql};
 
 pub(crate) async fn check(

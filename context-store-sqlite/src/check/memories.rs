@@ -8,8 +8,8 @@ use sqlx::{Connection, Row};
 
 use crate::connections::run;
 use crate::error::{Fault, Result};
-use crate::history::place::count;
 use crate::memories::{List, json_answer, stored_of, token};
+use crate::place::count;
 use crate::search::words::counts;
 use crate::sql::memories as sql;
 

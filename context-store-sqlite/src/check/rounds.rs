@@ -7,7 +7,7 @@ use sqlx::{Connection, Row};
 
 use crate::connections::run;
 use crate::error::{Fault, Result};
-use crate::history::place::count;
+use crate::place::count;
 use crate::rounds::{fill, head_of};
 use crate::sql::rounds as sql;
 

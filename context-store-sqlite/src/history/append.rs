@@ -10,8 +10,8 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 
 use crate::connections::{Writer, run};
 use crate::error::Result;
-use crate::history::place::{place, signed};
 use crate::history::routes::Route;
+use crate::place::{place, signed};
 use crate::rows::json_ids;
 use crate::search::words::{Tag, Words};
 use crate::sql;

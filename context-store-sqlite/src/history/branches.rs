@@ -6,7 +6,7 @@ use sqlx::{Connection, Row};
 
 use crate::connections::Writer;
 use crate::error::Result;
-use crate::history::place::count;
+use crate::place::count;
 use crate::rows::message_id;
 use crate::scope::chat_no;
 use crate::{history::chat_rows, sql, upkeep::prune};

@@ -8,8 +8,8 @@ use crate::connections::Writer;
 use crate::error::Result;
 use crate::history::branches::create_branch;
 use crate::history::chat_rows::{metadata_text, read, touch, write};
-use crate::history::place::count;
 use crate::history::routes::Routes;
+use crate::place::count;
 use crate::scope::chat_no;
 use crate::sql;
 

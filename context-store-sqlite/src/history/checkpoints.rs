@@ -7,7 +7,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use crate::connections::Writer;
 use crate::error::Result;
 use crate::history::messages::find;
-use crate::history::place::branch_of;
+use crate::place::branch_of;
 use crate::scope::chat_no;
 use crate::{history::chat_rows, sql, upkeep::prune};
 

@@ -11,7 +11,7 @@ use sqlx::{Connection, Row};
 
 use crate::error::{Result, bad_cursor};
 use crate::history::chat_rows::chat_of;
-use crate::history::place::{count, signed};
+use crate::place::{count, signed};
 use crate::sql;
 
 /// Where a chat is in the order of the listing: when it was written to, and its number.

@@ -11,7 +11,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::error::{Fault, Result, bad_cursor};
-use crate::history::place::{branch_of, count, own_of, place};
+use crate::place::{branch_of, count, own_of, place};
 use crate::rows::{blob, json_ids, message_id, nth};
 use crate::scope::chat_no;
 use crate::sql;

@@ -7,7 +7,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use crate::connections::run;
 use crate::error::{Fault, Result};
-use crate::history::place::{branch_of, count, own_of, place, signed};
+use crate::place::{branch_of, count, own_of, place, signed};
 use crate::rows::{MISSING, blob, length};
 use crate::scope::chat_no;
 use crate::sql;

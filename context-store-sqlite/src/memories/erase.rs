@@ -6,10 +6,10 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::connections::run;
 use crate::error::Result;
-use crate::history::place::signed;
 use crate::memories::forget::forget_marks;
 use crate::memories::remove::{sweep, take_out};
 use crate::memories::rows::json_answer;
+use crate::place::signed;
 use crate::sql::memories as sql;
 
 /// Removes some records of a user, at most so many, and says how many; with the last of them the marks of what was forgotten.

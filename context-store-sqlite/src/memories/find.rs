@@ -11,12 +11,12 @@ use sqlx::{Connection, Row};
 
 use crate::connections::run;
 use crate::error::{Fault, Result};
-use crate::history::place::count;
 use crate::memories::lists::List;
 use crate::memories::rows::stored_at;
 use crate::memories::scopes::Scopes;
 use crate::memories::terms::{Term, Terms};
 use crate::memories::vectors;
+use crate::place::count;
 use crate::rows::json_numbers;
 use crate::sql::memories as sql;
 

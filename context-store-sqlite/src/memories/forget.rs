@@ -8,10 +8,10 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::connections::{Connections, Writer, run};
 use crate::error::Result;
-use crate::history::place::count;
 use crate::memories::remove::{Gone, sweep, take_out};
 use crate::memories::rows::{json_answer, json_filed, json_texts};
 use crate::memories::scopes::Scopes;
+use crate::place::count;
 use crate::rows::json_numbers;
 use crate::sql::memories as sql;
 use crate::sql::{SHRED, SHRED_NO_MORE};

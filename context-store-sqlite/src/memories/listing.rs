@@ -6,9 +6,9 @@ use sqlx::{Connection, Row};
 
 use crate::connections::run;
 use crate::error::{Fault, Result, bad_cursor};
-use crate::history::place::{count, signed};
 use crate::memories::rows::{index_of, json_answer, json_texts, stored_at, stored_of};
 use crate::memories::scopes::{Scopes, session_no};
+use crate::place::{count, signed};
 use crate::sql::memories as sql;
 
 /// Records by their ids, in the order of these.

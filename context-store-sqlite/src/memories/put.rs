@@ -9,13 +9,13 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::connections::run;
 use crate::error::{Fault, Result};
-use crate::history::insert::Insert;
-use crate::history::place::signed;
+use crate::insert::Insert;
 use crate::memories::lists::List;
 use crate::memories::remove::{Counts, sweep, take_out};
 use crate::memories::rows::{json_answer, json_filed};
 use crate::memories::scopes::{Scopes, need_session};
 use crate::memories::write::mark;
+use crate::place::signed;
 use crate::sql::memories as sql;
 
 /// A record that is written.

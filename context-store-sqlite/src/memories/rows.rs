@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use crate::connections::run;
 use crate::error::{Fault, Result};
-use crate::history::place::count;
+use crate::place::count;
 use crate::rows::json_numbers;
 use crate::sql::memories as sql;
 

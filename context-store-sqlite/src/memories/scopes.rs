@@ -8,8 +8,8 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::connections::run;
 use crate::error::{Fault, Result};
-use crate::history::place::count;
 use crate::memories::rows::index_of;
+use crate::place::count;
 use crate::sql::memories as sql;
 
 /// A scope that is there.

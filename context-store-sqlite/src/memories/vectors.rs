@@ -8,8 +8,8 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::connections::run;
 use crate::error::{Fault, Result};
-use crate::history::place::signed;
 use crate::memories::rows::{json_answer, json_of};
+use crate::place::signed;
 use crate::rows::json_numbers;
 use crate::sql::memories as sql;
 

@@ -8,10 +8,10 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::connections::{Writer, run};
 use crate::error::{Fault, Result};
-use crate::history::place::count;
 use crate::memories::put::{Put, put};
 use crate::memories::rows::{index_of, json_filed, stored_at};
 use crate::memories::scopes::Scopes;
+use crate::place::count;
 use crate::sql::memories as sql;
 
 /// Writes all or none. `bodies` are what is kept of the records.

@@ -11,7 +11,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use crate::connections::{Writer, run};
 use crate::error::Result;
-use crate::history::place::{count, signed};
+use crate::place::{count, signed};
 use crate::rounds::head_of;
 use crate::rows::json_numbers;
 use crate::sql::rounds as sql;

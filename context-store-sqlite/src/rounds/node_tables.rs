@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use context_core::trajectory::{Field, FieldForm, FieldValue, Node, NodeBody, NodeId, NodeKind};
 use context_core::{Json, Timestamp};
 
-use crate::history::insert::Insert;
+use crate::insert::Insert;
 use crate::rounds::gathered::Gather;
 use crate::rounds::record_one::One;
 

@@ -13,7 +13,7 @@ use sqlx::{Row, Sqlite};
 
 use crate::connections::{Writer, run};
 use crate::error::{Fault, Result};
-use crate::history::place::{count, signed};
+use crate::place::{count, signed};
 use crate::rounds::node_tables::TABLES;
 use crate::rounds::record_one;
 use crate::rows::json_numbers;

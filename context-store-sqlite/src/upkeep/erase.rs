@@ -5,8 +5,8 @@ use sqlx::{Connection, Row};
 
 use crate::connections::{Connections, Writer};
 use crate::error::Result;
-use crate::history::place::count;
 use crate::history::routes::Routes;
+use crate::place::count;
 use crate::rounds::node_tables::TABLES;
 use crate::search::words::Tag;
 use crate::{blobs, memories, rounds, sql, streams};

@@ -11,7 +11,7 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::error::{Fault, Result};
 use crate::history::messages::{Piece, runs_from};
-use crate::history::place::{branch_of, own_of, place, signed};
+use crate::place::{branch_of, own_of, place, signed};
 use crate::rows::{MISSING, json_ids, length};
 use crate::sql;
 
