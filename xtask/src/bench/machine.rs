@@ -3,14 +3,16 @@
 use std::fs;
 use std::process::Command;
 
-/// The processors, the memory and the kernel, for example `2 cores (AMD EPYC), 23 GB, Linux 6.18`.
+/// The processors, the memory and the kernel, for example `1 of 2 cores (AMD EPYC), 23 GB, Linux 6.18`.
 pub(crate) fn describe() -> String {
-    let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
-    let model = fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| value(&text, "model name"));
+    let usable = std::thread::available_parallelism().map_or(0, |cores| cores.get());
+    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cores = of_all(usable, &processors);
+    let model = value(&processors, "model name");
     let memory = fs::read_to_string("/proc/meminfo").ok().and_then(|text| value(&text, "MemTotal"));
     let cores = match model {
-        Some(model) => format!("{cores} cores ({model})"),
-        None => format!("{cores} cores"),
+        Some(model) => format!("{cores} ({model})"),
+        None => cores,
     };
     let kernel = said(Command::new("uname").arg("-sr"));
     [Some(cores), memory.as_deref().and_then(gigabytes), kernel]
@@ -39,6 +41,12 @@ pub(crate) fn said(command: &mut Command) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned())
 }
 
+/// How many processors may be used: a measurement is often pinned to one.
+fn of_all(usable: usize, processors: &str) -> String {
+    let all = processors.lines().filter(|line| line.starts_with("processor")).count();
+    if usable < all { format!("{usable} of {all} cores") } else { format!("{usable} cores") }
+}
+
 /// What stands behind the colon of the first line with this name.
 fn value(text: &str, name: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with(name))?;
@@ -53,7 +61,7 @@ fn gigabytes(memory: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{gigabytes, value};
+    use super::{gigabytes, of_all, value};
 
     #[test]
     fn lines_of_the_system_are_read() {
@@ -61,5 +69,11 @@ mod tests {
         assert_eq!(value(text, "model name").as_deref(), Some("A Processor"));
         assert_eq!(value(text, "MemTotal").and_then(|memory| gigabytes(&memory)).as_deref(), Some("24 GB"));
         assert_eq!(value(text, "absent"), None);
+    }
+
+    #[test]
+    fn being_pinned_is_said() {
+        let two = "processor\t: 0\nmodel name\t: A Processor\nprocessor\t: 1\n";
+        assert_eq!([of_all(1, two), of_all(2, two), of_all(4, "")], ["1 of 2 cores", "2 cores", "4 cores"]);
     }
 }
