@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Media, Message, ModelRequest, Part, Tool};
+use crate::{Media, Message, MessageHash, ModelRequest, Part, Tool};
 
 /// How many tokens something is, and how sure that is: the real number lies between [`low`](Self::low) and
 /// [`high`](Self::high), as far as the counter knows. Sums saturate.
@@ -301,6 +301,12 @@ pub trait TokenCounter: fmt::Debug + Send + Sync + 'static {
     /// The same of a message that others hold too. A counter that remembers knows it again without looking at it.
     fn count_shared(&self, message: &Arc<Message>) -> TokenCount {
         self.count_message(message)
+    }
+
+    /// The same of a message whose hash is known already. A counter that remembers need not hash it again.
+    fn count_hashed(&self, message: &Arc<Message>, hash: &MessageHash) -> TokenCount {
+        let _ = hash;
+        self.count_shared(message)
     }
 
     /// How many tokens these messages are.

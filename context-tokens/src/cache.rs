@@ -9,7 +9,7 @@ use context_core::{Framing, Media, MediaKind, Message, MessageHash, Part, TokenC
 /// A counter that counts every message once.
 ///
 /// A message that is [shared](TokenCounter::count_shared) is known again by its address, without being looked at; any
-/// other by its hash. So of n messages of which one is new, only the new one is counted. A message never changes, so a
+/// other by its hash, which is not worked out where the caller [knows it](TokenCounter::count_hashed). So of n messages of which one is new, only the new one is counted. A message never changes, so a
 /// count is never wrong. Memory is bounded: of the messages asked for lately at least `capacity` are remembered, and at
 /// most twice as many. Messages are not kept alive.
 ///
@@ -54,6 +54,23 @@ impl CachedCounter {
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn by_hash(&self, message: &Message, hash: &MessageHash) -> TokenCount {
+        if let Some(count) = self.known().by_hash.get(hash) {
+            return count;
+        }
+        // Not under the lock: others go on meanwhile, and counting twice does no harm.
+        let count = self.inner.count_message(message);
+        self.known().by_hash.insert(*hash, count);
+        count
+    }
+
+    /// The count of a message whose address is new, which it is known by from now on.
+    fn learn(&self, message: &Arc<Message>, hash: &MessageHash) -> TokenCount {
+        let count = self.by_hash(message, hash);
+        self.known().shared.insert(address(message), (Arc::downgrade(message), count));
+        count
+    }
 }
 
 impl Known {
@@ -93,23 +110,17 @@ impl TokenCounter for CachedCounter {
     }
 
     fn count_message(&self, message: &Message) -> TokenCount {
-        let hash = message.hash();
-        if let Some(count) = self.known().by_hash.get(&hash) {
-            return count;
-        }
-        // Not under the lock: others go on meanwhile, and counting twice does no harm.
-        let count = self.inner.count_message(message);
-        self.known().by_hash.insert(hash, count);
-        count
+        self.by_hash(message, &message.hash())
     }
 
     fn count_shared(&self, message: &Arc<Message>) -> TokenCount {
         let known = self.known().shared(message);
-        known.unwrap_or_else(|| {
-            let count = self.count_message(message);
-            self.known().shared.insert(address(message), (Arc::downgrade(message), count));
-            count
-        })
+        known.unwrap_or_else(|| self.learn(message, &message.hash()))
+    }
+
+    fn count_hashed(&self, message: &Arc<Message>, hash: &MessageHash) -> TokenCount {
+        let known = self.known().shared(message);
+        known.unwrap_or_else(|| self.learn(message, hash))
     }
 
     fn count_messages(&self, messages: &[Arc<Message>]) -> TokenCount {

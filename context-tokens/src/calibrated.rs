@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Framing, Media, MediaKind, Message, ModelRequest, Part, RequestTokens, TokenCount, TokenCounter, Tool,
+    Framing, Media, MediaKind, Message, MessageHash, ModelRequest, Part, RequestTokens, TokenCount,
+    TokenCounter, Tool,
 };
 
 use crate::Calibration;
@@ -80,6 +81,10 @@ impl TokenCounter for Calibrated {
 
     fn count_shared(&self, message: &Arc<Message>) -> TokenCount {
         self.calibration.scale(self.inner.count_shared(message))
+    }
+
+    fn count_hashed(&self, message: &Arc<Message>, hash: &MessageHash) -> TokenCount {
+        self.calibration.scale(self.inner.count_hashed(message, hash))
     }
 
     fn count_messages(&self, messages: &[Arc<Message>]) -> TokenCount {

@@ -4,11 +4,14 @@
 //! than bytes and are properties of the ordinary tests: round after round of them, with new seeds and many more cases. A finding ends the run. What
 //! libFuzzer found lies in a file and becomes a test; a property shows the smallest case.
 //!
-//! Both run on the stable compiler. libFuzzer needs a compiler of C++; where there is none, damaged documents are tried in its place.
+//! libFuzzer uses one processor for a target, so several targets run beside each other. Both kinds run on the stable compiler. libFuzzer needs a compiler of C++; where there is none, damaged documents are tried in its place.
 
 mod libfuzzer;
 mod property;
 
+use std::num::NonZero;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -23,6 +26,9 @@ pub(crate) struct Args {
     /// How long for each target
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     minutes: u64,
+    /// How many targets libFuzzer drives beside each other [default: one for each processor]
+    #[arg(long)]
+    jobs: Option<NonZero<usize>>,
     /// How many cases each property is asked in a round
     #[arg(long, default_value_t = 5_000)]
     cases: u32,
@@ -37,7 +43,7 @@ pub(crate) struct Args {
 impl Args {
     /// Every target for so long.
     pub(crate) fn all(minutes: u64) -> Self {
-        Self { targets: Vec::new(), minutes, cases: 5_000, without_libfuzzer: false, list: false }
+        Self { targets: Vec::new(), minutes, jobs: None, cases: 5_000, without_libfuzzer: false, list: false }
     }
 }
 
@@ -58,18 +64,17 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     }
     let wanted = |name: &str| args.targets.is_empty() || args.targets.iter().any(|given| given == name);
     let time = Duration::from_secs(60 * args.minutes);
-    let mut driver = None;
-    for parser in parsers.iter().filter(|parser| wanted(&parser.name)) {
-        if driver.is_none() && !args.without_libfuzzer {
-            driver = libfuzzer::build(workspace)?;
+    let parsers: Vec<_> = parsers.into_iter().filter(|parser| wanted(&parser.name)).collect();
+    let with_libfuzzer = !parsers.is_empty() && !args.without_libfuzzer;
+    let verdict = match if with_libfuzzer { libfuzzer::build(workspace)? } else { None } {
+        Some(driver) => {
+            let jobs = args.jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get);
+            beside_each_other(&parsers, jobs, |parser| driver.run(&parser.name, time))?
         }
-        let verdict = match &driver {
-            Some(driver) => driver.run(&parser.name, time)?,
-            None => parser.rounds(time, args.cases)?,
-        };
-        if verdict == Verdict::Failed {
-            return Ok(verdict);
-        }
+        None => beside_each_other(&parsers, 1, |parser| parser.rounds(time, args.cases))?,
+    };
+    if verdict == Verdict::Failed {
+        return Ok(verdict);
     }
     for target in property::TARGETS.iter().filter(|target| wanted(target.name)) {
         if target.program(workspace)?.rounds(time, args.cases)? == Verdict::Failed {
@@ -77,4 +82,67 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
         }
     }
     Ok(Verdict::Passed)
+}
+
+/// Runs so many at a time. After a finding none begins any more.
+fn beside_each_other<T: Sync>(
+    targets: &[T],
+    jobs: usize,
+    run: impl Fn(&T) -> Result<Verdict> + Sync,
+) -> Result<Verdict> {
+    // What is left, the last first, and what was found so far.
+    let state = Mutex::new((targets.iter().rev().collect::<Vec<_>>(), Ok(Verdict::Passed)));
+    let locked = || state.lock().unwrap_or_else(PoisonError::into_inner);
+    let next = || {
+        let (left, found) = &mut *locked();
+        if matches!(found, Ok(Verdict::Passed)) { left.pop() } else { None }
+    };
+    thread::scope(|scope| {
+        for _ in 0..jobs.min(targets.len()) {
+            scope.spawn(|| {
+                while let Some(target) = next() {
+                    let outcome = run(target);
+                    if !matches!(outcome, Ok(Verdict::Passed)) {
+                        locked().1 = outcome;
+                    }
+                }
+            });
+        }
+    });
+    state.into_inner().unwrap_or_else(PoisonError::into_inner).1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use anyhow::bail;
+
+    use super::{Verdict, beside_each_other};
+
+    #[test]
+    fn each_target_runs_once_and_none_begins_after_a_finding() {
+        for jobs in [1, 3] {
+            let ran = Mutex::new(Vec::new());
+            let verdict = beside_each_other(&[1, 2, 3, 4, 5], jobs, |target| {
+                ran.lock().unwrap().push(*target);
+                Ok(Verdict::Passed)
+            });
+            let mut ran = ran.into_inner().unwrap();
+            ran.sort_unstable();
+            assert_eq!((verdict.unwrap(), ran), (Verdict::Passed, vec![1, 2, 3, 4, 5]));
+        }
+        let ran = Mutex::new(0);
+        let count = || *ran.lock().unwrap() += 1;
+        let found = beside_each_other(&[1, 2, 3], 1, |target| {
+            count();
+            Ok(Verdict::of(*target != 2))
+        });
+        assert_eq!((found.unwrap(), *ran.lock().unwrap()), (Verdict::Failed, 2));
+        let failed = beside_each_other(&[1, 2], 1, |_| {
+            count();
+            bail!("it does not run")
+        });
+        assert!(failed.is_err() && *ran.lock().unwrap() == 3);
+    }
 }

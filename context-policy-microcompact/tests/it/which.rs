@@ -23,6 +23,23 @@ fn what_the_model_has_not_answered_to_stays() {
     assert_eq!(changed(&messages, &left(&Microcompact::new().keep_results(0), &messages)), ["c0", "c1"]);
 }
 
+/// Results of one round come in a message each from some agents, and within the answer from tools that the provider runs.
+#[test]
+fn what_the_model_has_not_answered_to_may_be_in_several_messages_or_in_its_own() {
+    let policy = Microcompact::new().keep_results(0);
+    let output = |id| Part::ToolResult(result(id, vec![Part::text(long())]));
+    let call = |id| Part::tool_call(id, "bash", serde_json::json!({}));
+    let apart = [
+        Message::new(Role::Assistant, [call("a"), call("b")]),
+        Message::new(Role::Tool, [output("a")]),
+        Message::new(Role::Tool, [output("b")]),
+    ];
+    assert!(is_nothing(&policy, &history(apart.clone())));
+    let within = [Message::new(Role::Assistant, [call("c"), output("c")])];
+    let messages = history(apart.into_iter().chain(within));
+    assert_eq!(changed(&messages, &left(&policy, &messages)), ["a", "b"]);
+}
+
 #[test]
 fn parallel_results_count_each_or_by_message() {
     let calls = (0..4).map(|n| Part::tool_call(format!("p{n}"), "bash", serde_json::json!({})));
@@ -32,6 +49,16 @@ fn parallel_results_count_each_or_by_message() {
     assert_eq!(changed(&messages, &left(&Microcompact::new(), &messages)), ["p0"]);
     let by_message = Microcompact::new().keep_messages(1);
     assert_eq!(changed(&messages, &left(&by_message, &messages)), ["p0", "p1", "p2", "p3"]);
+}
+
+#[test]
+fn the_newest_messages_stay_when_all_is_answered() {
+    let answer = Message::text(Role::Assistant, "Done.");
+    let messages = history(steps(3, "bash").iter().map(|message| message.as_ref().clone()).chain([answer]));
+    for (kept, expected) in [(0, &["c0", "c1", "c2"][..]), (1, &["c0", "c1"]), (2, &["c0"])] {
+        let policy = Microcompact::new().keep_messages(kept);
+        assert_eq!(changed(&messages, &left(&policy, &messages)), expected, "{kept} kept");
+    }
 }
 
 #[test]

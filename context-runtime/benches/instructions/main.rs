@@ -44,6 +44,7 @@ fn cases() -> Vec<Case> {
         one("render 1,000 fragments as XML", pure::render),
         one("resolve, warm, 10,000 messages", stores::resolve_warm),
         one("prepare a call, one new of 10,000", stores::prepare),
+        one("prepare a call, cold, 1,000 messages", stores::prepare_cold),
         many("append a message, SQLite", 256, stores::append),
         many("load 1,000 messages, SQLite", 32, stores::load),
         one("recall among 500 candidates", stores::recall),

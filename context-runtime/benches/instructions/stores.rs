@@ -78,6 +78,16 @@ pub(crate) fn prepare() -> Work {
     })
 }
 
+/// A runtime that has seen none of it.
+pub(crate) fn prepare_cold() -> Work {
+    let (runtime, messages) = (runtime(), data::work(1_000, 400));
+    Box::new(move || {
+        let context = DefaultContextRuntime::builder().build().unwrap();
+        let input = PrepareInput::new("s", "t", "openai", "gpt-4o").messages(messages.iter().map(Arc::clone));
+        drop(black_box(runtime.block_on(context.prepare_for_model(input.window(1_000_000_000))).unwrap()));
+    })
+}
+
 pub(crate) fn append() -> Work {
     let runtime = runtime();
     let (folder, store, mut head) = runtime.block_on(in_a_file(1_000));

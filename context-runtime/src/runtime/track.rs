@@ -47,7 +47,7 @@ impl Track {
             model.clone_into(&mut self.counted_for);
             self.sums.clear();
             for message in &messages[..shared] {
-                self.count(message, counter);
+                self.add(counter.count_shared(message));
             }
         }
         for message in &messages[shared..] {
@@ -76,8 +76,9 @@ impl Track {
 
     fn push(&mut self, message: &Arc<Message>, counter: &dyn TokenCounter) {
         let position = self.seen.len();
-        let chain = self.chain(position).then(&message.hash());
-        self.count(message, counter);
+        let hash = message.hash();
+        let chain = self.chain(position).then(&hash);
+        self.add(counter.count_hashed(message, &hash));
         self.seen.push(Arc::downgrade(message));
         self.chains.push(chain);
         if message.is_request() {
@@ -89,9 +90,9 @@ impl Track {
         }
     }
 
-    fn count(&mut self, message: &Arc<Message>, counter: &dyn TokenCounter) {
+    fn add(&mut self, tokens: TokenCount) {
         let before = self.sums.last().copied().unwrap_or_default();
-        self.sums.push(before + counter.count_shared(message));
+        self.sums.push(before + tokens);
     }
 
     /// How many messages there are.

@@ -53,6 +53,21 @@ fn an_equal_message_is_known_by_its_hash() {
 }
 
 #[test]
+fn a_hash_that_the_caller_knows_is_as_good() {
+    let bytes = Arc::new(Bytes::default());
+    let counter = CachedCounter::new(bytes.clone());
+    let [one, again] = [(); 2].map(|()| Arc::new(Message::from("the same")));
+    let count = counter.count_hashed(&one, &one.hash());
+    assert_eq!(count, TokenCount::exact(8));
+    assert_eq!(
+        [counter.count_shared(&one), counter.count_shared(&again), counter.count_message(&one)],
+        [count; 3]
+    );
+    assert_eq!(bytes.0.load(Ordering::Relaxed), 1);
+    assert_eq!(Bytes::default().count_hashed(&one, &again.hash()), count);
+}
+
+#[test]
 fn an_address_that_is_used_again_is_another_message() {
     let counter = CachedCounter::new(Arc::new(Bytes::default()));
     for length in 0..500 {

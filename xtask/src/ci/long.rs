@@ -24,8 +24,8 @@ const FAULTS: &str = "faults";
 const LONG_FAULTS: [(&str, &str); 3] =
     [("CONTEXT_FAULT_RUNS", "1000"), ("CONTEXT_FAULT_RESTARTS", "50"), ("CONTEXT_CONTENTION", "10000")];
 
-/// How many minutes each parser and renderer is fuzzed.
-const FUZZ_MINUTES: u64 = 2;
+/// How long each parser and renderer is fuzzed. libFuzzer goes on from what it had reached the last time.
+const FUZZ_MINUTES: u64 = 1;
 /// The part of the mutants that is tried.
 const SHARD: &str = "0/16";
 
@@ -45,7 +45,7 @@ pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
         steps.push(faults_step(run));
     }
     let ask = move || fuzz::run(workspace, &fuzz::Args::all(FUZZ_MINUTES));
-    steps.push(Step { name: format!("fuzz, {FUZZ_MINUTES} minutes each"), run: Box::new(ask) });
+    steps.push(Step { name: format!("fuzz, {FUZZ_MINUTES} minute each"), run: Box::new(ask) });
     // Without a tag there is no version to compare with; then it is asked for by hand.
     if semver::has_tag(workspace) {
         let compare = move || semver::run(workspace, &semver::Args::default());
