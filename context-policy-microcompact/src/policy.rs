@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use context_core::{
     BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Message, Part, Plan, PlanError, Proposal, Role,
@@ -157,7 +158,7 @@ impl CompactionPolicy for Microcompact {
 struct Pass<'a, 'v> {
     view: &'a HistoryView<'v>,
     bound: Bound,
-    edits: BTreeMap<usize, Message>,
+    edits: BTreeMap<usize, Arc<Message>>,
     cut: usize,
     cleared: usize,
 }
@@ -212,8 +213,8 @@ impl Pass<'_, '_> {
             }
         });
         let parts = parts.collect();
-        let changed = Message { role: message.role, parts, metadata: message.metadata.clone() };
-        let saves = self.view.count(&changed) < self.view.tokens(position);
+        let changed = Arc::new(Message { role: message.role, parts, metadata: message.metadata.clone() });
+        let saves = self.view.count_shared(&changed) < self.view.tokens(position);
         if saves {
             self.edits.insert(position, changed);
         }
@@ -225,7 +226,7 @@ impl Pass<'_, '_> {
         let saved = self
             .edits
             .iter()
-            .map(|(position, message)| self.view.tokens(*position).saturating_sub(self.view.count(message)));
+            .map(|(at, message)| self.view.tokens(*at).saturating_sub(self.view.count_shared(message)));
         let left = self.view.total().saturating_sub(saved.sum());
         if goal.excess(left) == 0 {
             return;

@@ -62,7 +62,7 @@ pub(crate) fn fit(view: &HistoryView<'_>, mut kept: Vec<Kept>, tokens: u64) -> V
 fn total(view: &HistoryView<'_>, kept: &[Kept]) -> u64 {
     let tokens = |one: &Kept| match Arc::ptr_eq(&one.message, &view.messages()[one.position]) {
         true => view.tokens(one.position),
-        false => view.count(&one.message),
+        false => view.count_shared(&one.message),
     };
     kept.iter().map(tokens).fold(0, u64::saturating_add)
 }

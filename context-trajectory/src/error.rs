@@ -13,7 +13,7 @@ pub enum RecordError {
     /// The graph refuses the change; nothing was done.
     #[error(transparent)]
     Refused(#[from] TrajectoryError),
-    /// A context is open with another value of an option.
+    /// A round is open with another value of an option.
     #[error("{round} has another {option}")]
     ConflictingOption {
         /// The round.
@@ -21,7 +21,7 @@ pub enum RecordError {
         /// The name of the option.
         option: &'static str,
     },
-    /// Somebody else wrote to the round, so this context can write no more. What it has not written stays to be looked at. Opening
+    /// Somebody else wrote to the round, so this handle can write no more. What it has not written stays to be looked at. Opening
     /// the round again reads what is there.
     #[error("somebody else wrote to {round}: open it again")]
     Superseded {

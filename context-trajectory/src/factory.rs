@@ -1,4 +1,4 @@
-//! Where contexts come from.
+//! Where open rounds come from.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,9 +14,9 @@ use crate::channels::{Channel, Channels, graph};
 use crate::environment::{HostClock, UuidKeys};
 use crate::opening::{OpenOptions, Opener};
 use crate::shelf::Shelf;
-use crate::{Context, RecordError};
+use crate::{OpenRound, RecordError};
 
-/// How many contexts that nobody holds are kept, unless said otherwise.
+/// How many rounds that nobody holds are kept, unless said otherwise.
 const KEEP: usize = 256;
 
 /// Makes [`Trajectories`].
@@ -58,10 +58,10 @@ impl TrajectoriesBuilder {
         self
     }
 
-    /// How many contexts stay in memory though nobody holds them. Default: 256. More where more rounds than that go on at once; those with something
+    /// How many rounds stay in memory though nobody holds them. Default: 256. More where more rounds than that go on at once; those with something
     /// that is not written stay beside them.
-    pub fn keep(mut self, contexts: usize) -> Self {
-        self.keep = contexts;
+    pub fn keep(mut self, rounds: usize) -> Self {
+        self.keep = rounds;
         self
     }
 
@@ -84,9 +84,9 @@ impl TrajectoriesBuilder {
     }
 }
 
-/// Opens rounds: for each there is one [`Context`] in a process. Cheap to clone.
+/// Opens rounds: for each there is one [`OpenRound`] in a process. Cheap to clone.
 ///
-/// A context is built outside of any lock that others need: whoever opens another round never waits for a slow store.
+/// A round is read outside of any lock that others need: whoever opens another round never waits for a slow store.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -131,12 +131,12 @@ impl Trajectories {
         TrajectoriesBuilder::new(Channel::Alone(store))
     }
 
-    /// Opens a round: the context that is open, or what is stored, or a new one. Reads that round, and if it is new the head of the one before it,
+    /// Opens a round: the one that is open, or what is stored, or a new one. Reads that round, and if it is new the head of the one before it,
     /// whatever else the session has. What is new is written with its first change.
-    pub async fn open(&self, round: &RoundRef, options: OpenOptions) -> Result<Context, RecordError> {
+    pub async fn open(&self, round: &RoundRef, options: OpenOptions) -> Result<OpenRound, RecordError> {
         let Factory { opener, bridges, .. } = &*self.0;
         let (opened, lease) = opener.open(round, &options).await?;
-        Ok(Context::new(opened, lease, opener.clone(), *bridges))
+        Ok(OpenRound::new(opened, lease, opener.clone(), *bridges))
     }
 
     /// The number of the next round of an agent, which begins with the first change that is written to it.
@@ -151,10 +151,10 @@ impl Trajectories {
     /// is taken by a write: two processes never get the same.
     pub async fn open_sub_agent(
         &self,
-        parent: &Context,
+        parent: &OpenRound,
         node: NodeId,
         options: OpenOptions,
-    ) -> Result<Context, RecordError> {
+    ) -> Result<OpenRound, RecordError> {
         let caller = &parent.reference().agent;
         if parent.round().node(node).is_none() {
             return Err(TrajectoryError::UnknownNode { node: node.to_string() }.into());
@@ -181,7 +181,7 @@ impl Trajectories {
         self.0.allocating.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn reserve(&self, caller: &AgentRef, options: &OpenOptions) -> Result<Context, RecordError> {
+    async fn reserve(&self, caller: &AgentRef, options: &OpenOptions) -> Result<OpenRound, RecordError> {
         let Factory { opener, bridges, .. } = &*self.0;
         let agent = |number| AgentRef { agent: number, ..caller.clone() };
         let taken = async |number| -> Result<bool, RecordError> {
@@ -201,14 +201,14 @@ impl Trajectories {
         loop {
             // Who else takes numbers, takes this one first.
             if let Some((opened, lease)) = opener.reserve(&agent(free).round(0), options).await? {
-                return Ok(Context::new(opened, lease, opener.clone(), *bridges));
+                return Ok(OpenRound::new(opened, lease, opener.clone(), *bridges));
             }
             free = free.saturating_add(1);
         }
     }
 
-    /// Lets go of the contexts of a user: of one session, one round, one agent, if they are named. Returns how many. A context with something that is not
-    /// written stays, and is not counted; handles that somebody has go on working, but what is opened later is another context.
+    /// Lets go of the open rounds of a user: of one session, one round, one agent, if they are named. Returns how many. A round with something that is not
+    /// written stays, and is not counted; handles that somebody has go on working, but what is opened later is another one.
     pub fn release(
         &self,
         user: &UserId,
@@ -222,12 +222,12 @@ impl Trajectories {
         })
     }
 
-    /// How many contexts are in memory.
-    pub fn open_contexts(&self) -> usize {
+    /// How many rounds are in memory.
+    pub fn open_rounds(&self) -> usize {
         self.0.opener.shelf.len()
     }
 
-    /// Writes what any context has not written yet, each on its own. The first error is returned when all were tried.
+    /// Writes what any open round has not written yet, each on its own. The first error is returned when all were tried.
     pub async fn flush_all(&self) -> Result<(), RecordError> {
         let unsaved = self.0.opener.shelf.unsaved();
         let flushes = unsaved.iter().map(|recorder| recorder.flush());
@@ -280,7 +280,7 @@ impl Trajectories {
         Ok(Trajectory::new(rounds.collect::<Result<Vec<_>, _>>()?, self.0.bridges))
     }
 
-    /// Removes rounds from every channel, and lets go of their contexts. What is counted is what the channel with the most had.
+    /// Removes rounds from every channel, and lets go of those that are open. What is counted is what the channel with the most had.
     pub async fn prune(&self, prune: &RoundPrune) -> Result<RoundsPruned, RecordError> {
         let mut most = RoundsPruned::default();
         for channel in &self.0.opener.channels.all {
@@ -298,6 +298,6 @@ impl fmt::Debug for Trajectories {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Trajectories");
         shown.field("channels", &self.0.opener.channels.all.len());
-        shown.field("open_contexts", &self.open_contexts()).finish_non_exhaustive()
+        shown.field("open_rounds", &self.open_rounds()).finish_non_exhaustive()
     }
 }

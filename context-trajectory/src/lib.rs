@@ -2,7 +2,7 @@
 //!
 //! The graph itself is [`context_core::trajectory`]; this crate records it while a run goes on, brings it back, and gives it to other tools.
 //!
-//! * [`Trajectories`] makes one [`Context`] for each user, session, round and agent; what is recorded through it is durable when the call returns,
+//! * [`Trajectories`] makes one [`OpenRound`] for each user, session, round and agent; what is recorded through it is durable when the call returns,
 //!   and a round that was cut off goes on where it was.
 //! * [`FileChannel`] keeps trajectories in local files, beside a store or instead of one.
 //! * [`Transcript`] makes rounds of conversations that were had elsewhere.
@@ -21,14 +21,14 @@
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! let trajectories = Trajectories::builder(Arc::new(InMemoryStore::default())).build()?;
 //! let round = trajectories.next_round(&AgentRef::main("ada", "trip")).await?;
-//! let context = trajectories.open(&round, OpenOptions::new()).await?;
-//! context.ask(NewQuery::new("Where is it warm in March?")).await?;
+//! let open = trajectories.open(&round, OpenOptions::new()).await?;
+//! open.ask(NewQuery::new("Where is it warm in March?")).await?;
 //! let call = TurnCall::new("call_1", "weather", serde_json::json!({"month": 3}));
-//! context.turn(Turn::new("I look it up.").call(call)).await?;
-//! context.tool_result("call_1", serde_json::json!(["Madeira"]), true).await?;
-//! context.turn(Turn::new("On Madeira.")).await?;
-//! context.close(RoundState::Closed).await?;
-//! assert_eq!(context.trajectory().await?.len(), 4);
+//! open.turn(Turn::new("I look it up.").call(call)).await?;
+//! open.tool_result("call_1", serde_json::json!(["Madeira"]), true).await?;
+//! open.turn(Turn::new("On Madeira.")).await?;
+//! open.close(RoundState::Closed).await?;
+//! assert_eq!(open.trajectory().await?.len(), 4);
 //! # Ok::<(), context_trajectory::RecordError>(())
 //! # })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -45,7 +45,6 @@
 mod backups;
 mod catch_up;
 mod channels;
-mod context;
 mod environment;
 mod error;
 pub mod export;
@@ -55,6 +54,7 @@ mod import;
 mod journal;
 mod mentions;
 pub mod messages;
+mod open_round;
 mod opening;
 pub mod peer;
 pub mod portraits;
@@ -69,13 +69,13 @@ mod turn;
 mod whole;
 
 pub use backups::Backups;
-pub use context::Context;
 pub use error::RecordError;
 pub use factory::{Trajectories, TrajectoriesBuilder};
 pub use files::FileChannel;
 pub use import::RoundImported;
 pub use journal::TornTail;
 pub use mentions::{FileLookup, HostFiles, MentionedFiles, mentioned_files};
+pub use open_round::OpenRound;
 pub use opening::OpenOptions;
 pub use run::{RunError, work_off};
 pub use transcript::{

@@ -7,7 +7,7 @@ use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeId, edge};
 use context_core::{Error, ErrorKind};
 
 use crate::backups::Backups;
-use crate::{Context, RecordError};
+use crate::{OpenRound, RecordError};
 
 /// The most files of one question that are looked for.
 const MOST: usize = 100;
@@ -138,7 +138,7 @@ fn is_table(path: &str) -> bool {
     extension.is_some_and(|extension| TABLES.iter().any(|table| extension.eq_ignore_ascii_case(table)))
 }
 
-impl Context {
+impl OpenRound {
     /// Asks the question, and hangs the files that it names and that are there below it, as files and tables. The list of files that the
     /// caller gave with it stays as it is. Returns the question, then the files.
     pub async fn ask_with_files(

@@ -16,14 +16,14 @@
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! # let trajectories = Trajectories::builder(Arc::new(InMemoryStore::default())).build()?;
-//! # let context = trajectories.open(&AgentRef::main("ada", "trip").round(0), OpenOptions::new()).await?;
-//! context.ask(NewQuery::new("Where is it warm in March?")).await?;
+//! # let open = trajectories.open(&AgentRef::main("ada", "trip").round(0), OpenOptions::new()).await?;
+//! open.ask(NewQuery::new("Where is it warm in March?")).await?;
 //! let call = TurnCall::new("call_1", "weather", serde_json::json!({"month": 3}));
-//! context.turn(Turn::new("I look it up.").call(call)).await?;
-//! context.tool_result("call_1", serde_json::json!(["Madeira"]), true).await?;
-//! context.turn(Turn::new("On Madeira.")).await?;
+//! open.turn(Turn::new("I look it up.").call(call)).await?;
+//! open.tool_result("call_1", serde_json::json!(["Madeira"]), true).await?;
+//! open.turn(Turn::new("On Madeira.")).await?;
 //!
-//! let replay = Replay::new(&context.trajectory().await?);
+//! let replay = Replay::new(&open.trajectory().await?);
 //! let (model, tools) = (RecordedModel::new(&replay), RecordedTools::new(&replay));
 //! let asked = ModelRequest::new(replay.messages().into_iter().take(1));
 //! let answer = model.complete(&asked, &CancelSignal::never()).await?;

@@ -3,7 +3,7 @@
 use context_core::trajectory::{QueueItem, QueueName};
 use thiserror::Error as ThisError;
 
-use crate::{Context, RecordError};
+use crate::{OpenRound, RecordError};
 
 /// Why a run stopped.
 #[derive(Debug, ThisError)]
@@ -30,12 +30,12 @@ pub enum RunError<E> {
 /// A step leaves its queue when its handler has done it, and durably: a run that was ended in the middle goes on, in another process too, with
 /// the step it was at. So a handler may see a step twice, and never misses one.
 pub async fn work_off<E>(
-    context: &Context,
+    open: &OpenRound,
     mut handler: impl AsyncFnMut(QueueName, &QueueItem) -> Result<(), E>,
 ) -> Result<u64, RunError<E>> {
     let mut done = 0;
     loop {
-        let round = context.round();
+        let round = open.round();
         let queues = round.queues();
         let next = QueueName::ALL.into_iter().find_map(|queue| {
             let first = queues.get(queue).iter().next()?;
@@ -47,7 +47,7 @@ pub async fn work_off<E>(
             return Err(RunError::Step { queue, name: item.name, source });
         }
         // A handler that took its step itself, or emptied the queue, has said what it wants.
-        context.pop_done(queue, &item).await?;
+        open.pop_done(queue, &item).await?;
         done += 1;
     }
 }

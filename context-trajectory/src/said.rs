@@ -5,12 +5,12 @@ use std::sync::Arc;
 use context_core::trajectory::MessageLink;
 use context_core::{Json, Message, Part, Role, ToolCall, ToolInput, ToolResult, limits};
 
-use crate::{Context, RecordError, Turn, TurnCall};
+use crate::{OpenRound, RecordError, Turn, TurnCall};
 
 /// What an action is left with whose params are no JSON, until it has a result.
 const NO_JSON: &str = "the params are no JSON";
 
-impl Context {
+impl OpenRound {
     /// Records what a message says, as [`ask`](Self::ask), [`turn`](Self::turn) and [`tool_result`](Self::tool_result) would: a request of
     /// the user is a question, an answer of the model a turn with its calls, and each result goes to its call. What the system says,
     /// reminders and checkpoints record nothing.

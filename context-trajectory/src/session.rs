@@ -1,4 +1,4 @@
-//! What the contexts of one agent share: its earlier rounds, read once.
+//! What the open rounds of one agent share: its earlier rounds, read once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

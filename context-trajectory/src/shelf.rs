@@ -1,4 +1,4 @@
-//! The contexts of a process: which are open, which are kept though nobody holds them, and which go.
+//! The open rounds of a process: which are open, which are kept though nobody holds them, and which go.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -80,7 +80,7 @@ impl Shelf {
         Lease { shelf: self.clone(), round: round.clone(), entry: entry.number, cell: entry.cell.clone() }
     }
 
-    /// What is shared by the contexts of an agent.
+    /// What is shared by the open rounds of an agent.
     pub(crate) fn history(&self, agent: &AgentRef, channels: &Arc<Channels>) -> Arc<History> {
         let mut inner = self.inner();
         if let Some(known) = inner.histories.get(agent).and_then(Weak::upgrade) {

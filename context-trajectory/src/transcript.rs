@@ -1,6 +1,6 @@
 //! Conversations that were had elsewhere, as rounds.
 //!
-//! [`Transcript::read`] is pure. What it makes can be recorded step by step ([`Context::record_step`](crate::Context::record_step)), or built at once with the
+//! [`Transcript::read`] is pure. What it makes can be recorded step by step ([`OpenRound::record_step`](crate::OpenRound::record_step)), or built at once with the
 //! times of the messages ([`Transcript::build`]) and written as a whole ([`Trajectories::import`](crate::Trajectories::import)).
 //!
 //! | in the conversation | in the trajectory |

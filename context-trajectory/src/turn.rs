@@ -8,7 +8,7 @@ use context_core::trajectory::{
 };
 use context_core::{Json, Timestamp, limits};
 
-use crate::{Context, RecordError};
+use crate::{OpenRound, RecordError};
 
 /// The label of the second call of an id, and so on.
 pub(crate) const REPEATED: char = '#';
@@ -132,7 +132,7 @@ pub enum TurnNodes {
     Response(NodeId),
 }
 
-impl Context {
+impl OpenRound {
     /// Records one answer of a model, all of it or nothing.
     ///
     /// With calls it is a State behind all endpoints, and an Action for each call, labelled with the call's id (and `#2` for the second call of an

@@ -8,7 +8,7 @@ use context_core::trajectory::Trajectory;
 use context_core::{AgentRef, Error, RoundQuery, SessionId, Store, UserId, limits};
 
 use crate::export::SessionGraph;
-use crate::{Context, OpenOptions, RecordError, Trajectories};
+use crate::{OpenOptions, OpenRound, RecordError, Trajectories};
 
 impl Trajectories {
     /// In a store, with everything as the [builder](Self::builder) has it by default. Fails if the store keeps no trajectories.
@@ -17,7 +17,7 @@ impl Trajectories {
     }
 
     /// Begins the next round of an agent: [`next_round`](Self::next_round), opened. It is written with its first change.
-    pub async fn begin(&self, agent: &AgentRef) -> Result<Context, RecordError> {
+    pub async fn begin(&self, agent: &AgentRef) -> Result<OpenRound, RecordError> {
         let round = self.next_round(agent).await?;
         self.open(&round, OpenOptions::new()).await
     }
@@ -53,7 +53,7 @@ impl Trajectories {
     }
 }
 
-impl Context {
+impl OpenRound {
     /// Ends the round as one that is done: [`close`](Self::close) with [`Closed`](context_core::trajectory::RoundState::Closed).
     pub async fn finish(&self) -> Result<(), RecordError> {
         self.close(context_core::trajectory::RoundState::Closed).await

@@ -66,6 +66,12 @@ impl Cargo {
         self
     }
 
+    /// Takes a variable out of the environment.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.0.env_remove(name);
+        self
+    }
+
     /// Sets a variable of the environment if there is a value.
     pub(crate) fn env_if(self, name: &str, value: Option<impl AsRef<OsStr>>) -> Self {
         match value {

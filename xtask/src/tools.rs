@@ -67,7 +67,8 @@ impl Tool {
     pub(crate) fn cargo(&self, workspace: &Workspace, folder: &Path) -> Result<Cargo> {
         self.find(workspace).with_context(|| self.missing())?;
         let path = env::join_paths(folders(workspace)).context("the PATH cannot be written")?;
-        Ok(Cargo::new(folder, self.subcommand).env("PATH", path))
+        // cargo-machete takes it for a sign that cargo did not call it as a subcommand, and its own name for a folder.
+        Ok(Cargo::new(folder, self.subcommand).env("PATH", path).without("CARGO_PKG_NAME"))
     }
 
     /// That it is not installed, and how it can be.

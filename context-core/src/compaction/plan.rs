@@ -179,7 +179,7 @@ impl Plan {
         for edit in &edits {
             gone = gone.saturating_add(view.tokens_of(edit.range.clone()));
             for message in &edit.with {
-                new = new.saturating_add(view.count(message));
+                new = new.saturating_add(view.count_shared(message));
             }
         }
         let after = before.saturating_sub(gone).saturating_add(new);

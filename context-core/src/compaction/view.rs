@@ -101,6 +101,11 @@ impl<'a> HistoryView<'a> {
         self.counter.count_message(message).tokens()
     }
 
+    /// The same of one that a plan holds. A counter that remembers knows it again when the plan is made, and when it is carried out.
+    pub fn count_shared(&self, message: &Arc<Message>) -> u64 {
+        self.counter.count_shared(message).tokens()
+    }
+
     /// How many tokens a text is.
     pub fn count_text(&self, text: &str) -> u64 {
         self.counter.count(text).tokens()

@@ -1,10 +1,15 @@
 //! How short results become.
 
-use context_core::{BlobId, Json, Part};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use context_core::{
+    BlobId, CompactionPolicy, HistoryView, Json, Message, Part, Role, TokenCount, TokenCounter,
+};
 use context_policy_microcompact::Microcompact;
+use context_tokens::ModelCounter;
 
 use crate::helpers::{
-    changed, history, is_nothing, left, long, plan, result, results, step, steps, text, tokens,
+    changed, counter, goal, history, is_nothing, left, long, plan, result, results, step, steps, text, tokens,
 };
 
 #[test]
@@ -46,6 +51,83 @@ fn shortened_results_have_at_most_the_bound_and_a_little() {
     }
 }
 
+/// Beside another result, so that it has to be measured.
+#[test]
+fn a_result_of_just_the_bound_and_what_a_note_takes_stays() {
+    let of = |tokens: u64| {
+        let text = format!("x{}", " x".repeat(tokens as usize - 1));
+        assert_eq!(counter().count(&text).tokens(), tokens);
+        let parts = [("c0", text.as_str()), ("c1", "brief")].map(|(id, text)| Part::tool_result(id, text));
+        let calls = ["c0", "c1"].map(|id| Part::tool_call(id, "bash", serde_json::json!({})));
+        history([
+            Message::new(Role::Assistant, calls),
+            Message::new(Role::Tool, parts),
+            Message::text(Role::Assistant, "Done."),
+        ])
+    };
+    let policy = Microcompact::new().keep_results(0);
+    assert!(is_nothing(&policy, &of(800)) && !is_nothing(&policy, &of(801)));
+}
+
+/// Counts as the published vocabulary does, and how often it is asked for a preview.
+#[derive(Debug)]
+struct Asked(ModelCounter, AtomicUsize);
+
+impl TokenCounter for Asked {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn count(&self, text: &str) -> TokenCount {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.count(text)
+    }
+
+    fn count_message(&self, message: &Message) -> TokenCount {
+        self.0.count_message(message)
+    }
+}
+
+/// The first text that is tried is good enough where a text is as dense at its ends as in its middle; where it is not, the next one knows how
+/// dense the ends are.
+#[test]
+fn a_preview_is_found_in_few_tries() {
+    let tries = |text: String| {
+        let [first, second] = [("c0", vec![Part::text(text)]), ("c1", Vec::new())];
+        let messages = history([first, second].into_iter().flat_map(|(id, output)| step(id, "bash", output)));
+        let asked = Asked(counter(), AtomicUsize::new(0));
+        let plan =
+            Microcompact::new().keep_results(1).plan(&HistoryView::new(&messages, &asked), &goal(1_000));
+        let left = plan.into_plan().unwrap().apply(&messages).unwrap().messages;
+        let shown = tokens(results(&left)[0]);
+        assert!((720..=800).contains(&shown), "{shown} tokens are shown");
+        asked.1.load(Ordering::Relaxed)
+    };
+    let [plain, dense] = ["alpha beta gamma delta. ".repeat(1_000), "é🦀".repeat(10_000)];
+    let plain_ends = tries(format!("{plain}{dense}{plain}"));
+    let dense_ends = tries(format!("{dense}{plain}{dense}"));
+    assert_eq!([tries(long()), plain_ends, dense_ends], [1, 2, 2]);
+}
+
+#[test]
+fn each_result_of_a_message_is_measured_by_itself() {
+    let results_of = |texts: [String; 2]| {
+        let parts = texts.into_iter().enumerate();
+        let parts = parts.map(|(n, text)| Part::ToolResult(result(&format!("c{n}"), vec![Part::text(text)])));
+        Message::new(Role::Tool, parts)
+    };
+    let calls = ["c0", "c1"].map(|id| Part::tool_call(id, "bash", serde_json::json!({})));
+    let messages = history([
+        Message::new(Role::Assistant, calls),
+        results_of(["alpha beta gamma delta. ".repeat(100), long()]),
+        Message::text(Role::Assistant, "Done."),
+    ]);
+    let left = left(&Microcompact::new().keep_results(0), &messages);
+    assert_eq!(changed(&messages, &left), ["c1"]);
+    let note = text(results(&left)[1]);
+    assert!(note.starts_with("[Result shortened: 2,001 tokens;"), "{note}");
+}
+
 #[test]
 fn a_second_pass_does_nothing_and_a_smaller_bound_shortens_once() {
     let first = left(&Microcompact::new(), &steps(6, "grep"));
@@ -83,7 +165,7 @@ fn ids_names_and_errors_survive() {
     failed.name = Some("bash".into());
     failed.metadata.insert("mine", Json::from(1));
     let [call, _] = step("c", "bash", Vec::new());
-    let failed = context_core::Message::new(context_core::Role::Tool, [Part::ToolResult(failed)]);
+    let failed = Message::new(Role::Tool, [Part::ToolResult(failed)]);
     let rest = (0..4).flat_map(|n| step(&format!("d{n}"), "bash", vec![Part::text("x")]));
     let left = left(&Microcompact::new(), &history([call, failed].into_iter().chain(rest)));
     let short = results(&left)[0];
@@ -100,7 +182,7 @@ fn a_spilled_result_keeps_the_line_that_says_where_all_of_it_is() {
     let mut spilled = result("c", vec![Part::text(format!("{}\n{line}\n{}", long(), long()))]);
     spilled.metadata.insert("spilled", serde_json::json!({"blob": blob}));
     let [call, _] = step("c", "bash", Vec::new());
-    let spilled = context_core::Message::new(context_core::Role::Tool, [Part::ToolResult(spilled)]);
+    let spilled = Message::new(Role::Tool, [Part::ToolResult(spilled)]);
     let rest = (0..4).flat_map(|n| step(&format!("d{n}"), "bash", vec![Part::text("x")]));
     let first = left(&Microcompact::new(), &history([call, spilled].into_iter().chain(rest)));
     let shown = text(results(&first)[0]);

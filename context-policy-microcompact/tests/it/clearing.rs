@@ -17,6 +17,11 @@ fn all_but_the_newest_message_of_results_is_cleared() {
 }
 
 #[test]
+fn only_what_can_be_asked_for_again_is_cleared() {
+    assert!(is_nothing(&Microcompact::clearing(), &steps(3, "my_tool")));
+}
+
+#[test]
 fn the_bound_is_one_of_utf_16() {
     let at = |text: String| {
         let steps = [step("c0", "bash", vec![Part::text(text)]), step("c1", "bash", Vec::new())];

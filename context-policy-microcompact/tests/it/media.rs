@@ -1,11 +1,12 @@
 //! Pictures and documents.
 
 use context_core::{
-    BlobId, CompactionPolicy, HistoryView, Media, MediaSource, Message, Metadata, Part, Role,
+    BlobId, CompactionPolicy, HistoryView, Media, MediaKind, MediaSource, Message, Metadata, Part, Role,
+    TokenCount, TokenCounter,
 };
 use context_policy_microcompact::Microcompact;
 
-use crate::helpers::{counter, goal, history, image, is_nothing, left, results, step, text};
+use crate::helpers::{counter, goal, history, image, is_nothing, left, long, results, step, text};
 
 fn with_images() -> Vec<std::sync::Arc<Message>> {
     let asked = Message::new(Role::User, [Part::text("look"), image()]);
@@ -24,6 +25,20 @@ fn images_in_old_results_are_cleared_and_those_of_the_user_stay() {
 }
 
 #[test]
+fn documents_and_recordings_are_cleared_under_their_names() {
+    let media = |media_type: &str| Media {
+        source: MediaSource::Base64("A".repeat(40_000)),
+        media_type: Some(media_type.into()),
+        name: None,
+        metadata: Metadata::default(),
+    };
+    let output = vec![Part::Document(media("application/pdf")), Part::Audio(media("audio/wav"))];
+    let steps = [step("c0", "read_file", output), step("c1", "read_file", Vec::new())];
+    let left = left(&Microcompact::new().keep_results(1), &history(steps.into_iter().flatten()));
+    assert_eq!(text(results(&left)[0]), "[document cleared]\n[audio cleared]");
+}
+
+#[test]
 fn what_the_user_attached_is_cleared_last_and_only_if_asked_for() {
     let messages = with_images();
     let counter = counter();
@@ -34,6 +49,44 @@ fn what_the_user_attached_is_cleared_last_and_only_if_asked_for() {
     let unmet = policy.plan(&view, &goal(100)).into_plan().unwrap();
     assert_eq!(unmet.what, "3 places cleared of media");
     assert_eq!(unmet.apply(&messages).unwrap().messages[0].plain_text(), "look\n[image cleared]");
+}
+
+/// What the model made is part of what it said.
+#[test]
+fn only_what_the_user_attached_is_cleared_for_being_attached() {
+    let made = Message::new(Role::Assistant, [Part::text("here"), image()]);
+    let sent = Message::new(Role::User, [image()]);
+    let steps = (0..6).flat_map(|n| step(&format!("c{n}"), "bash", vec![Part::text("x")]));
+    let messages = history([sent, made].into_iter().chain(steps).chain([Message::from("and now?")]));
+    let left = left(&Microcompact::new().clear_attached(), &messages);
+    assert_eq!((left[0].plain_text().as_ref(), &left[1..]), ("[image cleared]", &messages[1..]));
+}
+
+/// Text is its bytes, and a picture just what stands for it.
+#[derive(Debug)]
+struct AsLongAsItsNote;
+
+impl TokenCounter for AsLongAsItsNote {
+    fn name(&self) -> &str {
+        "as long as its note"
+    }
+
+    fn count(&self, text: &str) -> TokenCount {
+        TokenCount::exact(text.len() as u64)
+    }
+
+    fn count_media(&self, _: MediaKind, _: &Media) -> TokenCount {
+        self.count("[image cleared]")
+    }
+}
+
+#[test]
+fn a_picture_that_costs_no_more_than_its_note_stays() {
+    let steps = [step("c0", "bash", vec![image()]), step("c1", "bash", vec![Part::text(long())])];
+    let messages = history(steps.into_iter().flatten().chain(step("c2", "bash", Vec::new())));
+    let view = HistoryView::new(&messages, &AsLongAsItsNote);
+    let plan = Microcompact::new().keep_results(1).plan(&view, &goal(10)).into_plan().unwrap();
+    assert_eq!((plan.first_change(), plan.what.as_str()), (Some(3), "1 result shortened"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What is shortened where leaving out messages is not enough.
 
-use context_core::{HistoryView, Json, Message, Part, Role, ToolInput};
+use context_core::{HistoryView, Json, Message, Part, Role, TokenCount, TokenCounter, ToolInput};
 use context_policy_truncate_head::{Measure, TruncateHead, truncate_head};
 
 use crate::{Bytes, assistant, call, history, left, result, user};
@@ -100,4 +100,76 @@ fn a_goal_that_cannot_be_reached_does_not_cost_everything() {
     let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, 3)).unwrap().messages;
     assert_eq!(short.last(), messages.last());
     assert!(HistoryView::new(&short, &Bytes).total() < 200);
+}
+
+fn said(parts: &[Part]) -> String {
+    Message::new(Role::User, parts.iter().cloned()).plain_text().into_owned()
+}
+
+/// What the user wrote is longer than what is left of the result, and stays whole all the same.
+#[test]
+fn a_request_is_not_shortened_while_results_can_be() {
+    let request = "why does it fail? ".repeat(20);
+    let messages = history([user(&request), call("c1"), result("c1", &"log ".repeat(1_000))]);
+    let keep = request.len() as u64 + 120;
+    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, keep)).unwrap().messages;
+    assert_eq!(short[0], messages[0]);
+    assert!(HistoryView::new(&short, &Bytes).total() <= keep);
+}
+
+#[test]
+fn long_texts_become_equally_long_from_both_ends_and_short_ones_stay() {
+    let texts = ["ab ".repeat(1_000), "cd ".repeat(300), "brief".into(), "ef ".repeat(500)];
+    let parts = texts.iter().enumerate().map(|(n, text)| Part::tool_result(format!("c{n}"), text.as_str()));
+    let calls = (0..4).map(|n| Part::tool_call(format!("c{n}"), "log", serde_json::json!({})));
+    let messages =
+        history([user("go"), Message::new(Role::Assistant, calls), Message::new(Role::Tool, parts)]);
+    let goal = 700;
+    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, goal)).unwrap().messages;
+    let total = HistoryView::new(&short, &Bytes).total();
+    assert!((goal * 9 / 10..=goal).contains(&total), "{total} of {goal}");
+    let shown: Vec<String> = short[2].tool_results().map(|result| said(&result.output)).collect();
+    assert_eq!(shown[2], "brief");
+    let mut lengths = [0, 1, 3].map(|n| {
+        let (head, tail) = shown[n].split_once("\n[… the middle was left out …]\n").unwrap();
+        assert!(texts[n].starts_with(head) && texts[n].ends_with(tail));
+        assert!(head.len().abs_diff(tail.len()) <= 1, "{} and {}", head.len(), tail.len());
+        shown[n].len()
+    });
+    lengths.sort_unstable();
+    assert!(lengths[2] - lengths[0] <= 6, "{lengths:?}");
+}
+
+#[test]
+fn what_is_no_longer_than_a_note_is_not_replaced_by_one() {
+    let messages = history([user("ten bytes!"), assistant(&"x".repeat(100))]);
+    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, 15)).unwrap().messages;
+    assert_eq!(short[0], messages[0]);
+    assert_eq!(short[1].plain_text(), "[left out]");
+}
+
+/// Where not even notes fit, something that can be read is worth more than coming a little closer.
+#[test]
+fn a_goal_of_nothing_leaves_what_can_be_read() {
+    let messages = history([user(&"who am I? ".repeat(50)), assistant(&"you are Ada. ".repeat(50))]);
+    let view = HistoryView::new(&messages, &Quarter);
+    let plan = TruncateHead::new().keep_tokens(&view, 0).into_plan().unwrap();
+    for message in plan.apply(&messages).unwrap().messages {
+        let text = message.plain_text().into_owned();
+        assert!(text.contains("the middle was left out") && Quarter.count(&text).tokens() <= 32, "{text}");
+    }
+}
+
+/// Four bytes are a token.
+#[derive(Debug)]
+struct Quarter;
+
+impl TokenCounter for Quarter {
+    fn name(&self) -> &str {
+        "quarter"
+    }
+
+    fn count(&self, text: &str) -> TokenCount {
+        TokenCount::exact(text.len().div_ceil(4) as u64)
+    }
 }

@@ -1,4 +1,4 @@
-//! What nodes take in memory, and contexts that were closed. Measured in a process of its own, as the anonymous memory
+//! What nodes take in memory, and rounds that were closed. Measured in a process of its own, as the anonymous memory
 //! the system gave it: nobody has to count allocations.
 
 use std::hint::black_box;
@@ -25,7 +25,7 @@ pub(crate) const HELD: &str = "--held";
 
 /// The most a node may take with its edge, its label and what it was.
 const LIMIT: u64 = 1024;
-/// How many contexts are kept though nobody holds them, unless said otherwise.
+/// How many rounds are kept though nobody holds them, unless said otherwise.
 const KEPT: usize = 256;
 
 /// A channel that says yes to everything and keeps nothing: what is measured over it is the recorder alone.
@@ -56,7 +56,7 @@ impl TrajectoryStore for Forgetful {
 
 pub(crate) fn held(bench: &mut Bench) {
     const NODE: &str = "memory of a node, against 1 KiB";
-    const CLOSED: &str = "memory of 1,000 closed contexts, against 256";
+    const CLOSED: &str = "memory of 1,000 closed rounds, against 256";
     if bench.options.has(NODE) {
         let n = 100_000;
         match bytes("nodes", n) {
@@ -96,7 +96,7 @@ pub(crate) async fn measure(what: &str, n: usize) {
         }
         _ => {
             let trajectories = closed(n).await;
-            assert!(trajectories.open_contexts() <= KEPT);
+            assert!(trajectories.open_rounds() <= KEPT);
             let after = anonymous();
             black_box(trajectories);
             after
@@ -105,7 +105,7 @@ pub(crate) async fn measure(what: &str, n: usize) {
     println!("{}", after.unwrap_or_default().saturating_sub(before));
 }
 
-/// So many contexts of as many sessions, recorded, closed and let go of.
+/// So many rounds of as many sessions, recorded, closed and let go of.
 async fn closed(n: usize) -> Trajectories {
     let trajectories = Trajectories::over(Arc::new(Forgetful)).build().unwrap();
     for session in 0..n {

@@ -44,7 +44,7 @@ fn handles_are_shared_and_work_under_way_goes() {
 #[test]
 fn recorders_are_shared() {
     is_shared::<context_runtime::trajectory::Trajectories>();
-    is_shared::<context_runtime::trajectory::Context>();
+    is_shared::<context_runtime::trajectory::OpenRound>();
 }
 
 #[cfg(feature = "cache")]

@@ -14,19 +14,19 @@ use super::job::Painter;
 use super::options::PortraitOptions;
 use super::preview::{HostPreviews, ReadPreview};
 use super::prompt::is_described;
-use crate::{Context, RecordError};
+use crate::{OpenRound, RecordError};
 
 /// Who is named as the author of descriptions.
 const AUTHOR: &str = "portrait";
 
 /// Describes data nodes in the background. Cheap to clone; clones share everything. One for a run, or one for a process: what is bounded
-/// is bounded for all contexts that use it.
+/// is bounded for all open rounds that use it.
 ///
 /// A node is asked about once: while its portrait is on its way, it is not scheduled again, and what has a description, from whomever, is
 /// left alone, also if that came while the model was thinking. What failed is [reported](Self::failures) and tried again by the next
 /// [`schedule`](Self::schedule) that meets it.
 ///
-/// Portraits run as tasks of Tokio and hold their context until they are done. Dropping this stops none of them; [`cancel`](Self::cancel) does.
+/// Portraits run as tasks of Tokio and hold their round open until they are done. Dropping this stops none of them; [`cancel`](Self::cancel) does.
 #[derive(Clone)]
 pub struct Portraits(Arc<Shared>);
 
@@ -57,7 +57,7 @@ struct Failed {
 
 /// Where the round of a node is read when its turn comes.
 enum Source {
-    /// In the context, which may have changed by then.
+    /// In the open round, which may have changed by then.
     Present,
     /// An earlier round.
     Earlier(Arc<Round>),
@@ -84,25 +84,25 @@ impl Portraits {
         Self(Arc::new(shared))
     }
 
-    /// Schedules every data node of the context and its earlier rounds that has no description and is not on its way. Returns how many; waits for no
+    /// Schedules every data node of the round and its earlier rounds that has no description and is not on its way. Returns how many; waits for no
     /// portrait, and for earlier rounds only when they are first read. If these cannot be read, those of the present are scheduled
     /// nevertheless.
-    pub async fn schedule(&self, context: &Context) -> Result<usize, RecordError> {
-        let mut scheduled = self.schedule_round(context, &context.round(), || Source::Present);
-        let trajectory = context.trajectory().await?;
-        for round in trajectory.rounds().filter(|round| round.round().round < context.reference().round) {
-            scheduled += self.schedule_round(context, round, || Source::Earlier(round.clone()));
+    pub async fn schedule(&self, open: &OpenRound) -> Result<usize, RecordError> {
+        let mut scheduled = self.schedule_round(open, &open.round(), || Source::Present);
+        let trajectory = open.trajectory().await?;
+        for round in trajectory.rounds().filter(|round| round.round().round < open.reference().round) {
+            scheduled += self.schedule_round(open, round, || Source::Earlier(round.clone()));
         }
         Ok(scheduled)
     }
 
-    fn schedule_round(&self, context: &Context, round: &Round, source: impl Fn() -> Source) -> usize {
+    fn schedule_round(&self, open: &OpenRound, round: &Round, source: impl Fn() -> Source) -> usize {
         let mut scheduled = 0;
         for node in round.nodes().filter(|node| is_described(node.kind())) {
-            let key = (context.reference().agent.clone(), node.id);
+            let key = (open.reference().agent.clone(), node.id);
             if !node.description.is_empty() {
                 self.0.state().failed.remove(&key);
-            } else if let Some((job, text)) = Job::begin(&self.0, context, key) {
+            } else if let Some((job, text)) = Job::begin(&self.0, open, key) {
                 tokio::spawn(job.run(node.clone(), source(), text));
                 scheduled += 1;
             }
@@ -166,7 +166,7 @@ impl Shared {
 /// A portrait on its way. However its task ends, that is seen.
 struct Job {
     shared: Arc<Shared>,
-    context: Context,
+    open: OpenRound,
     key: Key,
     /// What becomes of it; nothing for the good end.
     failed: Option<Failed>,
@@ -175,7 +175,7 @@ struct Job {
 
 impl Job {
     /// Takes a node that is not on its way, and the description that it only lacks.
-    fn begin(shared: &Arc<Shared>, context: &Context, key: Key) -> Option<(Self, Option<String>)> {
+    fn begin(shared: &Arc<Shared>, open: &OpenRound, key: Key) -> Option<(Self, Option<String>)> {
         let mut state = shared.state();
         if !state.pending.insert(key.clone()) {
             return None;
@@ -184,7 +184,7 @@ impl Job {
         drop(state);
         shared.pending.send_modify(|pending| *pending += 1);
         let failed = Some(Failed { error: Arc::new(PortraitError::Ended), text: text.clone() });
-        let job = Self { shared: shared.clone(), context: context.clone(), key, failed, described: false };
+        let job = Self { shared: shared.clone(), open: open.clone(), key, failed, described: false };
         Some((job, text))
     }
 
@@ -199,7 +199,7 @@ impl Job {
             Some(text) => text,
             None => {
                 let round = match source {
-                    Source::Present => self.context.round(),
+                    Source::Present => self.open.round(),
                     Source::Earlier(round) => round,
                 };
                 // It may be gone, described or changed since.
@@ -213,7 +213,7 @@ impl Job {
                 }
             }
         };
-        match self.context.describe(node.id, &text, &shared.author).await {
+        match self.open.describe(node.id, &text, &shared.author).await {
             Ok(described) => self.done(described),
             Err(error) => self.fail(error.into(), Some(text)),
         }

@@ -5,7 +5,7 @@ use context_core::trajectory::{Round, RoundState};
 
 use super::{Transcript, TranscriptEvent, TranscriptRound, TranscriptStep};
 use crate::turn::{self, find_call};
-use crate::{Context, RecordError, Turn};
+use crate::{OpenRound, RecordError, Turn};
 
 impl Transcript {
     /// The rounds of an agent, from round 0, at the times of the messages. One that was answered is closed; one that another
@@ -50,7 +50,7 @@ impl TranscriptRound {
     }
 }
 
-impl Context {
+impl OpenRound {
     /// Records a step of a transcript, now.
     pub async fn record_step(&self, step: &TranscriptStep) -> Result<(), RecordError> {
         match &step.event {

@@ -12,7 +12,7 @@ use context_core::{
     RoundPrune, RoundQuery, RoundsPruned, Store, TrajectoryStore, UserId,
 };
 use context_store_inmem::InMemoryStore;
-use context_trajectory::{Context, OpenOptions, Trajectories, TrajectoriesBuilder};
+use context_trajectory::{OpenOptions, OpenRound, Trajectories, TrajectoriesBuilder};
 use tokio::sync::Semaphore;
 
 /// A store of rounds in memory, with faults.
@@ -124,7 +124,7 @@ pub(crate) fn ada() -> AgentRef {
     AgentRef::main("ada", "trip")
 }
 
-pub(crate) async fn open(trajectories: &Trajectories, round: u32) -> Context {
+pub(crate) async fn open(trajectories: &Trajectories, round: u32) -> OpenRound {
     trajectories.open(&ada().round(round), OpenOptions::new()).await.unwrap()
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn file(after: NodeId, path: &str) -> NewNode {
 }
 
 /// A round with a question, an action and a file.
-pub(crate) async fn small_round(context: &Context) -> [NodeId; 3] {
+pub(crate) async fn small_round(context: &OpenRound) -> [NodeId; 3] {
     let query = context.ask(NewQuery::new("Where to?")).await.unwrap();
     let action = context.add(action(query)).await.unwrap();
     let file = context.add(file(action, "/data/map.md")).await.unwrap();

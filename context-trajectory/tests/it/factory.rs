@@ -59,7 +59,7 @@ async fn an_opening_that_is_dropped_leaves_nothing_behind() {
     let round = ada().round(0);
     let opening = trajectories.open(&round, OpenOptions::new());
     assert!(futures_util::FutureExt::now_or_never(opening).is_none());
-    assert_eq!(trajectories.open_contexts(), 0);
+    assert_eq!(trajectories.open_rounds(), 0);
     *desk.slow_session.lock().unwrap() = None;
     small_round(&open(&trajectories, 0).await).await;
 }
@@ -127,7 +127,7 @@ async fn sub_agents_that_are_opened_at_once_get_different_numbers() {
 }
 
 #[tokio::test]
-async fn contexts_that_nobody_holds_are_bounded_and_none_that_is_unsaved_goes() {
+async fn rounds_that_nobody_holds_are_bounded_and_none_that_is_unsaved_goes() {
     let desk = desk();
     let trajectories = process(&desk, "a").keep(10).build().unwrap();
     let held = open(&trajectories, 5_000).await;
@@ -137,7 +137,7 @@ async fn contexts_that_nobody_holds_are_bounded_and_none_that_is_unsaved_goes() 
     for round in 0..1_000 {
         open(&trajectories, round).await;
     }
-    assert_eq!(trajectories.open_contexts(), 1 + 1 + 9, "held, unsaved, and what is kept with it");
+    assert_eq!(trajectories.open_rounds(), 1 + 1 + 9, "held, unsaved, and what is kept with it");
     assert!(open(&trajectories, 5_000).await.is_same(&held));
     assert_eq!(open(&trajectories, 6_000).await.round().len(), 1);
     trajectories.flush_all().await.unwrap();
@@ -145,12 +145,12 @@ async fn contexts_that_nobody_holds_are_bounded_and_none_that_is_unsaved_goes() 
     for round in 0..20 {
         open(&trajectories, round).await;
     }
-    assert_eq!(trajectories.open_contexts(), 11);
+    assert_eq!(trajectories.open_rounds(), 11);
 }
 
 /// Whoever opens thousands of rounds and closes each holds the graphs of those that are kept, and of no others.
 #[tokio::test]
-async fn ten_thousand_closed_contexts_leave_the_graphs_that_are_kept() {
+async fn ten_thousand_closed_rounds_leave_the_graphs_that_are_kept() {
     const KEPT: usize = 16;
     let desk = desk();
     let trajectories = process(&desk, "a").keep(KEPT).build().unwrap();
@@ -164,7 +164,7 @@ async fn ten_thousand_closed_contexts_leave_the_graphs_that_are_kept() {
     }
     let alive = graphs.iter().filter(|graph| graph.strong_count() > 0).count();
     assert!((1..=KEPT + 1).contains(&alive), "{alive} graphs are in memory");
-    assert_eq!(trajectories.open_contexts(), KEPT);
+    assert_eq!(trajectories.open_rounds(), KEPT);
 }
 
 #[tokio::test]

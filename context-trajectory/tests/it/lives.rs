@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use context_core::trajectory::{Changes, NewNode, NewQuery, NodeBody, NodeId, QueueItem, QueueName, Removal};
-use context_trajectory::{Context, RecordError};
+use context_trajectory::{OpenRound, RecordError};
 use proptest::prelude::*;
 
 use crate::desk::{Desk, action, ada, desk, file, open, process, small_round};
@@ -41,7 +41,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// What a step does to a context; a fault of the store is repaired by writing again.
-async fn play(context: &Context, step: &Step) {
+async fn play(context: &OpenRound, step: &Step) {
     let round = context.round();
     let ids: Vec<NodeId> = round.nodes().map(|node| node.id).collect();
     let pick = |at: &u8| ids[usize::from(*at) % ids.len()];
@@ -74,7 +74,7 @@ async fn play(context: &Context, step: &Step) {
     }
 }
 
-async fn begun(desk: &Arc<Desk>) -> Context {
+async fn begun(desk: &Arc<Desk>) -> OpenRound {
     let trajectories = process(desk, "first").build().unwrap();
     small_round(&open(&trajectories, 0).await).await;
     let context = open(&trajectories, 1).await;

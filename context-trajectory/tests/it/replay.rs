@@ -10,7 +10,7 @@ use context_core::{
     Role, ToolCall, ToolInput,
 };
 use context_trajectory::replay::{DivergenceKind, RecordedModel, RecordedTools, Replay, Step};
-use context_trajectory::{Context, Turn, TurnCall};
+use context_trajectory::{OpenRound, Turn, TurnCall};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -35,7 +35,7 @@ type Tools<'a> = &'a dyn Fn(&ToolCall) -> (serde_json::Value, bool);
 
 /// The loop of an agent: asks, records what is said, runs the tools, until there is an answer.
 async fn run(
-    context: &Context,
+    context: &OpenRound,
     model: &dyn LanguageModel,
     tools: Tools<'_>,
     history: &mut Vec<Message>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use context_conformance::simulator::Simulator;
 use context_runtime::model::ModelCodec;
-use context_runtime::trajectory::Context;
+use context_runtime::trajectory::OpenRound;
 use context_runtime::{
     ContextEngine, ContextRuntime, DefaultContextRuntime, ModelCall, READ_SPILLED, Result, Spilled, ToolCall,
     ToolResult, provider, user,
@@ -31,7 +31,7 @@ impl Agent {
     pub async fn answer(
         &self,
         chat: &mut ContextEngine,
-        round: &Context,
+        round: &OpenRound,
         question: &str,
         say: &mut impl FnMut(&str),
     ) -> Result<String> {

@@ -1,4 +1,4 @@
-//! The process of a scenario: contexts over files in a folder of its own.
+//! The process of a scenario: open rounds over files in a folder of its own.
 
 mod disk;
 mod told;
@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use context_runtime::trajectory::{
-    Changes, Context, EdgeNames, FieldValue, FileChannel, NewNode, NewQuery, NodeBody, NodeId, NodeKind,
-    OpenOptions, QueueItem, QueueName, RecordError, Removal, Round, Trajectories, Trajectory,
-    TrajectoryError,
+    Changes, EdgeNames, FieldValue, FileChannel, NewNode, NewQuery, NodeBody, NodeId, NodeKind, OpenOptions,
+    OpenRound, QueueItem, QueueName, RecordError, Removal, Round, Trajectories, Trajectory, TrajectoryError,
 };
 use context_runtime::{
     Clock, IdGenerator, JsonMap, Timestamp,
@@ -85,7 +84,7 @@ pub(crate) struct World {
     channel: Arc<FileChannel>,
     process: Trajectories,
     ids: Arc<Counted>,
-    current: Option<Context>,
+    current: Option<OpenRound>,
     /// Rounds whose past was asked for.
     restored: Vec<RoundRef>,
     configuration: JsonMap,
@@ -216,7 +215,7 @@ impl World {
 
     async fn in_context(
         &mut self,
-        context: &Context,
+        context: &OpenRound,
         name: &str,
         input: &Value,
         operation: &Value,
@@ -343,12 +342,12 @@ impl World {
         }
     }
 
-    async fn open(&self, input: &Value) -> Result<Context, Refusal> {
+    async fn open(&self, input: &Value) -> Result<OpenRound, Refusal> {
         let options = OpenOptions::new().edge_names(EdgeNames::Any);
         Ok(self.process.open(&reference(input), options).await?)
     }
 
-    async fn node(&self, context: &Context, kind: &Value, operation: &Value) -> Answer {
+    async fn node(&self, context: &OpenRound, kind: &Value, operation: &Value) -> Answer {
         let kind = NodeKind::from_name(kind.as_str().unwrap_or_default())?;
         let mut after = Vec::new();
         for before in operation["pred"].as_array().into_iter().flatten() {
@@ -389,12 +388,12 @@ impl World {
     }
 
     /// The node that a text means, in this round or an earlier one.
-    async fn resolve(&self, context: &Context, text: &Value) -> Result<NodeId, Refusal> {
+    async fn resolve(&self, context: &OpenRound, text: &Value) -> Result<NodeId, Refusal> {
         Ok(context.trajectory().await?.resolve(text.as_str().unwrap_or_default())?.id)
     }
 
     /// The rounds that the scenario sees: the past only if it asked for it.
-    async fn seen(&self, context: &Context) -> Result<Trajectory, Refusal> {
+    async fn seen(&self, context: &OpenRound) -> Result<Trajectory, Refusal> {
         if self.restored.contains(context.reference()) {
             return Ok(context.trajectory().await?);
         }

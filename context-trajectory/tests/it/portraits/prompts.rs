@@ -5,7 +5,7 @@ use std::sync::Arc;
 use context_core::Json;
 use context_core::trajectory::{Changes, NewNode, NewQuery, NodeBody, edge};
 use context_trajectory::portraits::{HostPreviews, PortraitError, PortraitOptions, Portraits};
-use context_trajectory::{Context, Turn, TurnCall};
+use context_trajectory::{OpenRound, Turn, TurnCall};
 use serde_json::{Value, json};
 
 use super::painter::{Folder, Painter};
@@ -14,7 +14,7 @@ use crate::desk::{desk, open, process, small_round};
 
 const KEY: &str = "sk-proj-abc123def456ghi789";
 
-async fn portrayed(context: &Context, folder: Folder) -> (Arc<Painter>, Portraits) {
+async fn portrayed(context: &OpenRound, folder: Folder) -> (Arc<Painter>, Portraits) {
     let painter = Painter::new();
     let one = PortraitOptions::new().concurrency(1);
     let portraits = Portraits::with_previews(painter.clone(), one, Arc::new(folder));

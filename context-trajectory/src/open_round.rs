@@ -18,7 +18,7 @@ use crate::shelf::{Lease, Opened};
 const AMENDMENT_TRIES: usize = 16;
 
 /// One round of one agent: what is recorded while it runs. Cheap to clone; all clones, and all that [`open`](crate::Trajectories::open)
-/// returns for the same round, are the same context.
+/// returns for the same round, are the same open round.
 ///
 /// # What is written when
 ///
@@ -31,7 +31,7 @@ const AMENDMENT_TRIES: usize = 16;
 ///
 /// # One writer
 ///
-/// A round has one writer. If another process writes to it, this context can write no more
+/// A round has one writer. If another process writes to it, this handle can write no more
 /// ([`Superseded`](RecordError::Superseded)): it keeps what it has, to be looked at, and opening the round again reads what is there.
 ///
 /// ```
@@ -45,18 +45,18 @@ const AMENDMENT_TRIES: usize = 16;
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 /// let trajectories = Trajectories::builder(Arc::new(InMemoryStore::default())).build()?;
 /// let round = AgentRef::main("ada", "trip").round(0);
-/// let context = trajectories.open(&round, OpenOptions::new()).await?;
-/// let query = context.ask(NewQuery::new("Where is it warm?")).await?; // durable when it returns
-/// context.add_later(NewNode::new(NodeBody::state("Ask for a month."), [query]))?; // in memory
-/// assert_eq!(context.unsaved(), 1);
-/// context.flush().await?;
-/// assert_eq!((context.unsaved(), context.round().len()), (0, 2));
+/// let open = trajectories.open(&round, OpenOptions::new()).await?;
+/// let query = open.ask(NewQuery::new("Where is it warm?")).await?; // durable when it returns
+/// open.add_later(NewNode::new(NodeBody::state("Ask for a month."), [query]))?; // in memory
+/// assert_eq!(open.unsaved(), 1);
+/// open.flush().await?;
+/// assert_eq!((open.unsaved(), open.round().len()), (0, 2));
 /// # Ok::<(), context_trajectory::RecordError>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Context(Arc<Held>);
+pub struct OpenRound(Arc<Held>);
 
 struct Held {
     opened: Opened,
@@ -65,7 +65,7 @@ struct Held {
     bridges: BridgeFrom,
 }
 
-impl Context {
+impl OpenRound {
     pub(crate) fn new(opened: Opened, lease: Lease, opener: Arc<Opener>, bridges: BridgeFrom) -> Self {
         Self(Arc::new(Held { opened, lease, opener, bridges }))
     }
@@ -79,7 +79,7 @@ impl Context {
         &self.recorder().reference
     }
 
-    /// Whether two handles are of the same context.
+    /// Whether two handles are of the same open round.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0.opened.recorder, &other.0.opened.recorder)
     }
@@ -99,7 +99,7 @@ impl Context {
         self.recorder().flush().await
     }
 
-    /// The rounds of the agent up to this one, bridged. Earlier rounds are read when this is first called, once for all contexts of
+    /// The rounds of the agent up to this one, bridged. Earlier rounds are read when this is first called, once for all open rounds of
     /// the agent; those that are open in this process are as they are now, what other processes write to the past later is not seen. A round
     /// that cannot be read is an error that names it; the present goes on, and the next call tries again.
     pub async fn trajectory(&self) -> Result<Trajectory, RecordError> {
@@ -135,7 +135,7 @@ impl Context {
     }
 
     /// Gives fields of a node new values; what they were becomes a version. A node of an earlier round is amended in its own record: if that round
-    /// is open in this process, through its context; else it is opened. So a process that still records the earlier round is superseded.
+    /// is open in this process, through its handle; else it is opened. So a process that still records the earlier round is superseded.
     pub async fn change(&self, id: NodeId, changes: &Changes) -> Result<(), RecordError> {
         self.change_by(id, changes, None).await
     }
@@ -326,9 +326,9 @@ impl Context {
     }
 }
 
-impl fmt::Debug for Context {
+impl fmt::Debug for OpenRound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Context");
+        let mut shown = f.debug_struct("OpenRound");
         shown.field("round", self.reference()).field("nodes", &self.round().len());
         shown.field("unsaved", &self.unsaved()).finish()
     }
