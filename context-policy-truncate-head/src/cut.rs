@@ -87,10 +87,11 @@ impl Cut<'_, '_> {
             at = one.position + 1;
         }
         edits.extend(leave_out(at, messages.len()));
+        let messages = |count| format!("{count} message{}", if count == 1 { "" } else { "s" });
         let what = match (gone, short) {
-            (gone, 0) => format!("{gone} messages left out"),
-            (0, short) => format!("{short} messages shortened"),
-            (gone, short) => format!("{gone} messages left out, {short} shortened"),
+            (gone, 0) => format!("{} left out", messages(gone)),
+            (0, short) => format!("{} shortened", messages(short)),
+            (gone, short) => format!("{} left out, {short} shortened", messages(gone)),
         };
         Plan::new(self.policy, BoundaryKind::Compact, self.view, edits, what)
     }

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use context_core::{ImageLimits, MediaSource, ModelError, Part};
+use context_core::{ImageLimits, MediaSource, ModelError, ModelErrorCode, Part};
 use context_policy_strip_images::{Rescale, Rescaled, StripImages};
 
 use crate::{History, attached, content, image, left, media};
@@ -51,6 +51,57 @@ fn of_images_that_are_too_large_only_those_go() {
     let history = vec![attached([heavy, picture("light", 9, 9)])];
     let left = within(&history, &StripImages::new(), |limits| limits.bytes = Some(3_999));
     assert_eq!(left, ["[image removed: heavy]", "light"]);
+}
+
+#[test]
+fn what_just_meets_a_limit_stays() {
+    let weighing = |bytes: usize| {
+        Part::Image(media(
+            MediaSource::Base64("A".repeat(bytes)),
+            Some(if bytes > 4_000 { "over" } else { "at" }),
+        ))
+    };
+    let history = vec![attached([weighing(4_000), weighing(4_004)])];
+    let left = within(&history, &StripImages::new(), |limits| limits.bytes = Some(4_000));
+    assert_eq!(left, ["at", "[image removed: over]"]);
+    let history = vec![attached([picture("at", 2_000, 10), picture("over", 10, 2_001)])];
+    let left = within(&history, &StripImages::new(), |limits| limits.pixels = Some(2_000));
+    assert_eq!(left, ["at", "[image removed: over]"]);
+}
+
+/// A number of images is a number of images.
+#[test]
+fn other_media_do_not_count_as_images() {
+    let pdf = Part::Document(media(MediaSource::Reference("file-1".into()), Some("terms.pdf")));
+    let history = vec![attached([pdf, image("1"), image("2"), image("3")])];
+    let left = within(&history, &StripImages::new(), |limits| limits.count = Some(2));
+    assert_eq!(left, ["terms.pdf", "[image removed: 1]", "2", "3"]);
+}
+
+#[test]
+fn an_error_that_is_not_of_images_takes_all_media_out_whatever_limits_it_mentions() {
+    let history = vec![attached([image("1"), image("2")])];
+    let mut error = ModelError::new("anyone", ModelErrorCode::RequestTooLarge, "too large; at most 1 image");
+    error.images.count = Some(1);
+    let sent = left(&history, |view| StripImages::new().for_error(view, &error)).unwrap();
+    assert_eq!(content(&sent), ["[image removed: 1]", "[image removed: 2]"]);
+}
+
+/// Cameras write a preview and much else in front of the size; a browser hands pictures over as addresses of their own data.
+#[test]
+fn the_size_is_found_behind_what_a_camera_writes_and_in_a_data_url() {
+    let mut photo = vec![0xFF, 0xD8, 0xFF, 0xE1];
+    photo.extend(60_000_u16.to_be_bytes());
+    photo.resize(4 + 60_000, b' ');
+    photo.extend([0xFF, 0xC0, 0, 17, 8]);
+    photo.extend([10_u16, 9_000].map(u16::to_be_bytes).concat());
+    photo.extend([3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1]);
+    let photo = Part::Image(media(MediaSource::Base64(STANDARD.encode(photo)), Some("photo")));
+    let url = format!("data:image/png;base64,{}", STANDARD.encode(png(9_000, 10)));
+    let pasted = Part::Image(media(MediaSource::Url(url), Some("pasted")));
+    let history = vec![attached([photo, pasted, picture("fine", 640, 480), address("unknown")])];
+    let left = within(&history, &StripImages::new(), |limits| limits.pixels = Some(2_000));
+    assert_eq!(left, ["[image removed: photo]", "[image removed: pasted]", "fine", "unknown"]);
 }
 
 #[test]

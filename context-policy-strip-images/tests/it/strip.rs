@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use context_conformance::histories::histories;
 use context_core::{
-    Attempt, Budget, CompactionPolicy, Failure, Goal, HistoryView, MediaSource, Message, ModelError,
-    ModelErrorCode as Code, Part, Reasoning, RecoveryDecision, RecoveryPolicy, Role, ToolResult,
+    Attempt, Budget, CompactionPolicy, Failure, Goal, HistoryView, Media, MediaKind, MediaSource, Message,
+    ModelError, ModelErrorCode as Code, Part, Reasoning, RecoveryDecision, RecoveryPolicy, Role, TokenCount,
+    TokenCounter, ToolResult,
 };
 use context_policy_strip_images::{Marker, StripImages};
 use proptest::prelude::*;
@@ -79,6 +80,46 @@ fn to_make_room_the_oldest_go_first_and_what_the_user_attached_last() {
     assert_eq!(order[3], [note("mine 1"), note("tool 1"), note("tool 2"), note("mine 2")]);
     let goal = Goal::new(Budget::new(10_000, 0), 0, 10_000);
     assert_eq!(StripImages::new().plan(&view, &goal).into_plan(), None);
+}
+
+/// A token for each byte of text, and as many for a picture as its note has if its name is one letter.
+#[derive(Debug)]
+struct AsLongAsItsNote;
+
+impl TokenCounter for AsLongAsItsNote {
+    fn name(&self) -> &str {
+        "as long as its note"
+    }
+
+    fn count(&self, text: &str) -> TokenCount {
+        TokenCount::exact(text.len() as u64)
+    }
+
+    fn count_media(&self, _: MediaKind, _: &Media) -> TokenCount {
+        self.count("[image removed: b]")
+    }
+}
+
+#[test]
+fn a_picture_that_is_no_larger_than_its_note_stays() {
+    let history = vec![attached([image("b"), image("")])];
+    let view = HistoryView::new(&history, &AsLongAsItsNote);
+    let plan = StripImages::new().keep_tokens(&view, 10).into_plan().unwrap();
+    assert_eq!(content(&plan.apply(&history).unwrap().messages), ["b", "[image removed]"]);
+}
+
+/// What the words of an error hint at does not decide where its code does.
+#[test]
+fn a_code_that_is_known_decides() {
+    let history: History = vec![attached([image("a.png")])];
+    let view = HistoryView::new(&history, &Bytes);
+    let decide = |code, helped: bool| {
+        let mut error = ModelError::new("anyone", code, "an image, too long");
+        error.helped_by_fewer_images = helped;
+        StripImages::new().decide(&Failure::new(&error, &view)).is_some()
+    };
+    assert!(decide(Code::Image, false) && !decide(Code::ContextOverflow, true));
+    assert!(decide(Code::Unknown, true) && !decide(Code::Unknown, false));
 }
 
 #[test]

@@ -56,3 +56,39 @@ fn a_goal_is_reached() {
     let again = TruncateHead::new().plan(&HistoryView::new(&after, &Bytes), &goal);
     assert_eq!(again.into_plan(), None);
 }
+
+#[test]
+fn a_compaction_that_was_tried_is_a_cut() {
+    let error = ModelError::new("anyone", Code::ContextOverflow, "too long");
+    let view = HistoryView::new(&[], &Bytes);
+    let compacted =
+        RecoveryDecision::CompactAndRetry { window: None, max_output_tokens: None, reason: String::new() };
+    let attempts = [Attempt::new(compacted, 10, 9)];
+    let mut failure = Failure::new(&error, &view);
+    failure.attempts = &attempts;
+    assert_eq!(ratio(TruncateHead::new().decide(&failure)), Some(0.25));
+}
+
+#[test]
+fn a_decision_says_which_cut_it_is() {
+    let error = ModelError::new("anyone", Code::ContextOverflow, "too long");
+    let view = HistoryView::new(&[], &Bytes);
+    let policy = TruncateHead::new().ratios([0.8, 0.6, 0.4, 0.2]);
+    let mut attempts = Vec::new();
+    for ordinal in ["first", "second", "third", "4th"] {
+        let mut failure = Failure::new(&error, &view);
+        failure.attempts = &attempts;
+        let decision = policy.decide(&failure).unwrap();
+        let RecoveryDecision::TruncateHeadAndRetry { reason, .. } = &decision else { panic!("{decision:?}") };
+        assert_eq!(*reason, format!("context_overflow: cut for the {ordinal} time"));
+        attempts.push(Attempt::new(decision, 10, 9));
+    }
+}
+
+/// The name stands in reports, in stored boundaries and in recoveries.
+#[test]
+fn it_has_one_name() {
+    let policy = TruncateHead::new();
+    assert_eq!(CompactionPolicy::name(&policy), "truncate-head");
+    assert_eq!(RecoveryPolicy::name(&policy), "truncate-head");
+}

@@ -148,6 +148,20 @@ fn what_is_no_longer_than_a_note_is_not_replaced_by_one() {
     assert_eq!(short[1].plain_text(), "[left out]");
 }
 
+/// Pictures go only when texts alone do not make enough room.
+#[test]
+fn media_stay_where_shorter_texts_are_enough() {
+    let form = r#"{"role":"user","parts":[{"type":"image","source":{"url":"https://example.com/a.png"}}]}"#;
+    let picture: Message = Json::from_text(form.to_owned()).unwrap().parse().unwrap();
+    let picture = picture.parts.into_iter().next().unwrap();
+    let messages = history([Message::new(Role::User, [picture.clone(), Part::text("word ".repeat(500))])]);
+    let total = HistoryView::new(&messages, &Bytes).total();
+    let view = HistoryView::new(&messages, &Bytes);
+    let plan = TruncateHead::new().keep_tokens(&view, total - 1_500).into_plan().unwrap();
+    assert_eq!(plan.what, "1 message shortened");
+    assert_eq!(plan.apply(&messages).unwrap().messages[0].parts[0], picture);
+}
+
 /// Where not even notes fit, something that can be read is worth more than coming a little closer.
 #[test]
 fn a_goal_of_nothing_leaves_what_can_be_read() {

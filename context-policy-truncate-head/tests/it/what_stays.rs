@@ -1,6 +1,6 @@
 //! Which messages stay.
 
-use context_core::{CHECKPOINT, GAP, HistoryView, Message, Role};
+use context_core::{CHECKPOINT, GAP, HistoryView, Message, Part, Role};
 use context_policy_truncate_head::{Measure, TruncateHead, newest, truncate_head};
 
 use crate::{Bytes, assistant, call, history, left, origins, result, user};
@@ -148,4 +148,60 @@ fn a_goal_that_fits_to_the_token_is_used_up() {
     assert_eq!(left, Some([0, 2, 3, 4, 5, 6].map(Some).to_vec()));
     let left = origins(&messages, |view| quiet().keep_tokens(view, 54));
     assert_eq!(left, Some([0, 3, 4, 5, 6].map(Some).to_vec()));
+}
+
+/// Where a note would take an eighth of what may stay, there is none, and its room is used.
+#[test]
+fn without_room_for_notes_all_room_is_for_messages() {
+    let ten = "x".repeat(10);
+    let messages =
+        history([user(&ten), assistant(&"y".repeat(100)), assistant("five!"), user(&ten), assistant(&ten)]);
+    for tokens in [35, 34, 20] {
+        let with = left(&messages, |view| TruncateHead::new().keep_tokens(view, tokens)).unwrap();
+        let without = left(&messages, |view| quiet().keep_tokens(view, tokens)).unwrap();
+        assert_eq!(with, without, "{tokens}");
+    }
+}
+
+#[test]
+fn one_message_is_said_in_the_singular() {
+    let messages = history([user("go"), assistant(&"x".repeat(2_000)), user("on"), assistant("done")]);
+    let left = left(&messages, |view| TruncateHead::new().keep_tokens(view, 500)).unwrap();
+    assert_eq!(left.messages[1].plain_text(), "[1 earlier message was left out here]");
+}
+
+/// Some agents send results and what the user said meanwhile as one message. Its call goes, its words stay.
+#[test]
+fn a_request_that_stays_loses_the_results_of_calls_that_go() {
+    let meanwhile = Message::new(Role::User, [Part::tool_result("c1", "a.rs"), Part::text("and now?")]);
+    let messages = history([
+        user("start"),
+        assistant(&"x".repeat(500)),
+        call("c1"),
+        meanwhile,
+        call("c2"),
+        result("c2", &"y".repeat(500)),
+        call("c3"),
+        result("c3", "ok"),
+    ]);
+    let left = left(&messages, |view| quiet().keep_tokens(view, 60)).unwrap();
+    assert_eq!(left.origins, [0, 3, 6, 7].map(Some));
+    assert_eq!(left.messages[1].parts, [Part::text("and now?")]);
+}
+
+/// A tool that the provider runs has call and result in one message.
+#[test]
+fn the_first_message_behind_a_gap_keeps_its_results() {
+    let own = [Part::tool_call("c", "search", serde_json::json!({})), Part::tool_result("c", "found")];
+    let messages = history([user("go"), assistant(&"x".repeat(500)), Message::new(Role::Assistant, own)]);
+    let left = left(&messages, |view| quiet().keep_tokens(view, 100)).unwrap();
+    assert_eq!((left.origins.as_slice(), &left.messages[1]), (&[Some(0), Some(2)][..], &messages[2]));
+}
+
+#[test]
+fn where_nobody_asked_anything_the_newest_stays() {
+    let messages = history([assistant(&"x".repeat(100)), assistant(&"y".repeat(100))]);
+    let left = left(&messages, |view| quiet().keep_tokens(view, 50)).unwrap();
+    assert_eq!(left.origins, [Some(1)]);
+    assert!(left.messages[0].plain_text().len() <= 50);
 }

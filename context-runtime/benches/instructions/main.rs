@@ -45,6 +45,8 @@ fn cases() -> Vec<Case> {
         one("resolve, warm, 10,000 messages", stores::resolve_warm),
         one("prepare a call, one new of 10,000", stores::prepare),
         one("prepare a call, cold, 1,000 messages", stores::prepare_cold),
+        one("summarise 1,000 messages", stores::summarise),
+        one("capture a turn, one new of 10,000", stores::capture),
         many("append a message, SQLite", 256, stores::append),
         many("load 1,000 messages, SQLite", 32, stores::load),
         one("recall among 500 candidates", stores::recall),

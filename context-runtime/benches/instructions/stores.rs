@@ -4,11 +4,14 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_runtime::memory::{EPISODE, Episodic, words as memory_words};
+use context_runtime::compaction::{microcompact, snip, summarize, truncate_head};
+use context_runtime::memory::{EPISODE, Episodic, episodic, words as memory_words};
+use context_runtime::tokens::{ModelCounter, TokenCounter};
 use context_runtime::{
-    CancelSignal, ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, MessageId, PrepareInput,
-    Store, Timestamp,
+    CancelSignal, CaptureTurnInput, ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, Message,
+    MessageId, PrepareInput, Role, Store, Timestamp,
     memory::{MemoryProvider, MemoryScope, RecallQuery},
+    model::Answer,
     store::{
         ChainEnd, Commit, CommitOutcome, HistoryStore, MemoryOutcome, MemoryRecord, MemoryWrite, NewChat,
         Node, Target, Window,
@@ -85,6 +88,44 @@ pub(crate) fn prepare_cold() -> Work {
         let context = DefaultContextRuntime::builder().build().unwrap();
         let input = PrepareInput::new("s", "t", "openai", "gpt-4o").messages(messages.iter().map(Arc::clone));
         drop(black_box(runtime.block_on(context.prepare_for_model(input.window(1_000_000_000))).unwrap()));
+    })
+}
+
+/// All stages, of a history that is a third larger than what fits, with a model that answers at once.
+pub(crate) fn summarise() -> Work {
+    let (runtime, messages) = (runtime(), data::talk(1_000));
+    let counter = ModelCounter::for_model("gpt-4o");
+    let total = counter.count_messages(&messages).tokens();
+    let answer = "## Objective\nA trip.\n## Current state\nHalf of it.\n## Done\nThat half.\n## Remaining\nThe rest.\n\
+         ## Files and artifacts\nNone";
+    let answer = Answer::new(Message::text(Role::Assistant, answer));
+    Box::new(move || {
+        let context = DefaultContextRuntime::builder()
+            .window(total * 10 / 13 + total / 20)
+            .reserve(total / 20)
+            .compaction([microcompact(), summarize(), snip(), truncate_head()])
+            .build()
+            .unwrap();
+        let input =
+            || PrepareInput::new("s", "t", "openai", "gpt-4o").messages(messages.iter().map(Arc::clone));
+        let task = runtime.block_on(context.prepare_for_model(input())).unwrap().summary.unwrap();
+        context.accept_summary("s", &messages, &task, &answer).unwrap();
+        drop(black_box(runtime.block_on(context.prepare_for_model(input())).unwrap()));
+    })
+}
+
+/// A memory hears of a turn more.
+pub(crate) fn capture() -> Work {
+    let (runtime, mut messages) = (runtime(), data::work(10_000, 400));
+    let store = runtime.block_on(context_runtime::open("mem:")).unwrap();
+    let context =
+        DefaultContextRuntime::builder().user("ada").memory(episodic(&store).unwrap()).build().unwrap();
+    let mut news = data::talk(20_001).split_off(10_000).into_iter();
+    Box::new(move || {
+        messages.extend(news.next());
+        let mut input = CaptureTurnInput::new("s", "t", messages.clone());
+        input.ids = (0..messages.len()).map(|n| MessageId::from(n.to_string())).collect();
+        drop(black_box(runtime.block_on(context.capture_turn(input)).unwrap()));
     })
 }
 

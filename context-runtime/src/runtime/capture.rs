@@ -11,7 +11,6 @@ use context_core::{
 };
 use futures_util::future::{Either, select};
 
-use super::chain::Beginning;
 use super::session::{Session, lock};
 
 /// The metadata key of a message that was carried over from another session, such as the beginning of a fork: memories know it
@@ -62,7 +61,8 @@ pub(super) async fn capture(
             return vec![Diagnostic::new(code, Severity::Warning, "memory", said)];
         }
     }
-    lock(session).captured = Some(Beginning::of(&input.messages));
+    let mut session = lock(session);
+    session.captured = Some(session.beginning(&input.messages));
     Vec::new()
 }
 

@@ -21,7 +21,12 @@ impl ChainHash {
 
     /// Of these messages.
     pub(super) fn of(messages: &[Arc<Message>]) -> Self {
-        messages.iter().fold(Self::default(), |chain, message| chain.then(&message.hash()))
+        Self::default().then_all(messages)
+    }
+
+    /// Of these messages more.
+    fn then_all(self, messages: &[Arc<Message>]) -> Self {
+        messages.iter().fold(self, |chain, message| chain.then(&message.hash()))
     }
 
     /// The bytes.
@@ -40,9 +45,20 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// Of these messages.
-    pub(super) fn of(messages: &[Arc<Message>]) -> Self {
-        Self { seen: messages.iter().map(Arc::downgrade).collect(), chain: ChainHash::of(messages) }
+    /// Of these messages, of the first of which the hash is known.
+    pub(super) fn of(messages: &[Arc<Message>], (known, chain): (usize, ChainHash)) -> Self {
+        let chain = chain.then_all(&messages[known..]);
+        Self { seen: messages.iter().map(Arc::downgrade).collect(), chain }
+    }
+
+    /// How many messages it has and their hash, if a history begins with the very same allocations.
+    pub(super) fn known_in(&self, messages: &[Arc<Message>]) -> Option<(usize, ChainHash)> {
+        let begins = messages.len() >= self.len() && self.shares(messages);
+        begins.then_some((self.len(), self.chain))
+    }
+
+    fn shares(&self, messages: &[Arc<Message>]) -> bool {
+        self.seen.iter().zip(messages).all(|(seen, message)| seen.as_ptr() == Arc::as_ptr(message))
     }
 
     /// How many messages it has.
@@ -59,8 +75,6 @@ impl Beginning {
     /// Whether a history begins with it.
     pub(super) fn begins(&self, messages: &[Arc<Message>]) -> bool {
         let Some(messages) = messages.get(..self.seen.len()) else { return false };
-        let mut both = self.seen.iter().zip(messages);
-        both.all(|(seen, message)| seen.as_ptr() == Arc::as_ptr(message))
-            || ChainHash::of(messages) == self.chain
+        self.shares(messages) || ChainHash::of(messages) == self.chain
     }
 }

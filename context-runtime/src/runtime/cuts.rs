@@ -90,7 +90,7 @@ impl History {
     }
 
     /// What was given.
-    fn given(&self) -> &[Arc<Message>] {
+    pub(super) fn given(&self) -> &[Arc<Message>] {
         self.given.as_deref().unwrap_or(&self.messages)
     }
 
@@ -147,25 +147,29 @@ impl Cuts {
         }
     }
 
-    /// Remembers a history that plans were applied to.
-    pub(super) fn keep(&mut self, history: &History) {
+    /// Which beginning of the history that is given the cuts stand for.
+    pub(super) fn covered(&self) -> Option<&Beginning> {
+        self.applied.as_ref().map(|applied| &applied.covered)
+    }
+
+    /// Remembers a history that plans were applied to, and what was given for it.
+    pub(super) fn keep(&mut self, history: &History, covered: Beginning) {
         self.fresh = true;
         self.applied = Some(Applied {
-            covered: Beginning::of(history.given()),
+            covered,
             history: history.as_compacted(),
             boundaries: history.boundaries.clone(),
         });
     }
 
-    /// Remembers that a summary of a history was asked for, which was made of `history`.
+    /// Remembers that a summary of a history was asked for, which was made of `history`, and that of what was given.
     pub(super) fn ask(
         &mut self,
-        history: &History,
+        (history, covered): (&History, Beginning),
         of: Compacted,
         before: Vec<Boundary>,
         (task, target): (&SummaryTask, u64),
     ) {
-        let covered = Beginning::of(history.given());
         let mut asked = History {
             messages: history.messages.clone(),
             origins: history.origins.clone(),

@@ -192,8 +192,9 @@ fn compact(
     diagnostics.extend(planned.diagnostics);
     if let (Some(task), Some(of)) = (planned.summary, planned.summary_of) {
         let steps = planned.steps.iter().take(planned.summary_after);
+        let covered = session.beginning(history.given());
         session.cuts.ask(
-            history,
+            (history, covered),
             of,
             steps.filter_map(|step| step.boundary()).collect(),
             (&task, planned.summary_target),
@@ -212,7 +213,8 @@ fn compact(
     ));
     history.replace(compacted, boundaries);
     history.compacted = true;
-    session.cuts.keep(history);
+    let covered = session.beginning(history.given());
+    session.cuts.keep(history, covered);
     session.cuts.count(before, planned.after);
     session.track.update(&history.messages, &counting.model, &*counting.counter);
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use context_core::{Budget, MessageHash, Timestamp, TokenCount};
+use context_core::{Budget, Message, MessageHash, Timestamp, TokenCount};
 
 use super::chain::{Beginning, ChainHash};
 use super::cuts::Cuts;
@@ -22,6 +22,18 @@ pub(super) struct Session {
     pub(super) captured: Option<Beginning>,
     /// The tokens of what stands before the history, as long as that is the same.
     pub(super) fixed: Option<Fixed>,
+}
+
+impl Session {
+    /// A history as one that can be known again. What the session has seen of it is not hashed again.
+    pub(super) fn beginning(&self, messages: &[Arc<Message>]) -> Beginning {
+        let cut = self.cuts.covered().and_then(|covered| covered.known_in(messages));
+        let captured = self.captured.as_ref().and_then(|captured| captured.known_in(messages));
+        let known = [cut, captured].into_iter().flatten();
+        let most = known
+            .fold(self.track.known_in(messages), |most, known| if known.0 > most.0 { known } else { most });
+        Beginning::of(messages, most)
+    }
 }
 
 /// The last request.

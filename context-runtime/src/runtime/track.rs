@@ -30,10 +30,16 @@ pub(super) struct Track {
 }
 
 impl Track {
+    /// How many messages a history shares with this one from the first on, the very same allocations, and their hash.
+    pub(super) fn known_in(&self, messages: &[Arc<Message>]) -> (usize, ChainHash) {
+        let same = |(seen, message): &(&Weak<Message>, &Arc<Message>)| seen.as_ptr() == Arc::as_ptr(message);
+        let shared = self.seen.iter().zip(messages).take_while(same).count();
+        (shared, self.chain(shared))
+    }
+
     /// Takes note of a history, counted for a model by its counter.
     pub(super) fn update(&mut self, messages: &[Arc<Message>], model: &str, counter: &dyn TokenCounter) {
-        let same = |(seen, message): &(&Weak<Message>, &Arc<Message>)| seen.as_ptr() == Arc::as_ptr(message);
-        let mut shared = self.seen.iter().zip(messages).take_while(same).count();
+        let (mut shared, _) = self.known_in(messages);
         // The same words in another allocation.
         while let (Some(known), Some(message)) = (self.chains.get(shared), messages.get(shared)) {
             if self.chain(shared).then(&message.hash()) != *known {
