@@ -56,6 +56,22 @@ impl Bm25 {
             let count = f64::from(count);
             self.rarity(word) * count * (Self::K1 + 1.0) / (count + Self::K1 * length)
         };
-        counts.into_iter().enumerate().filter(|(_, count)| *count > 0).map(score).sum()
+        let found = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
+        // Not `sum`, which of nothing is minus zero.
+        found.map(score).fold(0.0, |sum, score| sum + score)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bm25;
+
+    /// One store said 0 and another -0 of a memory that was found by its vector alone.
+    #[test]
+    fn nothing_found_is_zero_and_not_minus_zero() {
+        let known = Bm25 { texts: 2, words: 20, found: vec![1, 2] };
+        for counts in [&[][..], &[0, 0]] {
+            assert_eq!(known.score(10, counts.iter().copied()).to_bits(), 0.0_f64.to_bits());
+        }
     }
 }

@@ -37,6 +37,7 @@ impl Ranking {
             let rarity = ((texts - found + 0.5) / (found + 0.5)).ln().max(1e-6);
             rarity * count * (Self::K1 + 1.0) / (count + Self::K1 * length)
         };
-        self.found.iter().zip(&count.phrases).map(score).sum()
+        // Not `sum`, which of nothing is minus zero.
+        self.found.iter().zip(&count.phrases).map(score).fold(0.0, |sum, score| sum + score)
     }
 }
