@@ -9,7 +9,7 @@ mod long;
 
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::process::{Cargo, Verdict};
 use crate::services::start::Services;
@@ -17,8 +17,11 @@ use crate::tools::{self, Tool};
 use crate::workspace::{FACADE, KIT, Workspace};
 use crate::{conformance, layers, test, tidy};
 
-/// How many random cases `--long` asks for.
-const LONG_CASES: &str = "2000";
+/// How many random cases `--long` asks of each property: some are asked for minutes then.
+const LONG_CASES: &str = "1000";
+/// How many random sequences, and how many killed writers, it asks of each subject of the conformance kit: five times what every day asks.
+const LONG_PROOF: (u32, u32) = (300, 1_000);
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Run the remaining steps after one has failed
@@ -27,13 +30,16 @@ pub(crate) struct Args {
     /// Try many more random cases, kill many more writers, and run what is too large for every day
     #[arg(long)]
     long: bool,
+    /// Only the steps with this in their names; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+    /// List the steps
+    #[arg(long)]
+    list: bool,
     /// Fail where a check needs a tool that is not installed
     #[arg(long)]
     with_tools: bool,
 }
-
-/// How many writing processes `--long` kills.
-const LONG_KILLS: &str = "10000";
 
 /// What every step is about.
 #[derive(Clone, Copy)]
@@ -62,7 +68,15 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     // At once, so that a missing server is known before anything is built. Nobody reads here what was skipped.
     let services = Services::start(&test::needs(workspace, &outside, &[])?, true)?;
     let run = Run { workspace, services: &services, long: args.long, with_tools: args.with_tools };
-    for step in steps(run, &outside) {
+    let asked =
+        |step: &Step<'_>| args.only.is_empty() || args.only.iter().any(|text| step.name.contains(text));
+    let steps: Vec<_> = steps(run, &outside).into_iter().filter(asked).collect();
+    ensure!(!steps.is_empty(), "no step has that in its name: --list names them");
+    if args.list {
+        steps.iter().for_each(|step| println!("{}", step.name));
+        return Ok(Verdict::Passed);
+    }
+    for step in steps {
         println!("── {}", step.name);
         let start = Instant::now();
         // A step that cannot run has failed; the others still may.
@@ -123,10 +137,11 @@ fn steps<'a>(run: Run<'a>, outside: &'a [Workspace]) -> Vec<Step<'a>> {
         steps.push(cargo_step(run, place, "test", &args));
     }
     if workspace.krate(KIT).is_some() {
-        let prove = move || {
-            let cases = long.then(|| LONG_CASES.to_string());
-            conformance::run(&conformance::Args::with_cases(cases), Some(services))
+        let args = match long {
+            true => conformance::Args::with(LONG_PROOF.0, LONG_PROOF.1),
+            false => conformance::Args::default(),
         };
+        let prove = move || conformance::run(&args, Some(services));
         steps.push(Step { name: "conformance".into(), run: Box::new(prove) });
     }
     steps.push(Step { name: "vectors".into(), run: Box::new(move || vectors(run)) });
@@ -170,14 +185,11 @@ fn needing<'a>(run: Run<'a>, tool: Tool, name: &str, call: impl Fn() -> Result<V
 /// The environment of every step: snapshots are compared and never written, debug information is lean, and the
 /// test data and the servers are where `cargo xtask test` says they are.
 fn prepared(cargo: Cargo, Run { workspace, services, long, .. }: Run<'_>) -> Cargo {
-    let cases = long.then_some(LONG_CASES);
     cargo
         .envs(&test::environment(workspace, services))
         .env("INSTA_UPDATE", "no")
         .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
-        .env_if("CONTEXT_CONFORMANCE_CASES", cases)
-        .env_if("CONTEXT_CONFORMANCE_KILLS", long.then_some(LONG_KILLS))
-        .env_if("PROPTEST_CASES", cases)
+        .env_if("PROPTEST_CASES", long.then_some(LONG_CASES))
 }
 
 fn doc(run: Run<'_>) -> Result<Verdict> {

@@ -42,13 +42,16 @@ pub(crate) struct Args {
     manifest_path: Option<PathBuf>,
     /// How many random sequences a random case tries
     #[arg(long, value_name = "N")]
-    cases: Option<String>,
+    cases: Option<u32>,
+    /// How many writing processes are killed
+    #[arg(long, value_name = "N")]
+    kills: Option<u32>,
 }
 
 impl Args {
-    /// Everything, with a number of random sequences.
-    pub(crate) fn with_cases(cases: Option<String>) -> Self {
-        Self { cases, ..Self::default() }
+    /// Everything, with so many random sequences and killed processes.
+    pub(crate) fn with(sequences: u32, kills: u32) -> Self {
+        Self { cases: Some(sequences), kills: Some(kills), ..Self::default() }
     }
 
     /// Whether only some cases are asked for.
@@ -172,7 +175,8 @@ fn prove(cargo: Cargo, subject: &Subject, args: &Args) -> Result<(Verdict, Vec<L
     println!("{} {} ({})", subject.krate, subject.program, subject.suite);
     let output = cargo
         .env_if("CONTEXT_CONFORMANCE_SEED", args.seed.as_ref())
-        .env_if("CONTEXT_CONFORMANCE_CASES", args.cases.as_ref())
+        .env_if("CONTEXT_CONFORMANCE_CASES", args.cases.map(|cases| cases.to_string()))
+        .env_if("CONTEXT_CONFORMANCE_KILLS", args.kills.map(|kills| kills.to_string()))
         .args(["--quiet", "--package", &subject.krate, "--all-features", "--test", &subject.program, "--"])
         .args(args.filter())
         .env("CONTEXT_CONFORMANCE_REPORT", &report)

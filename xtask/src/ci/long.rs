@@ -27,7 +27,7 @@ const LONG_FAULTS: [(&str, &str); 3] =
 /// How long each parser and renderer is fuzzed. libFuzzer goes on from what it had reached the last time.
 const FUZZ_MINUTES: u64 = 1;
 /// The part of the mutants that is tried.
-const SHARD: &str = "0/16";
+const SHARD: &str = "0/64";
 
 /// The slow steps, in the order in which they are likely to fail.
 pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
