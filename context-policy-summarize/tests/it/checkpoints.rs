@@ -99,6 +99,33 @@ fn facts_go_from_checkpoint_to_checkpoint() {
     assert_eq!(read.facts.questions.len(), 1);
 }
 
+/// Of what is asked and read for a whole session the newest stays.
+#[test]
+fn facts_are_bounded_and_a_list_may_be_what_was_read() {
+    let mut talk = vec![user("the task")];
+    for n in 0..25 {
+        talk.push(call(&format!("q{n}"), "ask_user", json!({ "question": n })));
+        talk.push(result(&format!("q{n}"), "yes"));
+        talk.push(call(&format!("s{n}"), "read_skill", json!({ "name": n })));
+        talk.push(result(&format!("s{n}"), "…"));
+    }
+    talk.push(call("t", "todo_read", json!({})));
+    talk.push(result("t", "1. mend it"));
+    talk.extend(steps("go on", 40, 4_000));
+    let facts = Checkpoint::read(&checkpoint_of(&Summarize::new(), &history(talk), WHOLE)).unwrap().facts;
+    assert_eq!(facts.todo.as_deref(), Some("1. mend it"));
+    let asked: Vec<_> = facts.questions.iter().map(|question| question.asked.as_str()).collect();
+    assert_eq!((asked.len(), asked[0]), (10, r#"{"question":15}"#));
+    assert_eq!((facts.skills.len(), facts.skills[0].as_str()), (20, r#"{"name":5}"#));
+}
+
+#[test]
+fn without_facts_none_are_announced() {
+    let message = checkpoint_of(&Summarize::new(), &history(steps("the task", 40, 4_000)), WHOLE);
+    assert!(!message.plain_text().contains("<facts>"));
+    assert!(Checkpoint::read(&message).unwrap().facts.is_empty());
+}
+
 #[test]
 fn which_tools_leave_facts_can_be_said() {
     let none: [&str; 0] = [];

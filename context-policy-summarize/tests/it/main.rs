@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod amounts;
 mod answers;
 mod checkpoints;
 mod covering;
