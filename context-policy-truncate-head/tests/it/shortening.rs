@@ -1,6 +1,8 @@
 //! What is shortened where leaving out messages is not enough.
 
-use context_core::{HistoryView, Json, Message, Part, Role, TokenCount, TokenCounter, ToolInput};
+use context_core::{
+    HistoryView, Json, Media, MediaKind, Message, Part, Role, TokenCount, TokenCounter, ToolInput,
+};
 use context_policy_truncate_head::{Measure, TruncateHead, truncate_head};
 
 use crate::{Bytes, assistant, call, history, left, result, user};
@@ -119,20 +121,20 @@ fn a_request_is_not_shortened_while_results_can_be() {
 
 #[test]
 fn long_texts_become_equally_long_from_both_ends_and_short_ones_stay() {
-    let texts = ["ab ".repeat(1_000), "cd ".repeat(300), "brief".into(), "ef ".repeat(500)];
+    let texts = ["ab ".repeat(1_000), "cd ".repeat(300), "brief ".repeat(25), "ef ".repeat(500)];
     let parts = texts.iter().enumerate().map(|(n, text)| Part::tool_result(format!("c{n}"), text.as_str()));
     let calls = (0..4).map(|n| Part::tool_call(format!("c{n}"), "log", serde_json::json!({})));
     let messages =
         history([user("go"), Message::new(Role::Assistant, calls), Message::new(Role::Tool, parts)]);
-    let goal = 700;
+    let goal = 900;
     let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, goal)).unwrap().messages;
     let total = HistoryView::new(&short, &Bytes).total();
     assert!((goal * 9 / 10..=goal).contains(&total), "{total} of {goal}");
     let shown: Vec<String> = short[2].tool_results().map(|result| said(&result.output)).collect();
-    assert_eq!(shown[2], "brief");
+    assert_eq!(shown[2], texts[2]);
     let mut lengths = [0, 1, 3].map(|n| {
         let (head, tail) = shown[n].split_once("\n[… the middle was left out …]\n").unwrap();
-        assert!(texts[n].starts_with(head) && texts[n].ends_with(tail));
+        assert!(texts[n].starts_with(head) && texts[n].ends_with(tail), "cut once");
         assert!(head.len().abs_diff(tail.len()) <= 1, "{} and {}", head.len(), tail.len());
         shown[n].len()
     });
@@ -160,6 +162,76 @@ fn media_stay_where_shorter_texts_are_enough() {
     let plan = TruncateHead::new().keep_tokens(&view, total - 1_500).into_plan().unwrap();
     assert_eq!(plan.what, "1 message shortened");
     assert_eq!(plan.apply(&messages).unwrap().messages[0].parts[0], picture);
+}
+
+/// Results first, then what the user wrote as well, as long as something can be read of each; the inputs of calls only then.
+#[test]
+fn texts_are_shortened_step_by_step() {
+    let input = serde_json::json!({ "content": "x".repeat(600) });
+    let messages = history([
+        user("write it"),
+        Message::new(Role::Assistant, [Part::tool_call("c1", "write", input)]),
+        result("c1", &"log ".repeat(1_000)),
+    ]);
+    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_200)).unwrap().messages;
+    assert_eq!(short[..2], messages[..2]);
+
+    let messages = history([user(&"ask ".repeat(250)), call("c1"), result("c1", &"log ".repeat(250))]);
+    let short = left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_010)).unwrap().messages;
+    for message in [&short[0], &short[2]] {
+        let text =
+            message.tool_results().next().map_or_else(|| said(&message.parts), |result| said(&result.output));
+        assert!((400..600).contains(&text.len()), "{} bytes", text.len());
+    }
+}
+
+#[test]
+fn an_input_is_shortened_once() {
+    let input = serde_json::json!({ "content": "fn main() {} ".repeat(500) });
+    let messages = history([
+        user("write it"),
+        Message::new(Role::Assistant, [Part::tool_call("c1", "write", input)]),
+        result("c1", "written"),
+    ]);
+    let once = left(&messages, |view| TruncateHead::new().keep_tokens(view, 1_000)).unwrap().messages;
+    let [Part::ToolCall(call)] = &once[1].parts[..] else { panic!("a call") };
+    assert!(call.input.as_written().starts_with(r#"{"shortened":"#));
+    let twice = left(&once, |view| TruncateHead::new().keep_tokens(view, 500));
+    let again = twice.map_or_else(|| once.clone(), |left| left.messages);
+    assert_eq!(again[1], once[1], "what is left of it is a text already");
+}
+
+#[test]
+fn media_of_results_give_way_to_notes_too() {
+    let form = r#"{"role":"tool","parts":[{"type":"tool_result","call_id":"c1","output":[
+        {"type":"image","source":{"url":"https://example.com/a.png"}},
+        {"type":"document","source":{"url":"https://example.com/b.pdf"}},
+        {"type":"audio","source":{"url":"https://example.com/c.wav"}}]}]}"#;
+    let shown: Message = Json::from_text(form.to_owned()).unwrap().parse().unwrap();
+    let messages = history([user("look"), call("c1"), shown]);
+    let view = HistoryView::new(&messages, &Costly);
+    let plan = TruncateHead::new().keep_tokens(&view, 100).into_plan().unwrap();
+    let left = plan.apply(&messages).unwrap().messages;
+    let shown = said(&left[2].tool_results().next().unwrap().output);
+    assert_eq!(shown, "[image left out]\n[document left out]\n[audio left out]");
+}
+
+/// A token for each byte of text, and many for media.
+#[derive(Debug)]
+struct Costly;
+
+impl TokenCounter for Costly {
+    fn name(&self) -> &str {
+        "costly"
+    }
+
+    fn count(&self, text: &str) -> TokenCount {
+        Bytes.count(text)
+    }
+
+    fn count_media(&self, _: MediaKind, _: &Media) -> TokenCount {
+        TokenCount::exact(1_000)
+    }
 }
 
 /// Where not even notes fit, something that can be read is worth more than coming a little closer.
