@@ -93,14 +93,15 @@ fn calls_of_one_message_with_one_id_are_answered_in_their_order() {
     let call = |name| Part::tool_call("c0", name, serde_json::json!({}));
     let output = || Part::ToolResult(result("c0", vec![Part::text(long())]));
     let messages = history([
+        Message::from("q"),
         Message::new(Role::Assistant, [call("read_file"), call("my_tool")]),
         Message::new(Role::Tool, [output(), output()]),
         Message::text(Role::Assistant, "Done."),
     ]);
     let policy = Microcompact::new().tools(Tools::repeatable()).keep_results(0);
     let left = left(&policy, &messages);
-    assert_ne!(messages[1].parts[0], left[1].parts[0]);
-    assert_eq!(messages[1].parts[1], left[1].parts[1]);
+    assert_ne!(messages[2].parts[0], left[2].parts[0]);
+    assert_eq!(messages[2].parts[1], left[2].parts[1]);
 }
 
 #[test]
