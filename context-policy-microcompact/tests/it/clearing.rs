@@ -16,6 +16,21 @@ fn all_but_the_newest_message_of_results_is_cleared() {
     assert!(is_nothing(&Microcompact::clearing(), &left));
 }
 
+/// A history that came back through another program has no metadata: the note itself is not cleared again.
+#[test]
+fn a_note_is_known_by_its_words() {
+    let policy = Microcompact::clearing().clear_above(10);
+    let mut bare = left(&policy, &steps(2, "read_file"));
+    for message in &mut bare {
+        for part in &mut std::sync::Arc::make_mut(message).parts {
+            if let Part::ToolResult(result) = part {
+                result.metadata.remove("shortened");
+            }
+        }
+    }
+    assert!(is_nothing(&policy, &bare));
+}
+
 #[test]
 fn only_what_can_be_asked_for_again_is_cleared() {
     assert!(is_nothing(&Microcompact::clearing(), &steps(3, "my_tool")));
