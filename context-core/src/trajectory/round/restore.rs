@@ -1,11 +1,12 @@
 //! Rounds out of records and into them.
 
-use super::super::{NodeKind, RoundRecord, TrajectoryError};
+use super::super::{NodeKind, Relation, RoundRecord, TrajectoryError};
 use super::Round;
 use crate::limits;
 
 impl Round {
-    /// The round of a record. Refuses one that contradicts itself: ends of edges that are not there, labels that stand twice, cycles.
+    /// The round of a record. Refuses one that contradicts itself: ends of edges that are not there, edges that lead to
+    /// other rounds and are no references to earlier ones, labels that stand twice, cycles.
     pub fn from_record(record: RoundRecord) -> Result<Self, TrajectoryError> {
         let RoundRecord { head, nodes, edges } = record;
         let damaged = |what: String| Err(TrajectoryError::Damaged { what });
@@ -31,6 +32,10 @@ impl Round {
             let inside = edge.to.round == number;
             if round.at(edge.from).is_none() || (inside && round.at(edge.to).is_none()) {
                 return damaged(format!("an edge from {} to {} has lost an end", edge.from, edge.to));
+            }
+            let back = edge.to.round < number && edge.relation() == Relation::Reference;
+            if !inside && !back {
+                return damaged(format!("an edge from {} to {} leads out of its round", edge.from, edge.to));
             }
             round.put_edge(edge);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context_core::trajectory::{BridgeFrom, NewNode, NodeBody, NodeId, Round, Trajectory};
+use context_core::trajectory::{BridgeFrom, Edge, NewNode, NodeBody, NodeId, Round, Trajectory};
 
 use super::{NOW, action, add, asked, file, id, state};
 
@@ -90,6 +90,27 @@ fn reading_an_old_file_again_closes_no_cycle() {
     assert!(!both.ancestors(reading, false).is_empty());
     let alone = together([Round::clone(both.round(1).unwrap())]);
     assert_eq!(alone.edges().count(), 1, "a reference to what is not there is not shown");
+}
+
+/// A fuzzer made a file in which a step leads to a node of another round, with the number of one that is there: the order of the flow counted it,
+/// and counted below zero.
+#[test]
+fn a_record_whose_flow_leads_to_another_round_is_damaged() {
+    let mut record = worked(1).to_record();
+    for (edge, fine) in [
+        (Edge::new(NodeId::new(1, 1), NodeId::new(0, 2), "refers_to"), true),
+        (Edge::new(NodeId::new(1, 1), NodeId::new(2, 2), "refers_to"), false),
+        (Edge::new(NodeId::new(1, 1), NodeId::new(0, 2), "triggers"), false),
+        (Edge::new(NodeId::new(1, 1), NodeId::new(2, 3), "triggers"), false),
+    ] {
+        record.edges.push(edge.clone());
+        let restored = Round::from_record(record.clone());
+        assert_eq!(restored.is_ok(), fine, "{edge:?}");
+        if let Err(error) = restored {
+            assert!(error.to_string().contains("leads out of its round"), "{error}");
+        }
+        record.edges.pop();
+    }
 }
 
 #[test]
