@@ -149,6 +149,27 @@ fn signed_thoughts_of_turns_that_are_over_go_those_of_the_running_turn_stay() {
     assert_eq!(["two", "two and a half", "three", "four"].map(thoughts), [0, 0, 1, 1]);
 }
 
+#[test]
+fn a_message_that_was_nothing_but_a_signed_thought_goes() {
+    let thought = Reasoning {
+        text: "hm".into(),
+        signature: Some("sig".into()),
+        provider: Some("anthropic".into()),
+        ..Reasoning::default()
+    };
+    let mut talk = steps("the task", 40, 4_000);
+    talk.extend([
+        user("second"),
+        Message::new(Role::Assistant, [Part::Reasoning(thought)]),
+        assistant("two"),
+        user("third"),
+        assistant("three"),
+    ]);
+    let after = compacted(&Summarize::new(), &history(talk), &goal(10_000));
+    let last: Vec<_> = after[after.len() - 4..].iter().map(|message| message.plain_text()).collect();
+    assert_eq!(last, ["second", "two", "third", "three"]);
+}
+
 /// A tool that runs long: its result comes after other messages. Nothing may be cut in between.
 #[test]
 fn a_call_is_not_parted_from_a_late_result() {

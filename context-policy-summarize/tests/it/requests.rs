@@ -2,8 +2,8 @@
 
 use context_conformance::policy::QuarterCounter;
 use context_core::{
-    Budget, CacheMarks, Goal, Media, MediaSource, Message, Metadata, Part, Proposal, Reasoning, Role,
-    TokenCounter, ToolResult,
+    Budget, CacheMarks, Goal, Json, Media, MediaSource, Message, Metadata, OpaqueBlock, Part, Proposal,
+    Reasoning, Role, TokenCounter, ToolResult,
 };
 use context_policy_summarize::{HEADINGS, Summarize};
 use insta::assert_snapshot;
@@ -101,6 +101,40 @@ fn a_small_request_as_the_model_reads_it() {
     Summarise the conversation above for the assistant that goes on from here, under the headings you were given.
     </task>
     "#);
+}
+
+#[test]
+fn what_is_no_text_is_named() {
+    let mut talk = vec![user("the task")];
+    let value = |kind: &str| Json::from_serialize(&json!({ "type": kind })).unwrap();
+    let block = OpaqueBlock { provider: "anthropic".into(), value: value("server_tool_use") };
+    let unknown = Part::Unknown(value("hologram"));
+    talk.push(Message::new(Role::User, [Part::Audio(picture(Some("call.wav"))), unknown]));
+    let inner = Part::ToolResult(ToolResult {
+        call_id: "b".into(),
+        name: None,
+        output: vec![Part::text("from within")],
+        is_error: false,
+        metadata: Metadata::default(),
+    });
+    let outer = Part::ToolResult(ToolResult {
+        call_id: "a".into(),
+        name: None,
+        output: vec![Part::text("before"), inner, Part::text("behind")],
+        is_error: false,
+        metadata: Metadata::default(),
+    });
+    talk.push(Message::new(Role::Assistant, [Part::Opaque(block), Part::tool_call("a", "ask", json!({}))]));
+    talk.push(Message::new(Role::Tool, [outer]));
+    talk.extend(steps("go on", 3, 8_000));
+    let text = shown(&task(&Summarize::new(), &history(talk), &goal(6_000)));
+    for named in [
+        "[audio \"call.wav\"]\n[part of an unknown type]",
+        "[block of \"anthropic\"]",
+        "before\nfrom within\nbehind",
+    ] {
+        assert!(text.contains(named), "{named} in {text}");
+    }
 }
 
 #[test]
