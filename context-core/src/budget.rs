@@ -68,3 +68,30 @@ impl Budget {
         TokenCount::estimate(left(used.tokens()), left(used.high()), left(used.low()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_full_it_is_goes_by_what_fits_beside_the_answer() {
+        let budget = Budget::new(1_000, 200);
+        assert_eq!([0, 400, 800, 1_200].map(|tokens| budget.ratio(tokens)), [0.0, 0.5, 1.0, 1.5]);
+        let pressures = [639, 640, 719, 720, 900].map(|tokens| budget.pressure(tokens));
+        assert_eq!(
+            pressures,
+            [Pressure::Low, Pressure::Tight, Pressure::Tight, Pressure::Full, Pressure::Full]
+        );
+        assert_eq!(
+            Budget::new(10, 20).ratio(3),
+            3.0,
+            "a window smaller than the reserve counts as one token"
+        );
+    }
+
+    #[test]
+    fn what_is_left_is_as_uncertain_as_what_is_used() {
+        let left = Budget::new(1_000, 200).left(TokenCount::estimate(500, 400, 900));
+        assert_eq!((left.low(), left.tokens(), left.high()), (0, 300, 400));
+    }
+}

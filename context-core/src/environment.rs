@@ -93,4 +93,28 @@ mod tests {
         assert_eq!(at(951_782_400).to_day(), "2000-02-29");
         assert_eq!(at(1_795_269_599).to_day(), "2026-11-21");
     }
+
+    /// Counted by hand, day by day: every year of a whole cycle of leap years, from before 1970 to behind it.
+    #[test]
+    fn every_day_of_four_centuries_is_the_one_behind_the_day_before() {
+        let (mut year, mut month, mut day) = (1_800, 1, 1);
+        for days in -62_091_i64..-62_091 + 146_097 {
+            let shown = Timestamp::from_micros(days * 86_400_000_000).to_day();
+            assert_eq!(shown, format!("{year:04}-{month:02}-{day:02}"));
+            let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            let length = match month {
+                2 => 28 + i32::from(is_leap),
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            day += 1;
+            if day > length {
+                (month, day) = (month + 1, 1);
+            }
+            if month > 12 {
+                (year, month) = (year + 1, 1);
+            }
+        }
+        assert_eq!((year, month, day), (2_200, 1, 1));
+    }
 }
