@@ -74,7 +74,7 @@ pub enum RecordError {
 /// A message as it is stored: a JSON object with `type`, `content`, `name`, `additional_kwargs` and `response_metadata`; of the model
 /// also `tool_calls`, `invalid_tool_calls` and `usage_metadata`; of a tool `tool_call_id`, and `status` if it failed.
 ///
-/// It keeps every key and value as it was written, those that are not known here too. Two are equal if their values were written alike,
+/// It keeps every key and value as it was written, though on one line, those that are not known here too. Two are equal if their values were written alike,
 /// in any order of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageRecord {
@@ -104,7 +104,8 @@ impl MessageRecord {
         }
     }
 
-    fn from_entries(entries: JsonMap) -> Self {
+    fn from_entries(mut entries: JsonMap) -> Self {
+        entries.values_mut().for_each(put_on_one_line);
         let mut record = Self { kind: RecordKind::Other, entries };
         record.kind = record.kind_by_type();
         record
@@ -118,9 +119,7 @@ impl MessageRecord {
 
     /// The JSON object, on one line.
     pub fn to_json(&self) -> Json {
-        let json = wire::from_map(&self.entries);
-        // Most values are written here, or come from a line; others may have been written over several.
-        if json.as_str().contains('\n') { json.compact() } else { json }
+        wire::from_map(&self.entries)
     }
 
     /// Whose message it is.
@@ -145,7 +144,9 @@ impl MessageRecord {
 
     /// Sets a value; a key that was there keeps its place.
     pub fn set(&mut self, key: impl Into<String>, value: impl Into<Json>) {
-        self.entries.insert(key.into(), value.into());
+        let mut value = value.into();
+        put_on_one_line(&mut value);
+        self.entries.insert(key.into(), value);
         self.kind = self.kind_by_type();
     }
 
@@ -270,6 +271,13 @@ pub(super) fn defaults(kind: RecordKind) -> Vec<(&'static str, Json)> {
         RecordKind::Human | RecordKind::System | RecordKind::Other => {}
     }
     all
+}
+
+/// A record is a line of a log; others may have written a value over several.
+fn put_on_one_line(value: &mut Json) {
+    if value.as_str().contains('\n') {
+        *value = value.compact();
+    }
 }
 
 /// An item of a content, as it is shown.

@@ -1,7 +1,22 @@
 //! Files of other systems.
 
-use context_core::ErrorKind;
-use context_trajectory::messages::{ImportError, ImportProblem, import_messages, load_messages};
+use context_core::{ErrorKind, Json};
+use context_trajectory::messages::{
+    ImportError, ImportProblem, MessageRecord, import_messages, load_messages,
+};
+
+/// A record was one thing when it was read, and another after it had been written and read again.
+#[test]
+fn what_was_written_over_several_lines_is_on_one_from_the_beginning() {
+    let calls = "[{\"name\":\"t\",\n\"args\":\"{\",\"error\":\"a\\nb\"}]";
+    let file = format!(r#"[{{"type":"AIMessage","content":"c","invalid_tool_calls":{calls}}}]"#);
+    let records = import_messages(&file).unwrap().records;
+    assert_eq!(MessageRecord::from_json(&records[0].to_json()).unwrap(), records[0]);
+    assert_eq!(records[0].invalid_calls()[0].error.as_deref(), Some("a\nb"));
+    let mut set = records[0].clone();
+    set.set("extra", Json::from_text("{\"a\":\n1}".to_owned()).unwrap());
+    assert!(!set.to_json().as_str().contains('\n'));
+}
 
 #[test]
 fn both_generations_are_read_and_nothing_goes_silently() {
