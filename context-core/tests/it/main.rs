@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod answers;
 mod boundaries;
 mod fragment_json;
 mod message_json;

@@ -1,0 +1,68 @@
+//! What small questions are answered: of errors, failures, messages that are stored.
+
+use context_core::{
+    Attempt, Error, Failure, HistoryView, Message, ModelError, ModelErrorCode, Node, RecoveryDecision, Role,
+    Timestamp, TokenCount, TokenCounter, limits,
+};
+
+/// A token for each byte.
+#[derive(Debug)]
+struct Bytes;
+
+impl TokenCounter for Bytes {
+    fn name(&self) -> &str {
+        "bytes"
+    }
+
+    fn count(&self, text: &str) -> TokenCount {
+        TokenCount::exact(text.len() as u64)
+    }
+}
+
+#[test]
+fn a_failure_knows_whether_the_history_was_made_smaller() {
+    let error = ModelError::new("anyone", ModelErrorCode::ContextOverflow, "too long");
+    let view = HistoryView::new(&[], &Bytes);
+    let reason = String::new;
+    let smaller = [
+        RecoveryDecision::TruncateHeadAndRetry { keep_ratio: 0.5, reason: reason() },
+        RecoveryDecision::CompactAndRetry { window: None, max_output_tokens: None, reason: reason() },
+    ];
+    let other = RecoveryDecision::StripImagesAndRetry { reason: reason() };
+    let attempted = |decisions: &[RecoveryDecision], said: bool| {
+        let attempts: Vec<_> = decisions.iter().map(|one| Attempt::new(one.clone(), 10, 9)).collect();
+        let mut failure = Failure::new(&error, &view);
+        (failure.attempts, failure.has_attempted_compact) = (&attempts, said);
+        failure.attempted()
+    };
+    assert!(!attempted(&[], false) && attempted(&[], true));
+    assert!(!attempted(&[other], false), "media are no part of the history");
+    assert!(smaller.iter().all(|one| attempted(std::slice::from_ref(one), false)));
+}
+
+#[test]
+fn an_error_tells_its_facts_in_order() {
+    let error = Error::invalid("save", "too long").with("chat", "lisbon").with("limit", 3);
+    assert_eq!(error.context().collect::<Vec<_>>(), [("chat", "lisbon"), ("limit", "3")]);
+    assert_eq!((error.get("limit"), error.get("user")), (Some("3"), None));
+}
+
+/// A stored message is asked without being read where its last bytes say enough.
+#[test]
+fn a_turn_is_what_the_user_said() {
+    let is_turn = |message: Message| Node::new("m", message, Timestamp::from_micros(1)).is_turn();
+    let marked = |message: Message| message.marked(Message::SYNTHETIC);
+    assert!(is_turn(Message::from("Go on.")) && !is_turn(marked(Message::from("Go on."))));
+    assert!(is_turn(Message::from("it ends with }}")) && is_turn(Message::from("x").marked("mine")));
+    assert!(!is_turn(Message::text(Role::Assistant, "Done.")));
+}
+
+#[test]
+fn ids_have_a_length() {
+    let check = |id: &str| limits::check_id("save", "chat", id);
+    assert!(check("lisbon").is_ok() && check(&"x".repeat(limits::MAX_ID_BYTES)).is_ok());
+    for bad in ["", &"x".repeat(limits::MAX_ID_BYTES + 1)] {
+        let error = check(bad).unwrap_err();
+        assert!(error.to_string().contains("chat"), "{error}");
+    }
+}
