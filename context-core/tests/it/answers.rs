@@ -1,8 +1,10 @@
-//! What small questions are answered: of errors, failures, messages that are stored.
+//! What small questions are answered: of errors, failures, plans, messages that are stored.
+
+use std::sync::Arc;
 
 use context_core::{
-    Attempt, Error, Failure, HistoryView, Message, ModelError, ModelErrorCode, Node, RecoveryDecision, Role,
-    Timestamp, TokenCount, TokenCounter, limits,
+    Attempt, BoundaryKind, Edit, Error, Failure, HistoryView, Message, ModelError, ModelErrorCode, Node,
+    Plan, PlanError, RecoveryDecision, Role, Timestamp, TokenCount, TokenCounter, limits,
 };
 
 /// A token for each byte.
@@ -64,5 +66,22 @@ fn ids_have_a_length() {
     for bad in ["", &"x".repeat(limits::MAX_ID_BYTES + 1)] {
         let error = check(bad).unwrap_err();
         assert!(error.to_string().contains("chat"), "{error}");
+    }
+}
+
+#[test]
+fn edits_stand_in_order_and_beside_each_other() {
+    let messages: Vec<_> =
+        (0..6).map(|n| Arc::new(Message::text(Role::Assistant, format!("message {n}")))).collect();
+    let view = HistoryView::new(&messages, &Bytes);
+    let plan = |edits: Vec<Edit>| Plan::of_any_size("test", BoundaryKind::Snip, &view, edits, "");
+    let beside = plan(vec![Edit::remove(1..3), Edit::remove(3..4)]).unwrap();
+    assert_eq!(beside.apply(&messages).unwrap().origins, [0, 4, 5].map(Some));
+    for (edits, bad) in [
+        (vec![Edit::remove(1..3), Edit::remove(2..4)], 1),
+        (vec![Edit::remove(3..4), Edit::remove(0..1)], 1),
+        (vec![Edit::remove(5..7)], 0),
+    ] {
+        assert_eq!(plan(edits), Err(PlanError::Misfit { edit: bad }));
     }
 }
