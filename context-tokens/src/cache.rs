@@ -9,9 +9,9 @@ use context_core::{Framing, Media, MediaKind, Message, MessageHash, Part, TokenC
 /// A counter that counts every message once.
 ///
 /// A message that is [shared](TokenCounter::count_shared) is known again by its address, without being looked at; any
-/// other by its hash, which is not worked out where the caller [knows it](TokenCounter::count_hashed). So of n messages of which one is new, only the new one is counted. A message never changes, so a
-/// count is never wrong. Memory is bounded: of the messages asked for lately at least `capacity` are remembered, and at
-/// most twice as many. Messages are not kept alive.
+/// other by its hash, which is not worked out where the caller [knows it](TokenCounter::count_hashed). So of n messages of
+/// which one is new, only the new one is counted. A message never changes, so a count is never wrong. Memory is bounded: of
+/// the messages asked for lately at least `capacity` are remembered, and at most twice as many. Messages are not kept alive.
 ///
 /// ```
 /// use std::sync::Arc;

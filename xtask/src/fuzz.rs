@@ -4,7 +4,8 @@
 //! than bytes and are properties of the ordinary tests: round after round of them, with new seeds and many more cases. A finding ends the run. What
 //! libFuzzer found lies in a file and becomes a test; a property shows the smallest case.
 //!
-//! libFuzzer uses one processor for a target, so several targets run beside each other. Both kinds run on the stable compiler. libFuzzer needs a compiler of C++; where there is none, damaged documents are tried in its place.
+//! libFuzzer uses one processor for a target, so several targets run beside each other. Both kinds run on the stable compiler. libFuzzer needs a
+//! compiler of C++; where there is none, damaged documents are tried in its place.
 
 mod libfuzzer;
 mod property;
