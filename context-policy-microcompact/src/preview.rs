@@ -11,8 +11,6 @@ pub(crate) const CLEARED: &str = "[Result cleared: ";
 const HEAD_PERCENT: usize = 70;
 /// Stands for what is not shown.
 const ELLIPSIS: &str = "\n[…]\n";
-/// How many tokens the note has, about.
-const NOTE: u64 = 28;
 /// How often the length is tried.
 const ATTEMPTS: usize = 8;
 
@@ -34,9 +32,8 @@ impl Long<'_> {
     /// is corrected where that was wrong.
     pub(crate) fn within(&self, bound: u64, limit: u64, view: &HistoryView<'_>) -> String {
         let reference = self.reference.map_or(0, |line| view.count_text(line));
-        // Aimed at the middle of the tenth that is good enough, as every later try: most texts are counted once then.
-        let aim = (limit - limit / 20).saturating_sub(NOTE).min(bound);
-        let share = u128::from(aim.saturating_sub(reference)) * self.text.len() as u128;
+        // Not aimed a little lower, though fewer tries would be needed then: shorter previews were tried, and a long conversation was cut more often.
+        let share = u128::from(bound.saturating_sub(reference)) * self.text.len() as u128;
         let guess = usize::try_from(share / u128::from(self.tokens.max(1))).unwrap_or(usize::MAX);
         let (mut low, mut high) = (0, self.text.len());
         let (mut bytes, mut best) = (guess.min(high.saturating_sub(1)), None);
@@ -54,6 +51,7 @@ impl Long<'_> {
             if high - low < 8 {
                 break;
             }
+            // Aimed at the middle of the tenth that is good enough.
             let aim = bytes as u128 * u128::from(limit) * 95 / 100 / u128::from(tokens.max(1));
             let aim = usize::try_from(aim).unwrap_or(usize::MAX);
             bytes = if low < aim && aim < high { aim } else { low + (high - low) / 2 };
