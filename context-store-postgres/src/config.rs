@@ -43,6 +43,10 @@ pub struct PostgresConfig {
     pub(crate) server: Server,
     /// The schema that holds the tables: a store of its own. Any name of up to 63 bytes.
     pub schema: String,
+    /// Whether the store is only looked at. Nothing is written then: no database, schema, table, migration or row. Every
+    /// piece of work is a transaction that the server itself lets only read, and each call that would write is
+    /// [`Unsupported`](context_core::ErrorKind::Unsupported). `create` and `create_database` count for nothing.
+    pub read_only: bool,
     /// Whether to make the schema if there is none, and to bring an older one up to date. Without, the role needs
     /// no more rights than to read and write the tables.
     pub create: bool,
@@ -145,6 +149,7 @@ impl PostgresConfig {
         Self {
             server,
             schema: "context".to_owned(),
+            read_only: false,
             create: true,
             create_database: true,
             connections: 4,
@@ -180,6 +185,13 @@ impl PostgresConfig {
     #[must_use]
     pub fn schema(mut self, schema: impl Into<String>) -> Self {
         self.schema = schema.into();
+        self
+    }
+
+    /// Whether the store is only looked at: nothing is made, brought up to date or written.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
         self
     }
 
@@ -270,6 +282,7 @@ impl fmt::Debug for PostgresConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresConfig")
             .field("schema", &self.schema)
+            .field("read_only", &self.read_only)
             .field("create", &self.create)
             .field("create_database", &self.create_database)
             .field("connections", &self.connections)

@@ -23,6 +23,9 @@ pub struct RedisConfig {
     /// What every key begins with: stores with different prefixes know nothing of each other. Has no braces, which
     /// say in a cluster where a key belongs.
     pub prefix: String,
+    /// Whether the store is only looked at. No key is written then, also none that counts handles or notes the use of a
+    /// blob, and each call that would write is [`Unsupported`](context_core::ErrorKind::Unsupported).
+    pub read_only: bool,
     /// How long a chat, or a round of a trajectory, is kept after it was last written to, by the clock of the server; for
     /// ever if not said. Each goes whole. Memories are kept until they are forgotten, whatever this says.
     pub chat_ttl: Option<Duration>,
@@ -40,6 +43,7 @@ impl RedisConfig {
             nodes: vec![node.into()],
             cluster: false,
             prefix: PREFIX.to_owned(),
+            read_only: false,
             chat_ttl: None,
             response_timeout: Duration::from_secs(30),
             connection_timeout: Duration::from_secs(5),
@@ -111,6 +115,13 @@ impl RedisConfig {
         self
     }
 
+    /// Whether the store is only looked at: no key is written.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
     /// How long a chat or a round is kept after it was last written to.
     #[must_use]
     pub fn chat_ttl(mut self, ttl: Duration) -> Self {
@@ -172,6 +183,7 @@ impl fmt::Debug for RedisConfig {
             .field("nodes", &self.nodes.len())
             .field("cluster", &self.cluster)
             .field("prefix", &self.prefix)
+            .field("read_only", &self.read_only)
             .field("chat_ttl", &self.chat_ttl)
             .field("response_timeout", &self.response_timeout)
             .field("connection_timeout", &self.connection_timeout)
