@@ -75,7 +75,7 @@ impl RunNodes {
 
     fn nodes(&self) -> &[Arc<Node>] {
         self.nodes.get_or_init(|| {
-            let mut nodes = pack::unpack(&self.packed).expect("counted when the chain was made");
+            let mut nodes = pack::unpack_counted(&self.packed).expect("counted when the chain was made");
             nodes.truncate(self.len);
             nodes
         })
@@ -105,7 +105,8 @@ impl Chain {
         }
     }
 
-    /// A chain of packed runs, behind `skipped` other nodes. Checks the frames now, reads the nodes later.
+    /// A chain of packed runs, behind `skipped` other nodes. Checks frames and
+    /// checksums now, reads the nodes later.
     pub fn from_packed(skipped: u64, runs: impl IntoIterator<Item = PackedRun>) -> Result<Self, UnpackError> {
         let mut chain = Inner { skipped, ..Inner::default() };
         for PackedRun { bytes, take } in runs {

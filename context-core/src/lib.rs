@@ -38,6 +38,7 @@ mod budget;
 mod cancel;
 mod chain;
 mod chat_state;
+pub mod checksum;
 mod codec;
 mod compaction;
 mod diagnostic;
@@ -116,12 +117,13 @@ pub use store::{
     AgentRef, AppendPlace, Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd,
     Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome,
     Committed, Created, Cursor, Durability, Erasure, Finding, ForkName, FragmentStore, HistoryStore,
-    Maintenance, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget, MemoryHit,
-    MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemorySource, MemoryStats, MemoryVector,
-    MemoryWords, MemoryWrite, MemoryWritten, MessageNode, NewBlob, NewChat, Page, RecordOutcome, Revision,
-    RoundCommit, RoundPrune, RoundQuery, RoundRef, RoundsPruned, SearchHit, SearchQuery, SearchScope,
-    SearchStore, StateStore, Store, StoreInfo, StoredFragment, StoredMemory, StoredStream, StreamAppend,
-    StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune, StreamState, StreamStore, StreamsPruned,
-    Target, TrajectoryStore, Vacuumed, Window, check_chat_graph, check_memory_writes,
+    KeyOrder, Maintenance, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget,
+    MemoryHit, MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemorySource, MemoryStats,
+    MemoryVector, MemoryWords, MemoryWrite, MemoryWritten, MessageNode, NewBlob, NewChat, Page, PageWalk,
+    RecordOutcome, Revision, RoundCommit, RoundPrune, RoundQuery, RoundRef, RoundsPruned, SearchHit,
+    SearchQuery, SearchScope, SearchStore, StateStore, Store, StoreInfo, StoredFragment, StoredMemory,
+    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune, StreamState,
+    StreamStore, StreamsPruned, Target, TrajectoryStore, Vacuumed, Window, check_chat_graph,
+    check_memory_writes,
 };
 pub use tokens::{Framing, MediaKind, RequestTokens, Share, TokenCount, TokenCounter};

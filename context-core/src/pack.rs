@@ -4,15 +4,20 @@
 //! runs can be put behind each other and are again a packed run; a reader slices the bodies out without
 //! copying. Using this form is a store's choice, not a duty.
 //!
-//! A record, little-endian, version 1 of the layout:
+//! A record, little-endian, version 2 of the layout:
 //!
 //! ```text
-//! u32 length of what follows      u8 kind (0 system, 1 user, 2 assistant, 3 tool, 4 boundary; +128: counted)
+//! u32 CRC-32 of all that follows  u32 length of what follows
+//! u8 kind (0 system, 1 user, 2 assistant, 3 tool, 4 boundary; +128: counted)
 //! u8 length of the body's kind (0: "message")              u16 body version
 //! u32 revision                    u32 tokens (0 if not counted)
 //! i64 created at (microseconds)   u16 length of the id
 //! id, body's kind, body
 //! ```
+//!
+//! Every function that reads compares the checksum of each record it passes. Version 1 is the same without
+//! the checksum. [`upgrade`] reads it and nothing else does: which layout a run has is said by the version of
+//! the schema that it is kept in, never by its bytes, so that damage cannot choose the unchecked one.
 
 use std::sync::Arc;
 
@@ -20,16 +25,33 @@ use bytes::Bytes;
 
 use crate::{Encoded, Message, MessageId, Node, NodeKind, Role, Timestamp};
 
+/// The bytes of the checksum in front of a record.
+const SUM: usize = 4;
+/// The bytes from the length to the length of the id.
 const HEADER: usize = 26;
 /// Set in the kind of a node that was counted.
 const COUNTED: u8 = 128;
 
-/// Packed bytes that are not what they should be.
+/// Packed bytes that are not what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("packed nodes are broken at byte {offset}")]
+#[error("packed nodes are broken at byte {offset}: {fault}")]
 pub struct UnpackError {
-    /// At which byte, from 0.
+    /// At which byte the record begins that is broken, from 0.
     pub offset: usize,
+    /// The way in which it is broken.
+    pub fault: UnpackFault,
+}
+
+/// The way in which a record is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnpackFault {
+    /// Lengths that do not fit, a kind that is none, an id that is no text.
+    #[error("no record begins there")]
+    Frame,
+    /// A checksum that is not that of the record.
+    #[error("the checksum differs")]
+    Checksum,
 }
 
 /// Appends a node to packed bytes. Ids are at most 65,535 bytes long, body kinds 255 and records 4 GiB:
@@ -39,7 +61,9 @@ pub fn pack(node: &Node, out: &mut Vec<u8>) {
     let kind = if body.kind() == Message::KIND { "" } else { body.kind() };
     let id = node.id.as_str();
     let length = HEADER - 4 + id.len() + kind.len() + body.bytes().len();
-    out.reserve(length + 4);
+    out.reserve(SUM + 4 + length);
+    let start = out.len();
+    out.extend_from_slice(&[0; SUM]);
     out.extend_from_slice(&(length as u32).to_le_bytes());
     out.push(kind_code(node.kind) | node.tokens.map_or(0, |_| COUNTED));
     out.push(kind.len() as u8);
@@ -51,6 +75,8 @@ pub fn pack(node: &Node, out: &mut Vec<u8>) {
     out.extend_from_slice(id.as_bytes());
     out.extend_from_slice(kind.as_bytes());
     out.extend_from_slice(body.bytes());
+    let sum = crc32fast::hash(&out[start + SUM..]);
+    out[start..start + SUM].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// Packs nodes into one run.
@@ -62,36 +88,71 @@ pub fn pack_all<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> Vec<u8> {
 
 /// Reads a packed run. The bodies are slices of `bytes`.
 pub fn unpack(bytes: &Bytes) -> Result<Vec<Arc<Node>>, UnpackError> {
-    let mut nodes = Vec::new();
-    let mut offset = 0;
-    while offset < bytes.len() {
-        let record = Record::read(bytes, offset)?;
-        nodes.push(Arc::new(record.node(bytes)));
-        offset = record.end;
-    }
-    Ok(nodes)
+    nodes(bytes, Layout::Checked)
 }
 
-/// Counts the nodes of a packed run, checking all that [`unpack`] relies on but not the bodies.
+/// Reads a run that [`count`] has passed, without comparing its checksums again.
+pub(crate) fn unpack_counted(bytes: &Bytes) -> Result<Vec<Arc<Node>>, UnpackError> {
+    nodes(bytes, Layout::Counted)
+}
+
+/// Counts the nodes of a packed run, checking all that [`unpack`] checks.
 pub fn count(bytes: &[u8]) -> Result<usize, UnpackError> {
     let (mut n, mut offset) = (0, 0);
     while offset < bytes.len() {
-        offset = Record::read(bytes, offset)?.end;
+        offset = Record::read(bytes, offset, Layout::Checked)?.end;
         n += 1;
     }
     Ok(n)
 }
 
-/// Cuts a packed run before its `n`th node, without copying. Behind the end there is nothing to cut off.
+/// Cuts a packed run before its `n`th node, without copying. Behind the end there is nothing to cut off. The
+/// nodes before the cut are checked.
 pub fn split_at(bytes: &Bytes, n: usize) -> Result<(Bytes, Bytes), UnpackError> {
     let mut offset = 0;
     for _ in 0..n {
         if offset == bytes.len() {
             break;
         }
-        offset = Record::read(bytes, offset)?.end;
+        offset = Record::read(bytes, offset, Layout::Checked)?.end;
     }
     Ok((bytes.slice(..offset), bytes.slice(offset..)))
+}
+
+/// Writes a run of version 1 of the layout as one of version 2: for a store that brings older data up to date.
+pub fn upgrade(bytes: &[u8]) -> Result<Vec<u8>, UnpackError> {
+    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 64);
+    let mut offset = 0;
+    while offset < bytes.len() {
+        let end = Record::read(bytes, offset, Layout::Version1)?.end;
+        let record = &bytes[offset..end];
+        out.extend_from_slice(&crc32fast::hash(record).to_le_bytes());
+        out.extend_from_slice(record);
+        offset = end;
+    }
+    Ok(out)
+}
+
+fn nodes(bytes: &Bytes, layout: Layout) -> Result<Vec<Arc<Node>>, UnpackError> {
+    let mut nodes = Vec::new();
+    let mut offset = 0;
+    while offset < bytes.len() {
+        let record = Record::read(bytes, offset, layout)?;
+        nodes.push(Arc::new(record.node(bytes)));
+        offset = record.end;
+    }
+    Ok(nodes)
+}
+
+/// How a record is to be read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// With a checksum, which is compared.
+    Checked,
+    /// With a checksum that was compared before.
+    Counted,
+    /// Without a checksum.
+    Version1,
 }
 
 fn kind_code(kind: NodeKind) -> u8 {
@@ -126,10 +187,20 @@ struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    fn read(bytes: &'a [u8], offset: usize) -> Result<Self, UnpackError> {
-        Self::try_read(bytes, offset).ok_or(UnpackError { offset })
+    fn read(bytes: &'a [u8], offset: usize, layout: Layout) -> Result<Self, UnpackError> {
+        let broken = |fault| UnpackError { offset, fault };
+        let sum = if layout == Layout::Version1 { 0 } else { SUM };
+        let record = Self::try_read(bytes, offset + sum).ok_or(broken(UnpackFault::Frame))?;
+        if layout == Layout::Checked {
+            let start = offset + SUM;
+            if crc32fast::hash(&bytes[start..record.end]).to_le_bytes() != bytes[offset..start] {
+                return Err(broken(UnpackFault::Checksum));
+            }
+        }
+        Ok(record)
     }
 
+    /// Reads the record whose length is at `offset`.
     fn try_read(bytes: &'a [u8], offset: usize) -> Option<Self> {
         let header: &[u8; HEADER] = bytes.get(offset..)?.first_chunk()?;
         let length = u32::from_le_bytes(*header.first_chunk()?) as usize;
@@ -203,11 +274,55 @@ mod tests {
         }
 
         #[test]
+        fn any_flipped_bit_is_noticed(
+            nodes in proptest::collection::vec(any_node(), 1..5), at: proptest::sample::Index, bit in 0u8..8,
+        ) {
+            let mut bytes = pack_all(&nodes);
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+            prop_assert!(count(&bytes).is_err());
+            prop_assert!(unpack(&bytes.into()).is_err());
+        }
+
+        #[test]
+        fn a_run_of_the_first_layout_is_upgraded_and_not_read(
+            nodes in proptest::collection::vec(any_node(), 1..9),
+        ) {
+            let mut old = Vec::new();
+            for node in &nodes {
+                let mut record = Vec::new();
+                pack(node, &mut record);
+                old.extend_from_slice(&record[SUM..]);
+            }
+            prop_assert!(count(&old).is_err());
+            prop_assert_eq!(unpack(&upgrade(&old).unwrap().into()).unwrap(), nodes);
+        }
+
+        #[test]
         fn a_cut_run_is_refused(nodes in proptest::collection::vec(any_node(), 1..5), cut in 1usize..30) {
             let bytes = pack_all(&nodes);
             let last = pack_all(&nodes[nodes.len() - 1..]).len();
             let keep = bytes.len() - cut.min(last - 1);
             prop_assert!(count(&bytes[..keep]).is_err());
         }
+    }
+
+    #[test]
+    fn an_error_names_the_record_and_its_checksum() {
+        let node = |id: &str| {
+            let body = Encoded::new("message", 1, b"pay 100".to_vec());
+            let kind = NodeKind::Message(Role::User);
+            Arc::new(Node::from_encoded(id.into(), kind, Timestamp::from_micros(1), body))
+        };
+        let first = pack_all([&node("a")]).len();
+        let mut bytes = pack_all([&node("a"), &node("b")]);
+        let last = bytes.len() - 1;
+        bytes[last] = b'9';
+        let error = count(&bytes).unwrap_err();
+        assert_eq!(error, UnpackError { offset: first, fault: UnpackFault::Checksum });
+        assert_eq!(
+            error.to_string(),
+            format!("packed nodes are broken at byte {first}: the checksum differs")
+        );
     }
 }

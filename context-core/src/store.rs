@@ -10,6 +10,7 @@ mod search;
 mod state;
 mod stream;
 mod trajectory;
+mod walk;
 
 use std::fmt::Debug;
 
@@ -36,6 +37,7 @@ pub use trajectory::{
     AgentRef, MessageNode, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundRef, RoundsPruned,
     TrajectoryStore,
 };
+pub use walk::{KeyOrder, PageWalk};
 
 /// What survives what, once a write has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! A chat as one value: a header in JSON, then the packed nodes, revisions and fragment bodies it counts.
 //!
-//! Version 1 of the layout: `u32` length of the header (little-endian), header, nodes ([`pack`]), revisions
-//! ([`pack`]), bodies of fragments one behind the other.
+//! Version 2 of the layout: `u32` CRC-32 of all that follows, `u32` length of the header (little-endian), header,
+//! nodes ([`pack`]), revisions ([`pack`]), bodies of fragments one behind the other.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
     pack,
 };
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -100,12 +100,15 @@ impl ChatState {
                 .collect(),
         };
         let header = serde_json::to_vec(&header).expect("text keys and valid raw values");
-        let mut out = Vec::with_capacity(4 + header.len() + nodes.len() + revisions.len());
+        let mut out = Vec::with_capacity(8 + header.len() + nodes.len() + revisions.len());
+        out.extend_from_slice(&[0; 4]);
         out.extend_from_slice(&u32::try_from(header.len()).unwrap_or(u32::MAX).to_le_bytes());
         for part in [&header, &nodes, &revisions] {
             out.extend_from_slice(part);
         }
         self.fragments.iter().for_each(|fragment| out.extend_from_slice(fragment.body.bytes()));
+        let sum = crc32fast::hash(&out[4..]);
+        out[..4].copy_from_slice(&sum.to_le_bytes());
         out
     }
 
@@ -115,6 +118,10 @@ impl ChatState {
     /// wrote it.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
         let mut rest = Rest(bytes.into());
+        let sum = rest.take(4)?;
+        if sum != crc32fast::hash(&rest.0).to_le_bytes()[..] {
+            return Err(corrupt("checksum"));
+        }
         let length = rest.take(4)?;
         let length = u32::from_le_bytes(length[..].try_into().map_err(|_| corrupt("cut short"))?);
         let header = rest.take(usize::try_from(length).map_err(|_| corrupt("cut short"))?)?;

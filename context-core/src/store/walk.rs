@@ -1,0 +1,123 @@
+//! Walks over stored keys that end whatever the store answers.
+
+use std::fmt::Display;
+
+use crate::{Cursor, Error, ErrorKind, Page, Result};
+
+/// The order of the keys of a walk: each is above the one before. A damaged index can answer with keys that it has
+/// answered before; a walk that goes on behind the last one would never end.
+///
+/// ```
+/// use context_core::KeyOrder;
+///
+/// let mut order = KeyOrder::new("check", "stream");
+/// order.next(1)?;
+/// order.next(5)?;
+/// assert!(order.next(5).is_err());
+/// # Ok::<_, context_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct KeyOrder<K> {
+    operation: &'static str,
+    thing: &'static str,
+    last: Option<K>,
+}
+
+impl<K: Ord> KeyOrder<K> {
+    /// The order of a walk over things of this name, for this operation.
+    pub fn new(operation: &'static str, thing: &'static str) -> Self {
+        Self { operation, thing, last: None }
+    }
+
+    /// The same for a walk that goes on behind a key.
+    pub fn after(operation: &'static str, thing: &'static str, last: Option<K>) -> Self {
+        Self { operation, thing, last }
+    }
+
+    /// Takes the next key. [`ErrorKind::Corrupt`] if it is not above the last one.
+    pub fn next(&mut self, key: K) -> Result<()> {
+        if self.last.as_ref().is_some_and(|last| *last >= key) {
+            return Err(out_of_order(self.operation, self.thing));
+        }
+        self.last = Some(key);
+        Ok(())
+    }
+}
+
+/// A walk over the pages of a listing, whose cursors are opaque. It remembers one cursor, a later one each time
+/// that it has taken twice as many pages, and so notices every circle after a few rounds of it.
+///
+/// ```
+/// use context_core::{Cursor, Page, PageWalk};
+///
+/// let mut walk = PageWalk::new("list_chats", "chat");
+/// let page = |next: &str| Page { items: vec![1], next: Some(Cursor::new(next)) };
+/// assert_eq!(walk.next(&page("a"))?, Some(Cursor::new("a")));
+/// assert_eq!(walk.next(&page("b"))?, Some(Cursor::new("b")));
+/// assert!(walk.next(&page("b")).is_err());
+/// # Ok::<_, context_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PageWalk {
+    operation: &'static str,
+    thing: &'static str,
+    anchor: Option<Cursor>,
+    pages: usize,
+    /// At which page the anchor moves.
+    moves: usize,
+}
+
+impl PageWalk {
+    /// A walk over things of this name, for this operation.
+    pub fn new(operation: &'static str, thing: &'static str) -> Self {
+        Self { operation, thing, anchor: None, pages: 0, moves: 1 }
+    }
+
+    /// Takes a page and returns where to go on. [`ErrorKind::Corrupt`] if that is where the walk has been.
+    pub fn next<T>(&mut self, page: &Page<T>) -> Result<Option<Cursor>> {
+        let Some(next) = &page.next else { return Ok(None) };
+        if self.anchor.as_ref() == Some(next) {
+            return Err(out_of_order(self.operation, self.thing));
+        }
+        self.pages += 1;
+        if self.pages == self.moves {
+            self.anchor = Some(next.clone());
+            self.moves = self.moves.saturating_mul(2);
+        }
+        Ok(Some(next.clone()))
+    }
+}
+
+fn out_of_order(operation: &'static str, thing: impl Display) -> Error {
+    Error::new(ErrorKind::Corrupt, operation, "stored keys are not in order").with("thing", thing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_in_a_circle_of_any_length_ends() {
+        for (lead, circle) in [(0, 1), (0, 2), (3, 1), (5, 7), (100, 64), (1, 1000)] {
+            let mut walk = PageWalk::new("list_chats", "chat");
+            let mut at = 0;
+            let taken = (0..100_000).position(|_| {
+                at = if at + 1 < lead + circle { at + 1 } else { lead };
+                let next = Some(Cursor::new(at.to_string()));
+                walk.next(&Page::<u8> { items: vec![], next }).is_err()
+            });
+            let taken = taken.expect("noticed");
+            assert!(taken <= 4 * (lead + circle) + 4, "{lead} {circle}: {taken}");
+        }
+    }
+
+    #[test]
+    fn a_walk_that_goes_forward_is_let_through() {
+        let mut walk = PageWalk::new("list_chats", "chat");
+        for n in 0..10_000 {
+            let page = Page::<u8> { items: vec![], next: Some(Cursor::new(n.to_string())) };
+            assert_eq!(walk.next(&page).unwrap(), page.next);
+        }
+        assert_eq!(walk.next(&Page::<u8> { items: vec![], next: None }).unwrap(), None);
+    }
+}
