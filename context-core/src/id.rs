@@ -166,3 +166,16 @@ impl ChatRef {
         Self { user: user.into(), chat: chat.into() }
     }
 }
+
+impl<U: Into<UserId>, C: Into<ChatId>> From<(U, C)> for ChatRef {
+    /// Names a chat by its user and its id, in this order.
+    fn from((user, chat): (U, C)) -> Self {
+        Self::new(user, chat)
+    }
+}
+
+impl From<&ChatRef> for ChatRef {
+    fn from(chat: &ChatRef) -> Self {
+        chat.clone()
+    }
+}

@@ -14,9 +14,14 @@ use async_trait::async_trait;
 pub use context::{Boundary, Breakdown, ModelContext, PlanReport, Prefix, ToolResultOutput};
 pub use input::{CaptureTurnInput, PrepareInput, RecoveryInput, ToolResultInput};
 
-use crate::{Answer, Compacted, Message, RecoveryDecision, Result, SummaryError, SummaryTask, Usage};
+use crate::{
+    Answer, ChatRef, Compacted, Message, RecoveryDecision, Result, SummaryError, SummaryTask, Usage,
+};
 
 /// Prepares the context of model calls.
+///
+/// One runtime may serve any number of users and chats: each call says whose turn it is, and nothing of one user's is part of
+/// another's. A chat is told apart by its user and its id together.
 ///
 /// Implementors: every future may be dropped, and ends soon after its input's cancel signal is raised. Inputs are not changed; what is
 /// returned shares with them what stayed the same.
@@ -40,23 +45,23 @@ pub trait ContextRuntime: fmt::Debug + Send + Sync + 'static {
     /// context was prepared from, perhaps with more behind them. If the answer is refused, nothing has happened.
     fn accept_summary(
         &self,
-        session_id: &str,
+        chat: &ChatRef,
         messages: &[Arc<Message>],
         task: &SummaryTask,
         answer: &Answer,
     ) -> Result<Compacted, SummaryError> {
-        let _ = (session_id, messages, task, answer);
+        let _ = (chat, messages, task, answer);
         Err(SummaryError::NotAsked)
     }
 
     /// Hears that no model could be asked for a summary. Not to be told if it was only cancelled.
-    fn summary_failed(&self, session_id: &str) {
-        let _ = session_id;
+    fn summary_failed(&self, chat: &ChatRef) {
+        let _ = chat;
     }
 
-    /// Learns from what a provider says the last prepared request of a session had.
-    fn observe_usage(&self, session_id: &str, usage: &Usage) {
-        let _ = (session_id, usage);
+    /// Learns from what a provider says the last prepared request of a chat had.
+    fn observe_usage(&self, chat: &ChatRef, usage: &Usage) {
+        let _ = (chat, usage);
     }
 
     /// Whether [`capture_turn`](Self::capture_turn) does anything.

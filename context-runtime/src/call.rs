@@ -19,8 +19,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::{
-    Answer, Attempt, Compacted, ContextRuntime, Diagnostic, Json, LanguageModel, Message, ModelCodec,
-    ModelContext, ModelError, ModelRequest, PlanReport, PrepareInput, TokenCounter,
+    Answer, Attempt, ChatRef, Compacted, ContextRuntime, Diagnostic, Error, Json, LanguageModel, Message,
+    ModelCodec, ModelContext, ModelError, ModelRequest, PlanReport, PrepareInput, TokenCounter,
 };
 use context_tokens::{CachedCounter, ModelTable};
 pub use conversation::Conversation;
@@ -190,11 +190,13 @@ impl<'r> ModelCall<'r> {
     /// [resolved](crate::Resolved): what was added since the last time is part of the request, and what was cut stays cut. Waits where
     /// the provider wants to be left alone.
     ///
-    /// A request that was handed out and not [answered](Self::answered) is taken for lost and prepared again.
+    /// A request that was handed out and not [answered](Self::answered) is taken for lost and prepared again. A history that says
+    /// it is of [another chat](Conversation::chat) is [`Invalid`](context_core::ErrorKind::Invalid), and nothing is prepared.
     pub async fn next(
         &mut self,
         history: &(impl Conversation + ?Sized),
     ) -> Result<Option<CallRequest>, CallError> {
+        self.check_chat(history)?;
         match self.prepared(&history.messages()).await? {
             Some((context, request)) => {
                 let lowered = self.codec.lower(&request).map_err(|error| {
@@ -219,6 +221,7 @@ impl<'r> ModelCall<'r> {
         model: &dyn LanguageModel,
         history: &(impl Conversation + ?Sized),
     ) -> Result<Answer, CallError> {
+        self.check_chat(history)?;
         let cancel = self.input.cancel.clone();
         let history = history.messages();
         while let Some((_, request)) = self.prepared(&history).await? {
@@ -234,6 +237,20 @@ impl<'r> ModelCall<'r> {
             }
         }
         self.state.answer().cloned().ok_or_else(CallError::over)
+    }
+
+    /// The chat it is a call of.
+    pub fn chat(&self) -> &ChatRef {
+        &self.input.chat
+    }
+
+    /// Refuses the history of another chat. The error does not name it: its user may be another one.
+    fn check_chat(&self, history: &(impl Conversation + ?Sized)) -> Result<(), CallError> {
+        if history.chat().is_none_or(|chat| *chat == self.input.chat) {
+            return Ok(());
+        }
+        let error = Error::invalid(OPERATION, "the history is of another chat than the call");
+        Err(error.with("chat", &self.input.chat.chat).into())
     }
 
     /// The answer, once there is one.

@@ -47,12 +47,12 @@
 //! use context_runtime::compaction::{microcompact, snip, truncate_head};
 //! use context_runtime::{ContextEngine, DefaultContextRuntime, FunctionTool, ModelCall, Result, Store, provider};
 //!
-//! // One serves all chats. Window, room for the answer and token counts come with the model.
+//! // One serves all users and chats: whose turn it is, each call says. Window, room for the answer and token counts come with the model.
 //! fn runtime(store: std::sync::Arc<dyn Store>) -> Result<DefaultContextRuntime> {
 //!     Ok(DefaultContextRuntime::builder()
 //!         .model("claude-sonnet-4-5")
 //!         .compaction([microcompact(), snip(), truncate_head()]) // gentle to harsh, when the window fills up
-//!         .spill(store, "ada") // outputs of tools that are too large are kept here
+//!         .spill(store) // outputs of tools that are too large are kept here
 //!         .build()?) // or everything that is wrong with it, at once
 //! }
 //!
@@ -114,14 +114,13 @@
 //!     let store = chat.store().clone();
 //!     let runtime = DefaultContextRuntime::builder()
 //!         .model("claude-sonnet-4-5")
-//!         .user("ada")
 //!         .memory(episodic(&store)?) // what was said comes back in later chats of the same user
 //!         .build()?;
 //!     runtime.capture_turn(chat.resolve().await?.capture()).await?; // at the end of each turn
 //!     runtime.flush().await?; // at the end of the program
 //!
 //!     let trajectories = Trajectories::new(store)?;
-//!     let round = trajectories.begin(&AgentRef::main("ada", "lisbon")).await?; // a round for each question
+//!     let round = trajectories.begin(&AgentRef::from(chat.chat_ref())).await?; // a round for each question
 //!     round.ask("Two tickets to Lisbon on Friday, please.").await?; // durable when the call returns
 //!     round.record(answer).await?; // answers, calls, results
 //!     round.finish().await?;

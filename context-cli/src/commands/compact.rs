@@ -93,7 +93,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let planned = plan(&args, &pipeline, &turn, &model(&args.model), app)?;
     let reports: Vec<_> = planned.planned.steps.iter().map(|step| step.report()).collect();
     let boundary = match planned.planned.compacted.as_ref().filter(|_| !args.dry_run) {
-        Some(compacted) => engine.compact(&turn.messages, compacted, &reports).await?,
+        Some(compacted) => engine.compact(&turn, compacted, &reports).await?,
         None => None,
     };
     if boundary.is_some() {

@@ -3,26 +3,29 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{Attempt, CancelSignal, Message, MessageId, ModelError, OutputSchema, Text, Tool, ToolChoice};
+use crate::{
+    Attempt, CancelSignal, ChatRef, Message, MessageId, ModelError, OutputSchema, Text, Tool, ToolChoice,
+};
 
-/// What a model call is to be prepared from.
+/// A turn of a chat that a model call is prepared from.
 ///
 /// ```
 /// use context_core::{FunctionTool, Message, PrepareInput};
 ///
 /// let search = FunctionTool::new("search_trains", serde_json::json!({"type": "object"}));
-/// let input = PrepareInput::new("lisbon", "turn-1", "anthropic", "claude-sonnet-4-5")
+/// let input = PrepareInput::new(("ada", "lisbon"), "turn-1", "anthropic", "claude-sonnet-4-5")
 ///     .system("You book trips.")
 ///     .tools([search])
 ///     .messages([Message::from("Two tickets to Lisbon.")])
 ///     .max_output_tokens(1_000);
 /// assert_eq!((input.messages.len(), input.window), (1, None)); // the window comes with the model
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PrepareInput {
-    /// Names the conversation: what is remembered between two calls is kept under it.
-    pub session_id: String,
+    /// The chat, with its user. Everything that is remembered between two calls, recalled, captured or kept elsewhere is
+    /// theirs alone: no other user's chat shares it, whatever its id is.
+    pub chat: ChatRef,
     /// Names the turn of the user: memories are recalled once for it.
     pub turn_id: String,
     /// The folder that is worked in, if there is one.
@@ -62,19 +65,33 @@ pub struct PrepareInput {
 }
 
 impl PrepareInput {
-    /// A turn of a conversation, for a model of a provider.
+    /// A turn of a chat, for a model of a provider.
     pub fn new(
-        session_id: impl Into<String>,
+        chat: impl Into<ChatRef>,
         turn_id: impl Into<String>,
         provider: impl Into<String>,
         model: impl Into<String>,
     ) -> Self {
         Self {
-            session_id: session_id.into(),
+            chat: chat.into(),
             turn_id: turn_id.into(),
             provider: provider.into(),
             model: model.into(),
-            ..Self::default()
+            cwd: None,
+            cancel: CancelSignal::never(),
+            permission_mode: None,
+            additional_working_directories: Vec::new(),
+            messages: Vec::new(),
+            tools: Vec::new(),
+            tool_choice: None,
+            output: None,
+            system: Vec::new(),
+            instructions: Vec::new(),
+            custom_system_prompt: None,
+            append_system_prompt: None,
+            max_messages: None,
+            max_output_tokens: None,
+            window: None,
         }
     }
 
@@ -128,8 +145,8 @@ impl PrepareInput {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolResultInput {
-    /// Names the conversation.
-    pub session_id: String,
+    /// The chat, with its user.
+    pub chat: ChatRef,
     /// Names the turn of the user.
     pub turn_id: String,
     /// The results: a message of the role `tool`.
@@ -145,13 +162,13 @@ pub struct ToolResultInput {
 impl ToolResultInput {
     /// These results of a conversation's newest calls.
     pub fn new(
-        session_id: impl Into<String>,
+        chat: impl Into<ChatRef>,
         turn_id: impl Into<String>,
         messages: Vec<Arc<Message>>,
         tool_result_message: Message,
     ) -> Self {
         Self {
-            session_id: session_id.into(),
+            chat: chat.into(),
             turn_id: turn_id.into(),
             tool_result_message,
             supplements: Vec::new(),
@@ -165,8 +182,8 @@ impl ToolResultInput {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RecoveryInput {
-    /// Names the conversation.
-    pub session_id: String,
+    /// The chat, with its user.
+    pub chat: ChatRef,
     /// Names the turn of the user.
     pub turn_id: String,
     /// What the provider said.
@@ -185,13 +202,13 @@ pub struct RecoveryInput {
 impl RecoveryInput {
     /// An error that a conversation met, for the first time.
     pub fn new(
-        session_id: impl Into<String>,
+        chat: impl Into<ChatRef>,
         turn_id: impl Into<String>,
         error: ModelError,
         messages: Vec<Arc<Message>>,
     ) -> Self {
         Self {
-            session_id: session_id.into(),
+            chat: chat.into(),
             turn_id: turn_id.into(),
             error,
             messages,
@@ -206,14 +223,14 @@ impl RecoveryInput {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CaptureTurnInput {
-    /// Names the conversation.
-    pub session_id: String,
+    /// The chat, with its user.
+    pub chat: ChatRef,
     /// Names the turn of the user.
     pub turn_id: String,
     /// The conversation.
     pub messages: Vec<Arc<Message>>,
-    /// The ids of these messages, one for each, such as those of their nodes; empty if they have none, and then memories file them under
-    /// names made of what they say. They are what is forgotten by.
+    /// The ids of these messages, one for each, such as those of their nodes; another number of them is refused. Empty if
+    /// they have none, and then memories file them under names made of what they say. They are what is forgotten by.
     pub ids: Vec<MessageId>,
     /// The folder that was worked in, if there is one.
     pub cwd: Option<PathBuf>,
@@ -225,13 +242,9 @@ pub struct CaptureTurnInput {
 
 impl CaptureTurnInput {
     /// A turn that went well.
-    pub fn new(
-        session_id: impl Into<String>,
-        turn_id: impl Into<String>,
-        messages: Vec<Arc<Message>>,
-    ) -> Self {
+    pub fn new(chat: impl Into<ChatRef>, turn_id: impl Into<String>, messages: Vec<Arc<Message>>) -> Self {
         Self {
-            session_id: session_id.into(),
+            chat: chat.into(),
             turn_id: turn_id.into(),
             messages,
             ids: Vec::new(),

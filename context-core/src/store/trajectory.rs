@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::trajectory::{Change, FieldValue, Node, NodeId, RoundHead, RoundRecord, TrajectoryError};
 use crate::{
-    ChatId, CommitKey, Cursor, Error, MessageId, Page, Result, SessionId, Timestamp, UserId, limits, sealed,
+    ChatId, ChatRef, CommitKey, Cursor, Error, MessageId, Page, Result, SessionId, Timestamp, UserId, limits,
+    sealed,
 };
 
 /// An agent of a session. Agent 0 is the main one; sub-agents count from 1.
@@ -35,6 +36,13 @@ impl AgentRef {
     /// One of its rounds.
     pub fn round(&self, round: u32) -> RoundRef {
         RoundRef { agent: self.clone(), round }
+    }
+}
+
+impl From<&ChatRef> for AgentRef {
+    /// The main agent of the session that is named after a chat.
+    fn from(chat: &ChatRef) -> Self {
+        Self::main(&chat.user, chat.chat.as_str())
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn prepare() -> Work {
     let mut news = data::talk(20_001).split_off(10_000).into_iter();
     Box::new(move || {
         messages.extend(news.next());
-        let input = PrepareInput::new("s", "t", "openai", "gpt-4o")
+        let input = PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o")
             .system(words::text(0))
             .tools(tools.iter().cloned());
         let input = input.messages(messages.iter().map(Arc::clone)).window(1_000_000_000);
@@ -86,7 +86,8 @@ pub(crate) fn prepare_cold() -> Work {
     let (runtime, messages) = (runtime(), data::work(1_000, 400));
     Box::new(move || {
         let context = DefaultContextRuntime::builder().build().unwrap();
-        let input = PrepareInput::new("s", "t", "openai", "gpt-4o").messages(messages.iter().map(Arc::clone));
+        let input = PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o")
+            .messages(messages.iter().map(Arc::clone));
         drop(black_box(runtime.block_on(context.prepare_for_model(input.window(1_000_000_000))).unwrap()));
     })
 }
@@ -106,10 +107,11 @@ pub(crate) fn summarise() -> Work {
             .compaction([microcompact(), summarize(), snip(), truncate_head()])
             .build()
             .unwrap();
-        let input =
-            || PrepareInput::new("s", "t", "openai", "gpt-4o").messages(messages.iter().map(Arc::clone));
+        let input = || {
+            PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o").messages(messages.iter().map(Arc::clone))
+        };
         let task = runtime.block_on(context.prepare_for_model(input())).unwrap().summary.unwrap();
-        context.accept_summary("s", &messages, &task, &answer).unwrap();
+        context.accept_summary(&("ada", "s").into(), &messages, &task, &answer).unwrap();
         drop(black_box(runtime.block_on(context.prepare_for_model(input())).unwrap()));
     })
 }
@@ -118,12 +120,11 @@ pub(crate) fn summarise() -> Work {
 pub(crate) fn capture() -> Work {
     let (runtime, mut messages) = (runtime(), data::work(10_000, 400));
     let store = runtime.block_on(context_runtime::open("mem:")).unwrap();
-    let context =
-        DefaultContextRuntime::builder().user("ada").memory(episodic(&store).unwrap()).build().unwrap();
+    let context = DefaultContextRuntime::builder().memory(episodic(&store).unwrap()).build().unwrap();
     let mut news = data::talk(20_001).split_off(10_000).into_iter();
     Box::new(move || {
         messages.extend(news.next());
-        let mut input = CaptureTurnInput::new("s", "t", messages.clone());
+        let mut input = CaptureTurnInput::new(("ada", "s"), "t", messages.clone());
         input.ids = (0..messages.len()).map(|n| MessageId::from(n.to_string())).collect();
         drop(black_box(runtime.block_on(context.capture_turn(input)).unwrap()));
     })

@@ -76,10 +76,11 @@ fn runtime(total: u64, summaries: bool) -> DefaultContextRuntime {
 
 /// What is sent, with a summary if one is asked for.
 async fn call(runtime: &DefaultContextRuntime, messages: &[Arc<Message>]) -> ModelContext {
-    let input = || PrepareInput::new("s", "t", "openai", MODEL).messages(messages.iter().map(Arc::clone));
+    let input =
+        || PrepareInput::new(("ada", "s"), "t", "openai", MODEL).messages(messages.iter().map(Arc::clone));
     let context = runtime.prepare_for_model(input()).await.unwrap();
     let Some(task) = &context.summary else { return context };
     let answer = Answer::new(Message::text(Role::Assistant, ANSWER));
-    runtime.accept_summary("s", messages, task, &answer).unwrap();
+    runtime.accept_summary(&("ada", "s").into(), messages, task, &answer).unwrap();
     runtime.prepare_for_model(input()).await.unwrap()
 }

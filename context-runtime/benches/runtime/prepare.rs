@@ -42,7 +42,7 @@ struct Bench {
 
 impl Bench {
     fn input(&self, messages: Vec<Arc<Message>>) -> PrepareInput {
-        let input = PrepareInput::new("s", "t", "openai", MODEL)
+        let input = PrepareInput::new(("ada", "s"), "t", "openai", MODEL)
             .system(PROMPT.repeat(20))
             .tools(self.tools.iter().cloned());
         input.messages(messages).window(WINDOW)

@@ -139,7 +139,7 @@ impl Drive {
             }
             let history = std::mem::take(&mut self.history);
             let before = history.len();
-            let input = ToolResultInput::new(SESSION, "t", history, Message::clone(&message));
+            let input = ToolResultInput::new(("ada", SESSION), "t", history, Message::clone(&message));
             self.history = self.runtime.apply_tool_results(input).await.unwrap().messages;
             let behind = self.history.split_off(before);
             behind.into_iter().for_each(|message| self.push(message));
@@ -156,7 +156,9 @@ impl Drive {
         let context = self.prepare().await;
         let body = self.codec.lower(&context.request()).unwrap().body;
         match self.model.send(body.as_str()).read(&*self.codec) {
-            Ok(Answer { usage: Some(usage), .. }) => self.runtime.observe_usage(SESSION, &usage),
+            Ok(Answer { usage: Some(usage), .. }) => {
+                self.runtime.observe_usage(&("ada", SESSION).into(), &usage)
+            }
             Ok(_) => {}
             Err(error) => {
                 let said = format!("{error}; the runtime counted {}", context.breakdown.total().tokens());
@@ -183,7 +185,8 @@ impl Drive {
         if let Some(task) = context.summary.take() {
             self.tally.summarised += self.counter.count_request(&task.request).total().tokens();
             let answer = Answer::new(Message::text(Role::Assistant, ANSWER));
-            cut |= self.runtime.accept_summary(SESSION, &self.history, &task, &answer).is_ok();
+            cut |=
+                self.runtime.accept_summary(&("ada", SESSION).into(), &self.history, &task, &answer).is_ok();
             context = self.runtime.prepare_for_model(self.input()).await.unwrap();
         }
         self.tally.cuts += u64::from(cut);
@@ -191,8 +194,8 @@ impl Drive {
     }
 
     fn input(&self) -> PrepareInput {
-        let input =
-            PrepareInput::new(SESSION, "t", PROVIDER, MODEL).messages(self.history.iter().map(Arc::clone));
+        let input = PrepareInput::new(("ada", SESSION), "t", PROVIDER, MODEL)
+            .messages(self.history.iter().map(Arc::clone));
         self.system.iter().fold(input, PrepareInput::system)
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use context_core::{Compacted, Message, ModelRequest};
+use context_core::{ChatRef, Compacted, Message, ModelRequest};
 
 use crate::Resolved;
 
@@ -13,6 +13,11 @@ use crate::Resolved;
 pub trait Conversation: Sync {
     /// Its messages.
     fn messages(&self) -> Cow<'_, [Arc<Message>]>;
+
+    /// The chat it is of, if it knows: a [`ModelCall`](super::ModelCall) refuses the history of another chat than its own.
+    fn chat(&self) -> Option<&ChatRef> {
+        None
+    }
 }
 
 impl Conversation for [Arc<Message>] {
@@ -43,5 +48,9 @@ impl Conversation for Resolved {
     /// Those that can be read, as in [`Resolved::request`].
     fn messages(&self) -> Cow<'_, [Arc<Message>]> {
         Cow::Owned(ModelRequest::of_chain(&self.messages).messages)
+    }
+
+    fn chat(&self) -> Option<&ChatRef> {
+        Some(&self.chat)
     }
 }

@@ -71,8 +71,8 @@ impl ModelCall<'_> {
             && let Some(answer) = self.summary(&task).await?
         {
             // Of the history as the runtime was given it: what other stages cut of it is part of what comes back.
-            let (session, messages) = (&*self.input.session_id, self.history.messages());
-            match self.runtime.accept_summary(session, messages, &task, &answer) {
+            let (chat, messages) = (&self.input.chat, self.history.messages());
+            match self.runtime.accept_summary(chat, messages, &task, &answer) {
                 Ok(compacted) => {
                     let summarised = context.compacted.as_ref().map_or(messages, |other| &other.messages);
                     let before = self.counter.count_messages(summarised).tokens();
@@ -134,7 +134,7 @@ impl ModelCall<'_> {
             Ok(Answer { error: Some(error), .. }) | Err(error) => error,
             Ok(answer) => return Ok(Some(answer)),
         };
-        self.runtime.summary_failed(&self.input.session_id);
+        self.runtime.summary_failed(&self.input.chat);
         self.summary_failed(&SummaryError::Failed(failed.to_string()));
         Ok(None)
     }

@@ -53,9 +53,9 @@ impl ModelCall<'_> {
     }
 
     fn recovery_input(&self, error: &ModelError) -> RecoveryInput {
-        let (session, turn) = (&*self.input.session_id, &*self.input.turn_id);
+        let (chat, turn) = (&self.input.chat, &*self.input.turn_id);
         let messages = self.history.messages().to_vec();
-        let mut input = RecoveryInput::new(session, turn, error.clone(), messages);
+        let mut input = RecoveryInput::new(chat, turn, error.clone(), messages);
         input.has_attempted_compact = self.record.attempts.iter().any(|attempt| cuts(&attempt.decision));
         input.attempts = Some(self.record.attempts.clone());
         input.follows_all = true;
@@ -113,7 +113,7 @@ impl ModelCall<'_> {
         if let (Some(input), Some(_)) = (error.input_tokens, self.record.sent) {
             let mut usage = Usage::default();
             usage.input = input;
-            self.runtime.observe_usage(&self.input.session_id, &usage);
+            self.runtime.observe_usage(&self.input.chat, &usage);
         }
     }
 

@@ -12,8 +12,8 @@ use context_core::{
 };
 
 use self::track::Track;
-use super::ContextEngine;
 use super::resolve::refuse;
+use super::{ContextEngine, Resolved};
 
 /// A compaction of a branch, or the undoing of one.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,12 +50,12 @@ impl ContextEngine {
     /// what is pending and behind it. The stored messages stay, and so does every branch. The messages that a plan made are part of
     /// the boundary and never saved as messages.
     ///
-    /// `history` is what was compacted: [`Resolved::messages`](crate::Resolved::messages), whose messages that can be read are the positions
-    /// which `compacted` names. Messages that came since then, set here or saved by somebody else, are kept behind what is left, also if
+    /// `turn` is what was compacted: the positions which `compacted` names are those of its messages that can be read. Messages that came since then, set here or saved by somebody else, are kept behind what is left, also if
     /// they come before the save. Applied again before a save, both compactions become one boundary. Moving to another branch drops it.
     ///
     /// Returns the id that the boundary will have; nothing if the compaction changes nothing.
-    /// [`ErrorKind::Conflict`] if the history is not shown any more as it was compacted.
+    /// [`ErrorKind::Conflict`] if the history is not shown any more as it was compacted, [`ErrorKind::Invalid`] if the turn is of
+    /// another chat.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -74,7 +74,7 @@ impl ContextEngine {
     /// let plan = Plan::new("by hand", BoundaryKind::Snip, &view, vec![Edit::remove(1..2)], "1 message").unwrap();
     /// let compacted = Compacted::untouched(&messages).apply(&plan).unwrap();
     ///
-    /// chat.compact(&turn.messages, &compacted, &[]).await?;
+    /// chat.compact(&turn, &compacted, &[]).await?;
     /// let _saved = chat.save().await?;
     /// assert_eq!(chat.resolve().await?.messages.len(), 2);
     /// chat.undo_compaction().await?;
@@ -84,15 +84,16 @@ impl ContextEngine {
     /// ```
     pub async fn compact(
         &mut self,
-        history: &Chain,
+        turn: &Resolved,
         compacted: &Compacted,
         reports: &[PlanReport],
     ) -> Result<Option<MessageId>> {
+        self.check_own("compact", &turn.chat)?;
         let chain = self.laid().await?;
         let earlier = self.compaction.take().filter(|earlier| earlier.node(&chain).is_some());
         self.compaction = earlier.clone();
         let entries = self.entries().await?;
-        let draft = BoundaryDraft::compact(&chain, &entries, history.iter(), compacted, reports);
+        let draft = BoundaryDraft::compact(&chain, &entries, turn.messages.iter(), compacted, reports);
         let Some(draft) = draft.map_err(|error| refused("compact", error))? else { return Ok(None) };
         let draft = match &earlier {
             Some(earlier) => draft.after(&earlier.draft),

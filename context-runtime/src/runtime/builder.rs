@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::{ChatId, Clock, MemoryProvider, Renderer, Store, TokenCounter, UserId};
+use context_core::{Clock, MemoryProvider, Renderer, Store, TokenCounter, UserId};
 use context_tokens::{Calibrations, ModelTable};
 
 use super::parts::Parts;
 use super::recall;
-use super::spill::SessionChats;
 use super::{
     DefaultContextRuntime, LiveMedia, Pipeline, RuntimeFault, RuntimeFaults, Stage, ToolResultLimits,
 };
@@ -41,7 +40,6 @@ impl Default for DefaultContextRuntimeBuilder {
             recall_timeout: Duration::from_secs(5),
             recall_tokens: 2_000,
             spill: None,
-            session_chats: None,
             tool_results: ToolResultLimits::default(),
             live_media: LiveMedia::default(),
             clock: Arc::new(SystemClock),
@@ -113,13 +111,15 @@ impl DefaultContextRuntimeBuilder {
         self
     }
 
-    /// Remembers; an `Arc` of a provider does as well. Whose memories they are says [`user`](Self::user). Default: nothing remembers.
+    /// Remembers; an `Arc` of a provider does as well. Memories are those of the user whose turn it is. Default: nothing
+    /// remembers.
     pub fn memory(mut self, memory: impl MemoryProvider) -> Self {
         self.parts.memory = Some(Arc::new(memory));
         self
     }
 
-    /// Whose memories they are. Default: the user of [`spill`](Self::spill); a memory without either is refused.
+    /// Serves this user alone: a turn of another one is refused as [`Invalid`](crate::ErrorKind::Invalid), and nothing is
+    /// written. Whose turn it is, each input says. Default: all users are served, each with what is theirs.
     pub fn user(mut self, user: impl Into<UserId>) -> Self {
         self.parts.user = Some(user.into());
         self
@@ -149,17 +149,10 @@ impl DefaultContextRuntimeBuilder {
         self
     }
 
-    /// Where results of tools and media that are too large are kept, and whose chats the sessions are; see [`Spill`](super::Spill).
-    /// A session's id is its chat's, unless [`session_chats`](Self::session_chats) says otherwise. Default: nothing is kept
-    /// elsewhere, and what is too large for the window is cut.
-    pub fn spill(mut self, store: Arc<dyn Store>, user: impl Into<UserId>) -> Self {
-        self.parts.spill = Some((store, user.into()));
-        self
-    }
-
-    /// Which chat a session's outputs belong to. Default: the one with its id. Say it where one chat has several sessions.
-    pub fn session_chats(mut self, chat: impl Fn(&str) -> ChatId + Send + Sync + 'static) -> Self {
-        self.parts.session_chats = Some(SessionChats::new(chat));
+    /// Keeps results of tools and media that are too large in the blobs of a store, under the user and the chat of the turn;
+    /// see [`Spill`](super::Spill). Default: nothing is kept elsewhere, and what is too large for the window is cut.
+    pub fn spill(mut self, store: Arc<dyn Store>) -> Self {
+        self.parts.spill = Some(store);
         self
     }
 
@@ -196,7 +189,7 @@ impl DefaultContextRuntimeBuilder {
         self
     }
 
-    /// Of how many sessions something is remembered. Default: 1,024, the ones used lately. More where more are active at once: one that is
+    /// Of how many chats something is remembered. Default: 1,024, the ones used lately. More where more are active at once: one that is
     /// forgotten is counted anew.
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.parts.max_sessions = sessions;
@@ -243,13 +236,12 @@ impl DefaultContextRuntimeBuilder {
         ];
         let zeros = numbers.into_iter().filter(|(_, is_zero)| *is_zero);
         faults.extend(zeros.map(|(what, _)| RuntimeFault::Zero { what }));
-        if let Some((store, _)) = &parts.spill
+        if let Some(store) = &parts.spill
             && store.blobs().is_none()
         {
             faults.push(RuntimeFault::NoBlobs { store: store.info().name });
         }
         if parts.memory.is_some() {
-            faults.extend(parts.memory_scope("any", None).is_none().then_some(RuntimeFault::NoUser));
             faults.extend(parts.recall_renderer.is_none().then_some(RuntimeFault::NoRenderer));
         }
         match Pipeline::new(self.stages) {

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use context_core::{
-    CaptureTurnInput, CapturedMessage, CapturedTurn, Diagnostic, DiagnosticCode, MemoryProvider, MemoryScope,
-    Message, MessageHash, MessageId, Severity, Timestamp,
+    CaptureTurnInput, CapturedMessage, CapturedTurn, Diagnostic, DiagnosticCode, Error, MemoryProvider,
+    MemoryScope, Message, MessageHash, MessageId, Result, Severity, Timestamp,
 };
 use futures_util::future::{Either, select};
 
+use super::parts::Parts;
 use super::session::{Session, lock};
 
 /// The metadata key of a message that was carried over from another session, such as the beginning of a fork: memories know it
@@ -20,7 +21,19 @@ pub const CARRIED_OVER: &str = "carried_over";
 /// How long a memory may take to keep a turn.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Hands the memory what is new in a session since it was told last. What no person and no model said is not told.
+/// Refuses a turn of a user that is not served, and one whose ids are not those of its messages.
+pub(super) fn check(parts: &Parts, input: &CaptureTurnInput) -> Result<()> {
+    const OPERATION: &str = "capture_turn";
+    parts.check_chat(OPERATION, &input.chat)?;
+    let (ids, messages) = (input.ids.len(), input.messages.len());
+    if ids == 0 || ids == messages {
+        return Ok(());
+    }
+    let said = "each message needs its id, or none has one";
+    Err(Error::invalid(OPERATION, said).with("ids", ids).with("messages", messages))
+}
+
+/// Hands the memory what is new in a chat since it was told last. What no person and no model said is not told.
 pub(super) async fn capture(
     memory: &dyn MemoryProvider,
     scope: MemoryScope,

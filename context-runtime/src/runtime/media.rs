@@ -9,8 +9,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use context_core::{
-    BlobId, CancelSignal, Diagnostic, DiagnosticCode, Media, MediaSource, Message, ModelContext, Part,
-    Result, Severity, limits,
+    BlobId, CancelSignal, ChatRef, Diagnostic, DiagnosticCode, Media, MediaSource, Message, ModelContext,
+    Part, Result, Severity, limits,
 };
 
 use super::parts::Parts;
@@ -61,7 +61,7 @@ impl LiveMedia {
     }
 }
 
-/// The messages as they are sent: media that name a blob of the session are read back while they are new, and texts stand for older
+/// The messages as they are sent: media that name a blob of the chat are read back while they are new, and texts stand for older
 /// ones and for what cannot be read. Messages without such media are shared. Media of other references, such as files with a
 /// provider, are left alone.
 ///
@@ -69,7 +69,7 @@ impl LiveMedia {
 pub async fn materialize(
     messages: &[Arc<Message>],
     spill: &Spill,
-    session: &str,
+    chat: &ChatRef,
     live: LiveMedia,
     cancel: &CancelSignal,
 ) -> Result<(Vec<Arc<Message>>, Vec<Diagnostic>)> {
@@ -91,7 +91,7 @@ pub async fn materialize(
                 continue;
             }
             let reference = id.to_reference();
-            let reading = spill.read(session, &reference, 0..limits::MAX_BLOB_BYTES as u64);
+            let reading = spill.read(chat, &reference, 0..limits::MAX_BLOB_BYTES as u64);
             match unless_cancelled(cancel, OPERATION, reading).await? {
                 Ok(read) => {
                     if let Some(media) = media_of(part) {
@@ -118,13 +118,13 @@ pub async fn materialize(
 pub(super) async fn shown(
     parts: &Parts,
     mut context: ModelContext,
-    session: &str,
+    chat: &ChatRef,
     cancel: &CancelSignal,
 ) -> Result<ModelContext> {
     let names_some = context.messages.iter().any(|message| references(message) > 0);
     let Some(spill) = parts.spill().filter(|_| names_some) else { return Ok(context) };
     let (messages, diagnostics) =
-        materialize(&context.messages, &spill, session, parts.live_media, cancel).await?;
+        materialize(&context.messages, &spill, chat, parts.live_media, cancel).await?;
     context.messages = messages;
     context.diagnostics.extend(diagnostics);
     Ok(context)

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use context_core::{
     Boundary, BoundaryKind, ContextRuntime, Diagnostic, DiagnosticCode, HistoryRules, ModelContext,
     PrepareInput, RecoveryDecision, RecoveryInput, Result, Severity, ToolResultInput, ToolResultOutput,
-    Unanswered, normalize,
+    Unanswered, limits, normalize,
 };
 
 use super::append::append;
@@ -27,7 +27,7 @@ use super::prompt::Prompt;
 ///     Message::from("two tickets"),
 ///     Message::text(Role::Assistant, "Where to?"),
 /// ];
-/// let context = runtime.prepare_for_model(PrepareInput::new("s", "t", "openai", "gpt-4o").messages(history)).await?;
+/// let context = runtime.prepare_for_model(PrepareInput::new(("ada", "c"), "t", "openai", "gpt-4o").messages(history)).await?;
 /// assert_eq!(context.messages.len(), 2);
 /// assert_eq!(context.boundaries[0].retained_messages, 2);
 /// # Ok(())
@@ -50,6 +50,7 @@ impl NullContextRuntime {
 #[async_trait]
 impl ContextRuntime for NullContextRuntime {
     async fn prepare_for_model(&self, mut input: PrepareInput) -> Result<ModelContext> {
+        limits::check_chat("prepare_for_model", &input.chat)?;
         input.cancel.check("prepare_for_model")?;
         let prompt = Prompt::of(&input, None);
         let mut context = ModelContext::default();
@@ -86,11 +87,13 @@ impl ContextRuntime for NullContextRuntime {
     }
 
     async fn apply_tool_results(&self, input: ToolResultInput) -> Result<ToolResultOutput> {
+        limits::check_chat("apply_tool_results", &input.chat)?;
         input.cancel.check("apply_tool_results")?;
         Ok(append(input))
     }
 
     async fn recover_from_model_error(&self, input: RecoveryInput) -> Result<RecoveryDecision> {
+        limits::check_chat("recover_from_model_error", &input.chat)?;
         Ok(RecoveryDecision::give_up(input.error.code.as_str()))
     }
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::{Clock, Error, MemoryProvider, MemoryScope, Renderer, Store, TokenCounter, UserId};
+use context_core::{
+    ChatRef, Clock, Error, MemoryProvider, MemoryScope, Renderer, Result, Store, TokenCounter, UserId, limits,
+};
 use context_tokens::ModelTable;
 
-use super::spill::SessionChats;
 use super::{LiveMedia, Pipeline, Spill, StageFault, ToolResultLimits};
 use crate::RecoveryChain;
 
@@ -24,16 +25,16 @@ pub(super) struct Parts {
     /// Nothing for the built-in policies, under the contract that the caller follows.
     pub(super) recovery: Option<RecoveryChain>,
     pub(super) memory: Option<Arc<dyn MemoryProvider>>,
-    /// Whose memories they are, and of which agent.
+    /// The only user that is served, if it is only one.
     pub(super) user: Option<UserId>,
+    /// Which agent remembers.
     pub(super) agent: Option<String>,
     /// How what was recalled is shown to the model.
     pub(super) recall_renderer: Option<Arc<dyn Renderer>>,
     pub(super) recall_timeout: Duration,
     pub(super) recall_tokens: u64,
-    /// Where results too large are kept, and whose chats the sessions are.
-    pub(super) spill: Option<(Arc<dyn Store>, UserId)>,
-    pub(super) session_chats: Option<SessionChats>,
+    /// Where results too large are kept.
+    pub(super) spill: Option<Arc<dyn Store>>,
     pub(super) tool_results: ToolResultLimits,
     pub(super) live_media: LiveMedia,
     pub(super) clock: Arc<dyn Clock>,
@@ -46,21 +47,39 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// From where a session remembers: the user that was named, else the one whose chats the sessions are.
-    pub(super) fn memory_scope(&self, session: &str, cwd: Option<&Path>) -> Option<MemoryScope> {
-        let user = self.user.as_ref().or(self.spill.as_ref().map(|(_, user)| user))?;
-        let mut scope = MemoryScope::new(user);
+    /// Refuses a chat with a bad name, and one of a user that is not served.
+    pub(super) fn check_chat(&self, operation: &'static str, chat: &ChatRef) -> Result<()> {
+        served(operation, self.user.as_ref(), chat)
+    }
+
+    /// Whether chats of this user are served.
+    pub(super) fn serves(&self, chat: &ChatRef) -> bool {
+        self.user.as_ref().is_none_or(|user| *user == chat.user)
+    }
+
+    /// From where a chat remembers.
+    pub(super) fn memory_scope(&self, chat: &ChatRef, cwd: Option<&Path>) -> MemoryScope {
+        let mut scope = MemoryScope::new(&chat.user).session(chat.chat.as_str());
         scope.project = cwd.map(|cwd| cwd.display().to_string());
         scope.agent.clone_from(&self.agent);
-        Some(scope.session(session))
+        scope
     }
 
     /// Where results too large are kept.
     pub(super) fn spill(&self) -> Option<Spill> {
-        let (store, user) = self.spill.as_ref()?;
-        let (store, user) = (Arc::clone(store), user.clone());
-        Some(Spill::composed(store, user, self.session_chats.clone(), Arc::clone(&self.clock)))
+        let store = Arc::clone(self.spill.as_ref()?);
+        Some(Spill::composed(store, self.user.clone(), Arc::clone(&self.clock)))
     }
+}
+
+/// Refuses a chat with a bad name, and one of another user than the only one that is served. The error does not say who that is.
+pub(super) fn served(operation: &'static str, only: Option<&UserId>, chat: &ChatRef) -> Result<()> {
+    limits::check_chat(operation, chat)?;
+    if only.is_none_or(|user| *user == chat.user) {
+        return Ok(());
+    }
+    let said = "this runtime serves another user alone: leave its `user` out, or build one for each user";
+    Err(Error::invalid(operation, said).with("user", &chat.user).with("chat", &chat.chat))
 }
 
 /// Why a runtime cannot work.
@@ -87,9 +106,6 @@ pub enum RuntimeFault {
         /// The store.
         store: &'static str,
     },
-    /// Nobody said whose memories they are; they are never those of everybody.
-    #[error("a memory needs to know whose it is: say `user`")]
-    NoUser,
     /// No renderer is compiled in.
     #[error("what is recalled needs a renderer: say `recall_renderer`, or turn on the feature `xml`")]
     NoRenderer,

@@ -30,7 +30,7 @@ pub(super) async fn prepare(
 ) -> Result<ModelContext> {
     input.cancel.check(OPERATION)?;
     let counting = counters.of(parts, &input.model);
-    let session = sessions.get(&input.session_id);
+    let session = sessions.get(&input.chat);
     let mut diagnostics = Vec::new();
     let (history, query) = {
         let mut session = lock(&session);
@@ -81,7 +81,7 @@ fn wanted(
     if session.recall.as_ref().is_some_and(|known| known.is_of(&input.turn_id, &request)) {
         return None;
     }
-    let scope = parts.memory_scope(&input.session_id, input.cwd.as_deref())?;
+    let scope = parts.memory_scope(&input.chat, input.cwd.as_deref());
     let mut query = recall::query(scope, messages, session.track.requests(), parts.recall_tokens)?;
     query.at = Some(parts.clock.now());
     Some((query, request))

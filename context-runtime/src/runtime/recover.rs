@@ -8,21 +8,22 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use context_core::{
-    Attempt, Budget, Failure, HistoryView, MessageHash, RecoveryDecision, RecoveryInput, TokenCounter,
+    Attempt, Budget, ChatRef, Failure, HistoryView, MessageHash, RecoveryDecision, RecoveryInput,
+    TokenCounter,
 };
 
 use crate::RecoveryChain;
 
-/// Of how many sessions the newest refusals are remembered.
+/// Of how many chats the newest refusals are remembered.
 const MOST: usize = 1_024;
 
-/// What was tried for the newest refused call of each session, the last used at the end.
+/// What was tried for the newest refused call of each chat, the last used at the end.
 #[derive(Debug, Default)]
 pub(super) struct Tried(Mutex<VecDeque<Call>>);
 
 #[derive(Debug)]
 struct Call {
-    session: String,
+    chat: ChatRef,
     turn: String,
     newest: Option<MessageHash>,
     attempts: Vec<Attempt>,
@@ -47,7 +48,7 @@ impl Tried {
     /// What was tried for this call; of the newest it is known only now what came of it.
     fn attempts(&self, input: &RecoveryInput, tokens: u64) -> Vec<Attempt> {
         let calls = self.calls();
-        let known = calls.iter().find(|call| call.session == input.session_id && call.is_of(input));
+        let known = calls.iter().find(|call| call.chat == input.chat && call.is_of(input));
         let mut attempts = known.map(|call| call.attempts.clone()).unwrap_or_default();
         if let Some(last) = attempts.last_mut() {
             last.after = tokens;
@@ -55,9 +56,14 @@ impl Tried {
         attempts
     }
 
+    /// Forgets what was tried for chats.
+    pub(super) fn forget(&self, is_of: impl Fn(&ChatRef) -> bool) {
+        self.calls().retain(|call| !is_of(&call.chat));
+    }
+
     fn note(&self, input: &RecoveryInput, attempts: Vec<Attempt>) {
         let mut calls = self.calls();
-        calls.retain(|call| call.session != input.session_id);
+        calls.retain(|call| call.chat != input.chat);
         if attempts.is_empty() {
             return;
         }
@@ -65,7 +71,7 @@ impl Tried {
             calls.pop_front();
         }
         calls.push_back(Call {
-            session: input.session_id.clone(),
+            chat: input.chat.clone(),
             turn: input.turn_id.clone(),
             newest: newest(input),
             attempts,

@@ -1,9 +1,9 @@
-//! What is kept of sessions between two calls.
+//! What is kept of chats between two calls: of each user's chat a session of its own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use context_core::{Budget, Message, MessageHash, Timestamp, TokenCount};
+use context_core::{Budget, ChatRef, Message, MessageHash, Timestamp, TokenCount};
 
 use super::chain::{Beginning, ChainHash};
 use super::cuts::Cuts;
@@ -76,8 +76,8 @@ pub(super) struct Sessions {
 
 #[derive(Debug, Default)]
 struct Known {
-    new: HashMap<String, Arc<Mutex<Session>>>,
-    old: HashMap<String, Arc<Mutex<Session>>>,
+    new: HashMap<ChatRef, Arc<Mutex<Session>>>,
+    old: HashMap<ChatRef, Arc<Mutex<Session>>>,
 }
 
 impl Sessions {
@@ -86,24 +86,26 @@ impl Sessions {
     }
 
     /// A session, a new one if it is not known.
-    pub(super) fn get(&self, id: &str) -> Arc<Mutex<Session>> {
+    pub(super) fn get(&self, chat: &ChatRef) -> Arc<Mutex<Session>> {
         let mut known = lock(&self.known);
-        if let Some(session) = known.new.get(id) {
+        if let Some(session) = known.new.get(chat) {
             return Arc::clone(session);
         }
-        let session = known.old.remove(id).unwrap_or_default();
+        let session = known.old.remove(chat).unwrap_or_default();
         if known.new.len() >= self.most {
             known.old = std::mem::take(&mut known.new);
         }
-        known.new.insert(id.to_owned(), Arc::clone(&session));
+        known.new.insert(chat.clone(), Arc::clone(&session));
         session
     }
 
-    /// Forgets a session; whether there was one.
-    pub(super) fn forget(&self, id: &str) -> bool {
+    /// Forgets the sessions of chats, and returns how many there were.
+    pub(super) fn forget(&self, is_of: impl Fn(&ChatRef) -> bool) -> usize {
         let mut known = lock(&self.known);
-        let (new, old) = (known.new.remove(id), known.old.remove(id));
-        new.is_some() || old.is_some()
+        let before = known.new.len() + known.old.len();
+        known.new.retain(|chat, _| !is_of(chat));
+        known.old.retain(|chat, _| !is_of(chat));
+        before - known.new.len() - known.old.len()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Outputs too large for a context, kept as blobs of the session's chat and read back in ranges.
+//! Outputs too large for a context, kept as blobs of their chat and read back in ranges.
 //!
 //! Blobs are named by what they hold. So two results with one call id never meet, the same output is kept once, and what was
 //! written before a caller gave up is what the next try writes again.
@@ -14,19 +14,20 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::{
-    Blob, BlobId, BlobStore, ChatId, ChatRef, Clock, Error, ErrorKind, Json, Metadata, NewBlob, NewChat,
-    Result, Store, UserId,
+    Blob, BlobId, BlobStore, ChatRef, Clock, Error, ErrorKind, Json, Metadata, NewBlob, NewChat, Result,
+    Store, UserId,
 };
 pub(super) use preview::{LONGEST_REFERENCE, Preview};
 pub use reading::{READ_SPILLED, spilled_output_tool};
 use serde::{Deserialize, Serialize};
 
+use super::parts::served;
 use crate::SystemClock;
 
-/// Where large outputs of sessions are kept: in the blobs of a store, for one user.
+/// Where large outputs of chats are kept: in the blobs of a store, each under its user and its chat.
 ///
-/// A session's outputs belong to a chat, by default the one with the session's id, and go with it: deleting the chat deletes them. A
-/// chat that does not exist yet is created with the first output, since a tool may answer before anything was saved.
+/// They go with the chat: deleting it deletes them, and so does erasing the user. A chat that does not exist yet is created with
+/// the first output, since a tool may answer before anything was saved.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -35,9 +36,9 @@ use crate::SystemClock;
 ///
 /// let store = context_runtime::open("mem:").await?;
 /// # if store.blobs().is_none() { return Ok(()); }
-/// let spill = Spill::new(store, "ada")?;
-/// let blob = spill.put("session-1", "a very long report", "text/plain").await?;
-/// let part = spill.read("session-1", &blob.id.to_reference(), 7..11).await?;
+/// let (spill, chat) = (Spill::new(store)?, ("ada", "lisbon").into());
+/// let blob = spill.put(&chat, "a very long report", "text/plain").await?;
+/// let part = spill.read(&chat, &blob.id.to_reference(), 7..11).await?;
 /// assert_eq!(&part.bytes[..], b"long");
 /// # Ok(())
 /// # }
@@ -45,48 +46,20 @@ use crate::SystemClock;
 #[derive(Clone)]
 pub struct Spill {
     store: Arc<dyn Store>,
-    user: UserId,
-    chats: Option<SessionChats>,
+    /// The only user that is served, if it is only one.
+    user: Option<UserId>,
     clock: Arc<dyn Clock>,
 }
 
-/// Which chat a session's outputs belong to.
-#[derive(Clone)]
-pub(super) struct SessionChats(Arc<dyn Fn(&str) -> ChatId + Send + Sync>);
-
-impl SessionChats {
-    pub(super) fn new(chat: impl Fn(&str) -> ChatId + Send + Sync + 'static) -> Self {
-        Self(Arc::new(chat))
-    }
-}
-
-impl fmt::Debug for SessionChats {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionChats").finish_non_exhaustive()
-    }
-}
-
 impl Spill {
-    /// In this store, for this user. [`ErrorKind::Unsupported`] if the store keeps no blobs.
-    pub fn new(store: Arc<dyn Store>, user: impl Into<UserId>) -> Result<Self> {
+    /// In this store. [`ErrorKind::Unsupported`] if it keeps no blobs.
+    pub fn new(store: Arc<dyn Store>) -> Result<Self> {
         blobs(&*store)?;
-        Ok(Self { store, user: user.into(), chats: None, clock: Arc::new(SystemClock) })
+        Ok(Self { store, user: None, clock: Arc::new(SystemClock) })
     }
 
-    pub(super) fn composed(
-        store: Arc<dyn Store>,
-        user: UserId,
-        chats: Option<SessionChats>,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        Self { store, user, chats, clock }
-    }
-
-    /// Which chat the outputs of a session belong to. Default: the one with the session's id.
-    #[must_use]
-    pub fn chats(mut self, chat: impl Fn(&str) -> ChatId + Send + Sync + 'static) -> Self {
-        self.chats = Some(SessionChats::new(chat));
-        self
+    pub(super) fn composed(store: Arc<dyn Store>, user: Option<UserId>, clock: Arc<dyn Clock>) -> Self {
+        Self { store, user, clock }
     }
 
     /// Tells the time. Default: the host's clock.
@@ -96,15 +69,15 @@ impl Spill {
         self
     }
 
-    /// Keeps an output of a session. The same bytes again change nothing but the time of their use.
-    pub async fn put(&self, session: &str, bytes: impl Into<Bytes>, media_type: &str) -> Result<Blob> {
-        let chat = self.chat_of(session);
+    /// Keeps an output of a chat. The same bytes again change nothing but the time of their use.
+    pub async fn put(&self, chat: &ChatRef, bytes: impl Into<Bytes>, media_type: &str) -> Result<Blob> {
+        self.check_chat("spill", chat)?;
         let blob = NewBlob::new(bytes, self.clock.now()).media_type(media_type);
-        match blobs(&*self.store)?.put_blob(&chat, blob.clone()).await {
+        match blobs(&*self.store)?.put_blob(chat, blob.clone()).await {
             Err(error) if error.is_not_found() => {
                 let new = NewChat::new(chat.clone(), self.clock.now());
                 let _created = self.store.history().create_chat(new).await?;
-                blobs(&*self.store)?.put_blob(&chat, blob).await
+                blobs(&*self.store)?.put_blob(chat, blob).await
             }
             put => put,
         }
@@ -112,26 +85,27 @@ impl Spill {
 
     /// Reads a range of bytes of an output, cut to where it ends. `reference` is `blob:` and the digits, or the digits alone.
     ///
-    /// [`ErrorKind::NotFound`] if the session has no such output, whoever else may have it.
-    pub async fn read(&self, session: &str, reference: &str, range: Range<u64>) -> Result<SpilledRange> {
+    /// [`ErrorKind::NotFound`] if the chat has no such output, whoever else may have it.
+    pub async fn read(&self, chat: &ChatRef, reference: &str, range: Range<u64>) -> Result<SpilledRange> {
         const OPERATION: &str = "read_spilled";
+        self.check_chat(OPERATION, chat)?;
         let id = match BlobId::from_reference(reference) {
             Some(id) => id,
             None => reference.parse()?,
         };
-        let (chat, blobs) = (self.chat_of(session), blobs(&*self.store)?);
+        let blobs = blobs(&*self.store)?;
         let missing = || Error::not_found(OPERATION, "blob", id);
-        let blob = blobs.blob(&chat, &id).await?.ok_or_else(missing)?;
+        let blob = blobs.blob(chat, &id).await?.ok_or_else(missing)?;
         let start = range.start.min(blob.bytes);
         let end = range.end.clamp(start, blob.bytes);
-        let read = blobs.read_blob(&chat, &id, start..end, Some(self.clock.now())).await?;
+        let read = blobs.read_blob(chat, &id, start..end, Some(self.clock.now())).await?;
         let bytes = read.ok_or_else(missing)?;
         Ok(SpilledRange { bytes, start, total: blob.bytes, media_type: blob.media_type })
     }
 
-    fn chat_of(&self, session: &str) -> ChatRef {
-        let chat = self.chats.as_ref().map_or_else(|| ChatId::from(session), |chats| (chats.0)(session));
-        ChatRef::new(self.user.clone(), chat)
+    /// Refuses a chat with a bad name, and one of a user that is not served.
+    fn check_chat(&self, operation: &'static str, chat: &ChatRef) -> Result<()> {
+        served(operation, self.user.as_ref(), chat)
     }
 }
 
@@ -144,7 +118,7 @@ fn blobs(store: &dyn Store) -> Result<&dyn BlobStore> {
 
 impl fmt::Debug for Spill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Spill").field("store", &self.store).field("user", &self.user).finish_non_exhaustive()
+        f.debug_struct("Spill").field("store", &self.store).finish_non_exhaustive()
     }
 }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use context_core::{
-    Budget, CancelSignal, Diagnostic, DiagnosticCode, Error, Message, Part, Result, Role, Severity,
+    Budget, CancelSignal, ChatRef, Diagnostic, DiagnosticCode, Error, Message, Part, Result, Role, Severity,
     TokenCounter, ToolResultInput, ToolResultOutput, shorten,
 };
 
@@ -154,9 +154,9 @@ impl ToolResults<'_> {
         let mut output = ToolResultOutput::default();
         let mut results = input.tool_result_message;
         texts::fill_empty(&mut results);
-        let session = &*input.session_id;
+        let chat = &input.chat;
         if let Some(spill) = self.spill {
-            let kept = Kept { spill, session, cancel };
+            let kept = Kept { spill, chat, cancel };
             self.spill_media(&kept, &mut results, &mut output.diagnostics).await?;
             self.spill_texts(&kept, &mut results, &mut output.diagnostics).await?;
         }
@@ -164,7 +164,7 @@ impl ToolResults<'_> {
         output.appended.push(Arc::new(results));
         for mut supplement in input.supplements {
             if let Some(spill) = self.spill {
-                let kept = Kept { spill, session, cancel };
+                let kept = Kept { spill, chat, cancel };
                 self.spill_media(&kept, &mut supplement, &mut output.diagnostics).await?;
             }
             // Pictures that a tool made are no request of the user.
@@ -290,14 +290,14 @@ impl ToolResults<'_> {
 /// Where what is too large is kept.
 struct Kept<'a> {
     spill: &'a Spill,
-    session: &'a str,
+    chat: &'a ChatRef,
     cancel: &'a CancelSignal,
 }
 
 impl Kept<'_> {
     /// What became of keeping bytes; an error of its own if the caller cancelled.
     async fn put(&self, bytes: Vec<u8>, media_type: &str, reason: &str) -> Result<Result<Spilled>> {
-        let put = self.spill.put(self.session, bytes, media_type);
+        let put = self.spill.put(self.chat, bytes, media_type);
         let put = unless_cancelled(self.cancel, OPERATION, put).await?;
         Ok(put.map(|blob| Spilled::new(&blob, reason)))
     }

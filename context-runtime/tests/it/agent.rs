@@ -17,7 +17,7 @@ use crate::kit::{engine, say, store, texts};
 const MODEL: &str = "claude-sonnet-4-5";
 
 fn runtime(store: &Arc<dyn Store>) -> DefaultContextRuntime {
-    let builder = DefaultContextRuntime::builder().model(MODEL).spill(store.clone(), "ada");
+    let builder = DefaultContextRuntime::builder().model(MODEL).spill(store.clone());
     builder.compaction([microcompact(), snip(), truncate_head()]).build().unwrap()
 }
 
@@ -40,13 +40,13 @@ async fn a_turn_says_whose_it_is_and_what_was_asked() {
     assert_eq!(&turn.chat, chat.chat_ref());
 
     let input = turn.prepare();
-    assert_eq!((&*input.session_id, &*input.turn_id), (chat.chat_ref().chat.as_str(), "m2"));
+    assert_eq!((&input.chat, &*input.turn_id), (chat.chat_ref(), "m2"));
     assert_eq!(input.system[0].text, "<role>You book trips.</role>");
     assert_eq!(input.messages, turn.messages().into_owned());
     assert!(input.provider.is_empty() && input.model.is_empty());
 
     let capture = turn.capture();
-    assert_eq!((&capture.session_id, &capture.turn_id), (&input.session_id, &input.turn_id));
+    assert_eq!((&capture.chat, &capture.turn_id), (&input.chat, &input.turn_id));
     assert_eq!((capture.ids[0].as_str(), capture.ids[1].as_str()), ("m1", "m2"));
     assert_eq!((capture.ids.len(), &capture.messages), (3, &input.messages));
 }
@@ -107,7 +107,7 @@ async fn decisions_are_those_that_the_caller_follows() {
 
     let words = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 8000 tokens > 6000 maximum"}}"#;
     let error = ModelError::classify("anthropic", Some(400), words);
-    let seed = RecoveryInput::new("s", "t", error, turn.messages().into_owned());
+    let seed = RecoveryInput::new(("ada", "s"), "t", error, turn.messages().into_owned());
     let decision = runtime.recover_from_model_error(seed).await.unwrap();
     assert!(matches!(decision, RecoveryDecision::TruncateHeadAndRetry { .. }), "{}", decision.name());
 }
@@ -146,8 +146,7 @@ async fn results_of_tools_are_set_and_large_ones_kept_elsewhere() {
     let spilled = Spilled::of(&results[0].metadata).unwrap();
     assert_eq!(spilled.bytes, 18 * 20_000);
     let spill = runtime.spill().unwrap();
-    let session = chat.chat_ref().chat.clone();
-    assert!(spill.read(session.as_str(), &spilled.blob.to_reference(), 0..6).await.is_ok());
+    assert!(spill.read(chat.chat_ref(), &spilled.blob.to_reference(), 0..6).await.is_ok());
     let stored = chat.resolve().await.unwrap();
     assert_eq!(stored.messages().last(), Some(said));
 }

@@ -212,11 +212,12 @@ impl World {
                 if self.model.window.now.is_empty() {
                     return self.save().await;
                 }
-                let history = self.engine.resolve().await.unwrap().messages;
+                let turn = self.engine.resolve().await.unwrap();
+                let history = &turn.messages;
                 let (items, recipe) = self.model.cut(cut);
                 let recipe: Vec<_> = recipe.iter().map(|(at, text)| (*at, text.as_deref())).collect();
-                let compacted = compacted(&history, &recipe);
-                if self.engine.compact(&history, &compacted, &[]).await.unwrap().is_some() {
+                let compacted = compacted(history, &recipe);
+                if self.engine.compact(&turn, &compacted, &[]).await.unwrap().is_some() {
                     self.model.window.redo.clear();
                     let before = std::mem::replace(&mut self.model.window.now, items);
                     self.model.window.undo.push(before);

@@ -47,9 +47,10 @@ pub(crate) fn report(policy: &'static str, kind: BoundaryKind, what: &str) -> Pl
 
 /// Compacts what is shown, and saves.
 async fn compact(engine: &mut ContextEngine, recipe: Recipe<'_>) {
-    let history = engine.resolve().await.unwrap().messages;
-    let compacted = compacted(&history, recipe);
-    engine.compact(&history, &compacted, &[]).await.unwrap().unwrap();
+    let turn = engine.resolve().await.unwrap();
+    let history = &turn.messages;
+    let compacted = compacted(history, recipe);
+    engine.compact(&turn, &compacted, &[]).await.unwrap().unwrap();
     let _saved = engine.save().await.unwrap();
 }
 
@@ -60,9 +61,10 @@ async fn a_compacted_history_is_shown_at_once_and_by_the_next_process_and_all_of
     let store = store().await;
     let mut engine = with_messages(&store, &["u1", "a1", "u2"]).await;
     engine.set([say("a2", "text a2")]);
-    let history = engine.resolve().await.unwrap().messages;
+    let turn = engine.resolve().await.unwrap();
+    let history = &turn.messages;
     let reports = [report("summarize", BoundaryKind::Compact, "3 messages")];
-    let id = engine.compact(&history, &compacted(&history, KEEP_ENDS), &reports).await.unwrap().unwrap();
+    let id = engine.compact(&turn, &compacted(history, KEEP_ENDS), &reports).await.unwrap().unwrap();
     let expected = [format!("{id}/0: so far"), "a2: text a2".to_owned()];
     assert_eq!(shown(&mut engine).await, expected, "before it is saved");
     let saved = engine.save().await.unwrap();
@@ -85,9 +87,10 @@ async fn a_compacted_history_is_shown_at_once_and_by_the_next_process_and_all_of
 async fn a_compaction_that_changes_nothing_writes_nothing() {
     let store = store().await;
     let mut engine = with_messages(&store, &["u1", "a1"]).await;
-    let history = engine.resolve().await.unwrap().messages;
-    let same = compacted(&history, &[(Some(0), None), (Some(1), None)]);
-    assert_eq!(engine.compact(&history, &same, &[]).await.unwrap(), None);
+    let turn = engine.resolve().await.unwrap();
+    let history = &turn.messages;
+    let same = compacted(history, &[(Some(0), None), (Some(1), None)]);
+    assert_eq!(engine.compact(&turn, &same, &[]).await.unwrap(), None);
     assert_eq!(engine.save().await.unwrap().outcome, SaveOutcome::Unchanged);
     assert_eq!(engine.undo_compaction().await.unwrap(), None);
     assert_eq!(engine.redo_compaction().await.unwrap(), None);
@@ -140,10 +143,11 @@ async fn a_second_compaction_keeps_what_the_first_had_kept() {
     )
     .await;
     engine.set([say("u3", "text u3")]);
-    let history = engine.resolve().await.unwrap().messages;
+    let turn = engine.resolve().await.unwrap();
+    let history = &turn.messages;
     let checkpoint = history[0].id.clone();
     let recipe: Recipe<'_> = &[(Some(0), None), (Some(1), None), (Some(3), None), (Some(4), None)];
-    engine.compact(&history, &compacted(&history, recipe), &[]).await.unwrap().unwrap();
+    engine.compact(&turn, &compacted(history, recipe), &[]).await.unwrap().unwrap();
     let _saved = engine.save().await.unwrap();
     let expected =
         [format!("{checkpoint}: facts"), "a1: short".into(), "a2: text a2".into(), "u3: text u3".into()];
@@ -162,9 +166,10 @@ async fn two_compactions_before_a_save_are_one_boundary() {
         ),
         (&[(Some(0), None), (Some(1), None), (Some(3), None)][..], BoundaryKind::Snip),
     ] {
-        let history = engine.resolve().await.unwrap().messages;
+        let turn = engine.resolve().await.unwrap();
+        let history = &turn.messages;
         let reports = [report("test", kind, kind.as_str())];
-        engine.compact(&history, &compacted(&history, recipe), &reports).await.unwrap().unwrap();
+        engine.compact(&turn, &compacted(history, recipe), &reports).await.unwrap().unwrap();
     }
     let _saved = engine.save().await.unwrap();
     let expected = ["u1: text u1", "a1: short", "a2: text a2"];
@@ -181,12 +186,13 @@ async fn what_somebody_says_while_it_is_compacted_is_part_of_the_next_request() 
     for late in ["pending before", "pending after", "another writer"] {
         let store = store().await;
         let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
-        let history = engine.resolve().await.unwrap().messages;
-        let short = compacted(&history, &[(None, Some("so far")), (Some(2), None)]);
+        let turn = engine.resolve().await.unwrap();
+        let history = &turn.messages;
+        let short = compacted(history, &[(None, Some("so far")), (Some(2), None)]);
         if late == "pending before" {
             engine.set([say("u3", "wait")]);
         }
-        engine.compact(&history, &short, &[]).await.unwrap().unwrap();
+        engine.compact(&turn, &short, &[]).await.unwrap().unwrap();
         if late == "pending after" {
             engine.set([say("u3", "wait")]);
         }
@@ -216,9 +222,10 @@ async fn of_two_who_compact_at_once_one_conflicts_or_goes_on_a_branch_of_its_own
             builder(&store).on_conflict(policy).ids(context_runtime::Uuid7Ids).open().await.unwrap();
         let mut other = builder(&store).ids(context_runtime::Uuid7Ids).open().await.unwrap();
         for engine in [&mut engine, &mut other] {
-            let history = engine.resolve().await.unwrap().messages;
-            let short = compacted(&history, &[(Some(2), None), (Some(3), None)]);
-            engine.compact(&history, &short, &[]).await.unwrap().unwrap();
+            let turn = engine.resolve().await.unwrap();
+            let history = &turn.messages;
+            let short = compacted(history, &[(Some(2), None), (Some(3), None)]);
+            engine.compact(&turn, &short, &[]).await.unwrap().unwrap();
         }
         let _saved = other.save().await.unwrap();
         let lines = ["u2: text u2", "a2: text a2"];
@@ -241,18 +248,21 @@ async fn of_two_who_compact_at_once_one_conflicts_or_goes_on_a_branch_of_its_own
 async fn a_history_that_is_not_shown_any_more_is_not_compacted() {
     let store = store().await;
     let mut engine = with_messages(&store, &["u1", "a1", "u2"]).await;
-    let history = engine.resolve().await.unwrap().messages;
-    let short = compacted(&history, &[(Some(2), None)]);
-    let backwards = compacted(&history, &[(Some(2), None), (Some(0), None)]);
-    assert_eq!(engine.compact(&history, &backwards, &[]).await.unwrap_err().kind(), ErrorKind::Invalid);
-    let beyond = compacted(&history, &[(Some(2), None)]);
-    let error = engine.compact(&history.prefix(1), &beyond, &[]).await.unwrap_err();
+    let turn = engine.resolve().await.unwrap();
+    let history = &turn.messages;
+    let short = compacted(history, &[(Some(2), None)]);
+    let backwards = compacted(history, &[(Some(2), None), (Some(0), None)]);
+    assert_eq!(engine.compact(&turn, &backwards, &[]).await.unwrap_err().kind(), ErrorKind::Invalid);
+    let beyond = compacted(history, &[(Some(2), None)]);
+    let mut begun = turn.clone();
+    begun.messages = history.prefix(1);
+    let error = engine.compact(&begun, &beyond, &[]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    engine.compact(&history, &short, &[]).await.unwrap().unwrap();
-    let error = engine.compact(&history, &short, &[]).await.unwrap_err();
+    engine.compact(&turn, &short, &[]).await.unwrap().unwrap();
+    let error = engine.compact(&turn, &short, &[]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "u1 went with the first");
     let _moved = engine.rewind(&"a1".into()).await.unwrap();
-    let error = engine.compact(&history, &short, &[]).await.unwrap_err();
+    let error = engine.compact(&turn, &short, &[]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "u2 is on another branch");
     assert_eq!(shown(&mut engine).await.len(), 2, "what was pending went with the branch");
 }
@@ -292,8 +302,9 @@ async fn an_answer_that_was_awaited_is_shown_behind_a_boundary() {
 async fn an_edit_of_what_a_compaction_stands_for_leaves_the_compaction_behind() {
     let store = store().await;
     let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
-    let history = engine.resolve().await.unwrap().messages;
-    engine.compact(&history, &compacted(&history, KEEP_ENDS), &[]).await.unwrap().unwrap();
+    let turn = engine.resolve().await.unwrap();
+    let history = &turn.messages;
+    engine.compact(&turn, &compacted(history, KEEP_ENDS), &[]).await.unwrap().unwrap();
     engine.set([say("u2", "something else")]);
     let saved = engine.save().await.unwrap();
     assert_eq!(saved.outcome, SaveOutcome::Edited { from: "main".into() });
@@ -304,9 +315,10 @@ async fn an_edit_of_what_a_compaction_stands_for_leaves_the_compaction_behind() 
     assert_eq!(engine.save().await.unwrap().outcome, SaveOutcome::Unchanged);
 
     // What it only kept may be edited in the same save.
-    let history = engine.resolve().await.unwrap().messages;
-    let short = compacted(&history, &[(Some(0), None), (Some(1), Some("short")), (Some(2), None)]);
-    engine.compact(&history, &short, &[]).await.unwrap().unwrap();
+    let turn = engine.resolve().await.unwrap();
+    let history = &turn.messages;
+    let short = compacted(history, &[(Some(0), None), (Some(1), Some("short")), (Some(2), None)]);
+    engine.compact(&turn, &short, &[]).await.unwrap().unwrap();
     engine.set([say(history[2].id.as_str(), "again")]);
     let saved = engine.save().await.unwrap();
     let now = shown(&mut engine).await;
@@ -421,8 +433,9 @@ async fn a_deleted_message_is_gone_behind_a_boundary_and_a_compaction_under_way_
     let store = store().await;
     let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
     compact(&mut engine, &[(Some(0), None), (Some(1), Some("short")), (Some(3), None)]).await;
-    let history = engine.resolve().await.unwrap().messages;
-    engine.compact(&history, &compacted(&history, &[(None, Some("all"))]), &[]).await.unwrap().unwrap();
+    let turn = engine.resolve().await.unwrap();
+    let history = &turn.messages;
+    engine.compact(&turn, &compacted(history, &[(None, Some("all"))]), &[]).await.unwrap().unwrap();
     engine.delete_message(&"a1".into()).await.unwrap();
     let expected = ["u1: text u1", "a2: text a2"];
     assert_eq!(shown(&mut engine).await, expected);

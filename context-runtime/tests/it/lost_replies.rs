@@ -122,8 +122,9 @@ async fn a_compaction_and_what_was_said_are_one_commit() {
     for (fault, arrives) in [(Fault::BeforeApply, false), (Fault::AfterApply, true)] {
         let (inner, mut chat) = flaky(&[(0, fault)]).await;
         chat.set([say("u2", "next")]);
-        let history = chat.resolve().await.unwrap().messages;
-        let id = chat.compact(&history, &compacted(&history, recipe), &[]).await.unwrap().unwrap();
+        let turn = chat.resolve().await.unwrap();
+        let history = &turn.messages;
+        let id = chat.compact(&turn, &compacted(history, recipe), &[]).await.unwrap().unwrap();
         let expected = [format!("{id}/0: so far"), "u2: next".to_owned()];
         assert!(chat.save().await.is_err());
         let at_once = stored(&inner, "main").await;

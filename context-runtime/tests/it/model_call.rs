@@ -30,7 +30,7 @@ fn history(steps: usize) -> Vec<Arc<Message>> {
 }
 
 fn input(provider: &str) -> PrepareInput {
-    PrepareInput::new("s", "t", provider, "gpt-4o")
+    PrepareInput::new(("ada", "s"), "t", provider, "gpt-4o")
 }
 
 /// Whether a request still has what the user first and last asked.

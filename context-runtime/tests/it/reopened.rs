@@ -65,7 +65,7 @@ async fn a_compacted_chat_that_is_opened_anew_fits_and_is_not_compacted_again() 
             assert_eq!(cut.fits(), Some(true), "{name} at {share}: {:?}", codes(&cut));
             let compacted = cut.compacted.as_ref().unwrap_or_else(|| panic!("{name}: nothing was cut"));
             let mut chat = opened(&store).await;
-            chat.compact(&turn.messages, compacted, &cut.plans).await.unwrap().unwrap();
+            chat.compact(&turn, compacted, &cut.plans).await.unwrap().unwrap();
             let _saved = chat.save().await.unwrap();
 
             let shown: Vec<Arc<Message>> = opened(&store).await.resolve().await.unwrap().request().messages;

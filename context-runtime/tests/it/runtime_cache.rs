@@ -66,7 +66,7 @@ async fn entries_of_the_cache_end_where_the_next_request_still_is_the_same() {
     let talk: Vec<_> = (0..6).flat_map(|i| [ask(&format!("q{i}")), reply("a")]).collect();
     let talk = [talk, vec![ask("last")]].concat();
     assert_eq!(prepare(&plain, &talk).await.cache_breakpoints, [12]);
-    let elsewhere = PrepareInput::new("s", "t", "openai", "gpt-4o").messages(talk);
+    let elsewhere = PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o").messages(talk);
     assert_eq!(plain.prepare_for_model(elsewhere).await.unwrap().cache_breakpoints, Vec::<usize>::new());
 }
 
@@ -90,7 +90,8 @@ async fn a_body_has_at_most_four_marks() {
 async fn sessions_are_apart_and_old_ones_are_forgotten() {
     let runtime = builder().max_sessions(2).build().unwrap();
     let prepare = async |session: &str| {
-        let input = PrepareInput::new(session, "t", "anthropic", "m").messages([Message::from(session)]);
+        let input =
+            PrepareInput::new(("ada", session), "t", "anthropic", "m").messages([Message::from(session)]);
         runtime.prepare_for_model(input).await.unwrap().prefix.shared.is_some()
     };
     assert!(!prepare("a").await && !prepare("b").await);
@@ -99,5 +100,5 @@ async fn sessions_are_apart_and_old_ones_are_forgotten() {
         assert!(!prepare(session).await);
     }
     assert!(!prepare("a").await);
-    assert!(runtime.forget_session("a") && !runtime.forget_session("a"));
+    assert!(runtime.forget_chat(&("ada", "a").into()) && !runtime.forget_chat(&("ada", "a").into()));
 }

@@ -109,7 +109,7 @@ async fn a_summary_stands_for_what_it_was_asked_for_and_what_came_meanwhile_stay
     let task = context.summary.unwrap();
     history.push(ask("hurry up"));
     let answer = Answer::new(Message::text(Role::Assistant, "what was done"));
-    let accepted = runtime.accept_summary("s", &history, &task, &answer).unwrap();
+    let accepted = runtime.accept_summary(&("ada", "s").into(), &history, &task, &answer).unwrap();
     assert_eq!(
         shown(&accepted.messages),
         [
@@ -129,7 +129,10 @@ async fn a_summary_stands_for_what_it_was_asked_for_and_what_came_meanwhile_stay
     assert_eq!(next.messages, accepted.messages);
     assert_eq!((codes(&next), next.boundaries.len()), (vec![], 1));
     assert!(next.summary.is_none());
-    assert_eq!(runtime.accept_summary("s", &history, &task, &answer), Err(SummaryError::NotAsked));
+    assert_eq!(
+        runtime.accept_summary(&("ada", "s").into(), &history, &task, &answer),
+        Err(SummaryError::NotAsked)
+    );
 }
 
 #[tokio::test]
@@ -139,7 +142,7 @@ async fn a_summary_that_leaves_more_than_was_wanted_is_told_once() {
     history.push(reply("so far"));
     let task = prepare(&runtime, &history).await.summary.unwrap();
     let answer = Answer::new(Message::text(Role::Assistant, "s".repeat(400)));
-    let _accepted = runtime.accept_summary("s", &history, &task, &answer).unwrap();
+    let _accepted = runtime.accept_summary(&("ada", "s").into(), &history, &task, &answer).unwrap();
     let next = prepare(&runtime, &history).await;
     let told: Vec<_> = next.diagnostics.iter().map(|told| told.message.as_str()).collect();
     assert_eq!(told, ["the history has 636 tokens, 600 were wanted"]);
@@ -156,7 +159,7 @@ async fn a_summary_without_parts_that_each_has_is_taken_and_told_once() {
     let task = prepare(&runtime, &history).await.summary.unwrap();
     let text = "## Objective\nA train\n## Current state\nOne found\n## Remaining\nBook it";
     let answer = Answer::new(Message::text(Role::Assistant, text));
-    let _accepted = runtime.accept_summary("s", &history, &task, &answer).unwrap();
+    let _accepted = runtime.accept_summary(&("ada", "s").into(), &history, &task, &answer).unwrap();
     let next = prepare(&runtime, &history).await;
     let told: Vec<_> = next.diagnostics.iter().map(|told| told.message.as_str()).collect();
     assert_eq!(told, ["the summary was taken although it lacks Files and artifacts"]);
@@ -175,7 +178,10 @@ async fn a_summary_that_fails_changes_nothing_and_is_not_asked_for_again_at_once
     assert!(prepare(&runtime, &history).await.summary.is_some());
     let mut broken = Answer::new(Message::text(Role::Assistant, "what w"));
     broken.complete = false;
-    assert_eq!(runtime.accept_summary("s", &history, &task, &broken), Err(SummaryError::CutOff));
+    assert_eq!(
+        runtime.accept_summary(&("ada", "s").into(), &history, &task, &broken),
+        Err(SummaryError::CutOff)
+    );
     let next = prepare(&runtime, &history).await;
     assert_eq!(
         (next.messages.clone(), next.fits(), codes(&next)),
@@ -186,10 +192,13 @@ async fn a_summary_that_fails_changes_nothing_and_is_not_asked_for_again_at_once
     assert!(prepare(&runtime, &history).await.summary.is_none());
     clock.advance(1);
     assert!(prepare(&runtime, &history).await.summary.is_some());
-    runtime.summary_failed("s");
+    runtime.summary_failed(&("ada", "s").into());
     assert!(prepare(&runtime, &history).await.summary.is_none());
     // A history that is another one is not what was summarised.
-    assert_eq!(runtime.accept_summary("s", &history[1..], &task, &broken), Err(SummaryError::Stale));
+    assert_eq!(
+        runtime.accept_summary(&("ada", "s").into(), &history[1..], &task, &broken),
+        Err(SummaryError::Stale)
+    );
 }
 
 #[tokio::test]
@@ -246,7 +255,7 @@ async fn what_was_learned_of_a_model_survives_a_compaction() {
     assert!(before.plans.is_empty());
     let mut usage = Usage::default();
     usage.input = before.breakdown.total().tokens() * 5 / 4;
-    runtime.observe_usage("s", &usage);
+    runtime.observe_usage(&("ada", "s").into(), &usage);
     let learned = runtime.calibrations();
     let factor = learned.get("claude-sonnet-4-5").factor();
     assert!((1.2..1.3).contains(&factor), "{factor}");

@@ -45,11 +45,12 @@ impl Clock for HandClock {
 
 /// A thousand tokens, no reserve to speak of.
 pub(crate) fn builder() -> DefaultContextRuntimeBuilder {
-    DefaultContextRuntime::builder().user("ada").window(1_010).reserve(10).counter(Arc::new(Bytes))
+    DefaultContextRuntime::builder().window(1_010).reserve(10).counter(Arc::new(Bytes))
 }
 
 pub(crate) fn input(messages: &[Arc<Message>]) -> PrepareInput {
-    PrepareInput::new("s", "t", "anthropic", "claude-sonnet-4-5").messages(messages.iter().map(Arc::clone))
+    PrepareInput::new(("ada", "s"), "t", "anthropic", "claude-sonnet-4-5")
+        .messages(messages.iter().map(Arc::clone))
 }
 
 pub(crate) async fn prepare(runtime: &dyn ContextRuntime, messages: &[Arc<Message>]) -> ModelContext {

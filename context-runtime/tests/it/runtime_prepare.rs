@@ -64,7 +64,7 @@ async fn calls_and_results_are_brought_together() {
         ),
     ];
     for (history, expected, code) in cases {
-        runtime.forget_session("s");
+        runtime.forget_chat(&("ada", "s").into());
         let context = prepare(&runtime, &history).await;
         assert_eq!(shown(&context.messages), expected);
         assert!(codes(&context).contains(&code), "{code} in {:?}", codes(&context));
@@ -218,9 +218,10 @@ async fn what_is_kept_free_is_what_is_asked_for() {
     let context = runtime.prepare_for_model(input(&[ask("q")]).max_output_tokens(64_000)).await.unwrap();
     assert_eq!(context.budget.unwrap().input(), 136_000);
     // A smaller model takes over: its window counts.
-    let small = PrepareInput::new("s", "t", "openai", "gpt-4o").messages([Message::from("q")]);
+    let small = PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o").messages([Message::from("q")]);
     assert_eq!(runtime.prepare_for_model(small).await.unwrap().budget.unwrap().window, 128_000);
-    let unknown = PrepareInput::new("s", "t", "openai", "nobody-knows").messages([Message::from("q")]);
+    let unknown =
+        PrepareInput::new(("ada", "s"), "t", "openai", "nobody-knows").messages([Message::from("q")]);
     assert_eq!(codes(&runtime.prepare_for_model(unknown).await.unwrap()), ["window_unknown"]);
 }
 
@@ -232,16 +233,16 @@ async fn what_providers_report_corrects_the_next_estimate_also_after_a_compactio
     let mut usage = Usage::default();
     // Read from the cache and written to it counts as well.
     (usage.input, usage.cache_read) = (before.tokens() / 4, before.tokens());
-    runtime.observe_usage("s", &usage);
+    runtime.observe_usage(&("ada", "s").into(), &usage);
     let after = prepare(&runtime, &history).await.breakdown.total();
     assert!((after.tokens() as f64 / before.tokens() as f64 - 1.25).abs() < 0.02, "{before} and {after}");
     usage.input = before.tokens() * 10;
     for _ in 0..100 {
-        runtime.observe_usage("s", &usage);
+        runtime.observe_usage(&("ada", "s").into(), &usage);
     }
     assert!(runtime.calibrations().get("claude-sonnet-4-5").factor() <= 1.5);
     assert_eq!(runtime.calibrations().get("gpt-4o").factor(), 1.0);
-    runtime.forget_session("s");
+    runtime.forget_chat(&("ada", "s").into());
     assert!(prepare(&runtime, &history).await.breakdown.total().tokens() > before.tokens());
 }
 
@@ -297,7 +298,8 @@ async fn what_a_refusal_said_the_model_writes_at_most_holds_from_then_on() {
     let runtime = DefaultContextRuntime::builder().window(200_000).reserve(64_000).recovery(chain);
     let runtime = runtime.counter(Arc::new(Bytes)).build().unwrap();
     let asked = async |session: &str, model: &str, most: Option<u64>| {
-        let mut input = PrepareInput::new(session, "t", "anthropic", model).messages([Message::from("q")]);
+        let mut input =
+            PrepareInput::new(("ada", session), "t", "anthropic", model).messages([Message::from("q")]);
         input.max_output_tokens = most;
         let context = runtime.prepare_for_model(input).await.unwrap();
         assert_eq!(context.request().max_output_tokens, context.budget.map(|budget| budget.reserve));
@@ -305,7 +307,7 @@ async fn what_a_refusal_said_the_model_writes_at_most_holds_from_then_on() {
     };
     let refuse = async |session: &str, words: &str| {
         let error = ModelError::classify("anthropic", Some(400), words);
-        let input = RecoveryInput::new(session, "t", error, vec![ask("q")]);
+        let input = RecoveryInput::new(("ada", session), "t", error, vec![ask("q")]);
         runtime.recover_from_model_error(input).await.unwrap().name()
     };
     assert_eq!(asked("first", "small", None).await, 64_000);
@@ -341,7 +343,7 @@ proptest! {
         limited.max_messages = Some(max);
         let runtime = builder().build().unwrap();
         let all = block(prepare(&runtime, &history));
-        runtime.forget_session("s");
+        runtime.forget_chat(&("ada", "s").into());
         let context = block(runtime.prepare_for_model(limited.clone())).unwrap();
         if let Some(first) = context.messages.first() {
             prop_assert_eq!(first.role, Role::User);

@@ -114,8 +114,9 @@ async fn the_memory_is_told_what_is_new_and_once() {
     assert!(runtime.captures_turns() && !builder().build().unwrap().captures_turns());
     let carried = Message::from("from before").marked(CARRIED_OVER);
     let mut history = vec![Arc::new(carried), ask("q"), reply("r")];
-    let turn =
-        |history: &[Arc<Message>]| runtime.capture_turn(CaptureTurnInput::new("s", "t", history.to_vec()));
+    let turn = |history: &[Arc<Message>]| {
+        runtime.capture_turn(CaptureTurnInput::new(("ada", "s"), "t", history.to_vec()))
+    };
     assert_eq!(turn(&history).await.unwrap(), vec![]);
     assert_eq!(turn(&history).await.unwrap(), vec![]);
     history.extend([ask("again"), Arc::new(Message::from("note").marked(Message::SYNTHETIC)), reply("r")]);
@@ -137,6 +138,6 @@ async fn the_memory_is_told_what_is_new_and_once() {
 async fn a_memory_that_keeps_nothing_does_no_harm() {
     let notes = Arc::new(Notes { fails: true, ..Notes::default() });
     let runtime = with(&notes);
-    let said = runtime.capture_turn(CaptureTurnInput::new("s", "t", vec![ask("q")])).await.unwrap();
+    let said = runtime.capture_turn(CaptureTurnInput::new(("ada", "s"), "t", vec![ask("q")])).await.unwrap();
     assert_eq!(said[0].code.as_str(), "memory_provider_error");
 }

@@ -18,10 +18,7 @@ use proptest::test_runner::Config;
 use super::kit::{TickingClock, store};
 
 fn builder(store: &Arc<dyn Store>) -> DefaultContextRuntimeBuilder {
-    DefaultContextRuntime::builder()
-        .model("gpt-4o")
-        .clock(TickingClock::default())
-        .spill(Arc::clone(store), "ada")
+    DefaultContextRuntime::builder().model("gpt-4o").clock(TickingClock::default()).spill(Arc::clone(store))
 }
 
 fn runtime(store: &Arc<dyn Store>) -> DefaultContextRuntime {
@@ -30,7 +27,7 @@ fn runtime(store: &Arc<dyn Store>) -> DefaultContextRuntime {
 
 fn input(results: impl IntoIterator<Item = Part>) -> ToolResultInput {
     let history = vec![Arc::new(Message::from("look"))];
-    ToolResultInput::new("s", "t", history, Message::new(Role::Tool, results))
+    ToolResultInput::new(("ada", "s"), "t", history, Message::new(Role::Tool, results))
 }
 
 async fn applied(
@@ -65,7 +62,7 @@ fn codes(output: &ToolResultOutput) -> Vec<DiagnosticCode> {
 async fn kept(runtime: &DefaultContextRuntime, result: &ToolResult) -> Vec<u8> {
     let spilled = Spilled::of(&result.metadata).unwrap();
     let spill = runtime.spill().unwrap();
-    let read = spill.read("s", &spilled.blob.to_reference(), 0..u64::MAX).await.unwrap();
+    let read = spill.read(&("ada", "s").into(), &spilled.blob.to_reference(), 0..u64::MAX).await.unwrap();
     assert_eq!(read.total, spilled.bytes);
     read.bytes.to_vec()
 }

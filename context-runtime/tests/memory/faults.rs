@@ -59,13 +59,7 @@ fn store() -> Arc<dyn Store> {
 }
 
 fn runtime(memory: impl MemoryProvider) -> DefaultContextRuntime {
-    DefaultContextRuntime::builder()
-        .window(100_000)
-        .reserve(1_000)
-        .user("ada")
-        .memory(memory)
-        .build()
-        .unwrap()
+    DefaultContextRuntime::builder().window(100_000).reserve(1_000).memory(memory).build().unwrap()
 }
 
 fn history(said: &[&str]) -> Vec<Arc<Message>> {
@@ -74,7 +68,8 @@ fn history(said: &[&str]) -> Vec<Arc<Message>> {
 }
 
 async fn prepare(runtime: &DefaultContextRuntime, session: &str, said: &[Arc<Message>]) -> ModelContext {
-    let input = PrepareInput::new(session, "turn", "openai", "any").messages(said.iter().map(Arc::clone));
+    let input =
+        PrepareInput::new(("ada", session), "turn", "openai", "any").messages(said.iter().map(Arc::clone));
     runtime.prepare_for_model(input).await.unwrap()
 }
 
@@ -83,7 +78,8 @@ fn texts(context: &ModelContext) -> String {
 }
 
 async fn capture(runtime: &DefaultContextRuntime, session: &str, said: &[Arc<Message>]) -> Vec<String> {
-    let told = runtime.capture_turn(CaptureTurnInput::new(session, "turn", said.to_vec())).await.unwrap();
+    let told =
+        runtime.capture_turn(CaptureTurnInput::new(("ada", session), "turn", said.to_vec())).await.unwrap();
     told.iter().map(|diagnostic| diagnostic.code.as_str().to_owned()).collect()
 }
 
@@ -178,20 +174,18 @@ async fn what_was_recalled_is_not_captured_again() {
 }
 
 #[tokio::test]
-async fn a_memory_without_a_user_is_refused_and_folders_keep_their_memories_apart() {
+async fn folders_keep_their_memories_apart() {
     let store = store();
-    let refused = DefaultContextRuntime::builder().window(1_000).memory(episodic(&store).unwrap()).build();
-    assert!(refused.unwrap_err().to_string().contains("say `user`"));
-
     let memory = Arc::new(episodic(&store).unwrap());
     let runtime = runtime(Arc::clone(&memory));
-    let mut told = CaptureTurnInput::new("s", "t", history(&["The key of the client is under the mat."]));
+    let mut told =
+        CaptureTurnInput::new(("ada", "s"), "t", history(&["The key of the client is under the mat."]));
     told.cwd = Some("/clients/a".into());
     assert!(runtime.capture_turn(told).await.unwrap().is_empty());
     memory.flush(&CancelSignal::never()).await.unwrap();
     for (folder, found) in [("/clients/a", true), ("/clients/b", false)] {
-        let mut input =
-            PrepareInput::new(folder, "t", "openai", "any").messages(history(&["Where is the key?"]));
+        let mut input = PrepareInput::new(("ada", folder), "t", "openai", "any")
+            .messages(history(&["Where is the key?"]));
         input.cwd = Some(folder.into());
         let context = runtime.prepare_for_model(input).await.unwrap();
         assert_eq!(texts(&context).contains("under the mat"), found, "{folder}");

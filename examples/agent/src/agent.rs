@@ -6,7 +6,7 @@ use context_conformance::simulator::Simulator;
 use context_runtime::model::ModelCodec;
 use context_runtime::trajectory::OpenRound;
 use context_runtime::{
-    ContextEngine, ContextRuntime, DefaultContextRuntime, ModelCall, READ_SPILLED, Result, Spilled, ToolCall,
+    ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, ModelCall, READ_SPILLED, Result, Spilled, ToolCall,
     ToolResult, provider, user,
 };
 
@@ -62,7 +62,7 @@ impl Agent {
             let mut results = Vec::new();
             for call in answer.tool_calls() {
                 say(&format!("  the model calls {} {}", call.name, call.input.as_written()));
-                results.push(self.run(call, turn.chat.chat.as_str()).await);
+                results.push(self.run(call, &turn.chat).await);
             }
             if results.is_empty() {
                 chat.save().await?; // one commit, or nothing
@@ -81,9 +81,9 @@ impl Agent {
         }
     }
 
-    async fn run(&self, call: &ToolCall, session: &str) -> ToolResult {
+    async fn run(&self, call: &ToolCall, chat: &ChatRef) -> ToolResult {
         match self.runtime.spill() {
-            Some(spill) if call.name == READ_SPILLED => spill.answer(session, call).await,
+            Some(spill) if call.name == READ_SPILLED => spill.answer(chat, call).await,
             _ => tools::run(call),
         }
     }

@@ -42,11 +42,11 @@ pub async fn tour(store: Arc<dyn Store>, page: &Path, mut say: impl FnMut(&str))
     chat.set([role("You plan trips. Look things up before you answer."), hint("Prices are in EUR.")]);
     say(&format!("the prompt:\n{}\n", chat.resolve().await?.system_prompt));
 
-    // A runtime: what every call of the model goes through. One serves all chats.
+    // A runtime: what every call of the model goes through. One serves all users and chats.
     let runtime = DefaultContextRuntime::builder()
         .model(MODEL)
         .compaction([microcompact(), snip(), truncate_head()]) // gentle to harsh, when the window fills up
-        .spill(store.clone(), USER) // outputs that are too large are kept here
+        .spill(store.clone()) // outputs that are too large are kept here
         .memory(episodic(&store)?) // what was said comes back in later chats
         .build()?;
 

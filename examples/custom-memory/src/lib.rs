@@ -12,7 +12,7 @@
 //! * [`id`]: the name of a memory. It depends on the message alone, so a message that is told twice counts once.
 //! * [`Verbatim::recall`]: what is worth telling, the best first, within the budget.
 //!
-//! To use it, hand it to the runtime: `DefaultContextRuntime::builder().user("ada").memory(Verbatim::new(store)?)`; `tests/runtime.rs`
+//! To use it, hand it to the runtime: `DefaultContextRuntime::builder().memory(Verbatim::new(store)?)`; `tests/runtime.rs`
 //! does. What it captures is written when the call returns; `context_memory::Queued` around it lets no turn wait for that.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,6 +1,6 @@
 //! The tool with which a model reads back what was spilled, a bounded part at a time.
 
-use context_core::{ErrorKind, FunctionTool, Json, ToolCall, ToolInput, ToolResult, shorten};
+use context_core::{ChatRef, ErrorKind, FunctionTool, Json, ToolCall, ToolInput, ToolResult, shorten};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -23,15 +23,16 @@ const LEAST: u64 = 4;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = context_runtime::open("mem:").await?;
-/// let spill = Spill::new(store, "ada")?;
-/// let log = spill.put("build-7", "line 1\nline 2\nline 3", "text/plain").await?;
+/// let spill = Spill::new(store)?;
+/// let chat = ("ada", "build-7").into();
+/// let log = spill.put(&chat, "line 1\nline 2\nline 3", "text/plain").await?;
 ///
 /// // The model has read the note in place of the log, and asks for a part.
 /// let input = serde_json::json!({"reference": log.id.to_reference(), "start": 7, "end": 13});
 /// let Part::ToolCall(call) = Part::tool_call("call_1", spilled_output_tool().name, input) else {
 ///     unreachable!()
 /// };
-/// let result = spill.answer("build-7", &call).await;
+/// let result = spill.answer(&chat, &call).await;
 /// assert!(!result.is_error);
 /// assert!(matches!(&result.output[0], Part::Text(text) if text.text.contains("line 2")));
 /// # Ok(())
@@ -62,14 +63,14 @@ struct Asked {
 impl Spill {
     /// Answers a call of [`spilled_output_tool`]: with at most 8,000 bytes of text, or with an error that tells the model what to do.
     /// Never fails: whatever goes wrong is the result.
-    pub async fn answer(&self, session: impl AsRef<str>, call: &ToolCall) -> ToolResult {
-        match self.shown(session.as_ref(), &call.input).await {
+    pub async fn answer(&self, chat: &ChatRef, call: &ToolCall) -> ToolResult {
+        match self.shown(chat, &call.input).await {
             Ok(text) => call.result(text),
             Err(reason) => call.error(reason),
         }
     }
 
-    async fn shown(&self, session: &str, input: &ToolInput) -> Result<String, String> {
+    async fn shown(&self, chat: &ChatRef, input: &ToolInput) -> Result<String, String> {
         let asked = match input {
             ToolInput::Json(input) => input
                 .parse::<Asked>()
@@ -80,7 +81,7 @@ impl Spill {
         let furthest = start.saturating_add(MOST);
         let end = asked.end.map_or(furthest, |end| end.clamp(start.saturating_add(LEAST), furthest));
         let read =
-            self.read(session, &asked.reference, start..end).await.map_err(|error| match error.kind() {
+            self.read(chat, &asked.reference, start..end).await.map_err(|error| match error.kind() {
                 ErrorKind::NotFound | ErrorKind::Invalid => {
                     format!(
                         "There is no output {} in this conversation.",

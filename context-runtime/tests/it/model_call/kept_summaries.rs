@@ -59,7 +59,7 @@ async fn turn(chat: &mut ContextEngine, summary: &str, answer: &str) -> (Vec<Arc
     let mut call = summarised_by(&runtime, &summaries);
     let answer = call.run(&*model, &shown.request().messages).await.unwrap();
     let compacted = call.compacted().unwrap();
-    chat.compact(&shown.messages, compacted, call.plans()).await.unwrap().unwrap();
+    chat.compact(&shown, compacted, call.plans()).await.unwrap().unwrap();
     chat.set([Fragment::from(answer.message)]);
     let _saved = chat.save().await.unwrap();
     (model.asked()[0].messages.clone(), summaries)

@@ -202,7 +202,7 @@ async fn attempts_belong_to_a_call_and_not_to_its_turn() {
     let (runtime, history) = (runtime(), history(20));
     let overflow = || error(ModelErrorCode::ContextOverflow);
     let decide = async |messages: &[Arc<Message>]| {
-        let input = RecoveryInput::new("s", "t", overflow(), messages.to_vec());
+        let input = RecoveryInput::new(("ada", "s"), "t", overflow(), messages.to_vec());
         match runtime.recover_from_model_error(input).await.unwrap() {
             RecoveryDecision::TruncateHeadAndRetry { keep_ratio, .. } => Some(keep_ratio),
             _ => None,
@@ -235,7 +235,8 @@ async fn what_a_provider_cannot_be_helped_with_is_said_with_its_code() {
 #[tokio::test]
 async fn nothing_to_send_is_an_error_and_ends_the_call() {
     let runtime = runtime();
-    let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), PrepareInput::default());
+    let mut call =
+        ModelCall::new(&runtime, provider("anthropic").unwrap(), PrepareInput::new(("ada", "s"), "", "", ""));
     assert!(matches!(call.next(&[]).await, Err(CallError::Request(_))));
     assert!(call.next(&history(1)).await.is_err());
 }

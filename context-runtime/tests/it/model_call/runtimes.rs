@@ -68,7 +68,7 @@ impl ContextRuntime for Summarising {
 
     fn accept_summary(
         &self,
-        _: &str,
+        _: &context_runtime::ChatRef,
         messages: &[Arc<Message>],
         task: &SummaryTask,
         answer: &Answer,

@@ -127,8 +127,12 @@ impl<'a> Drive<'a> {
             }
             if message.role == Role::Tool {
                 let history = std::mem::take(&mut self.history);
-                let input =
-                    ToolResultInput::new("s", self.turn.to_string(), history, Message::clone(&message));
+                let input = ToolResultInput::new(
+                    ("ada", "s"),
+                    self.turn.to_string(),
+                    history,
+                    Message::clone(&message),
+                );
                 self.history = self.runtime.apply_tool_results(input).await.unwrap().messages;
             } else {
                 self.history.push(message);
@@ -188,7 +192,7 @@ impl<'a> Drive<'a> {
 
     fn input(&self) -> PrepareInput {
         let model = model(self.setting.provider);
-        let input = PrepareInput::new("s", self.turn.to_string(), self.setting.provider, model)
+        let input = PrepareInput::new(("ada", "s"), self.turn.to_string(), self.setting.provider, model)
             .tools(self.tools.iter().cloned());
         self.system.iter().fold(input, PrepareInput::system)
     }

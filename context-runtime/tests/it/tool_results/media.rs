@@ -48,7 +48,12 @@ async fn large_media_are_kept_by_reference_and_text_beside_them_is_measured() {
     assert_eq!(media.source, MediaSource::Reference(spilled.blob.to_reference()));
     assert_eq!((spilled.bytes, &*spilled.reason), (200_000, "media_too_large"));
     assert_eq!(codes(&output), [DiagnosticCode::ToolResultSpilled; 2]);
-    let read = runtime.spill().unwrap().read("s", &spilled.blob.to_reference(), 0..u64::MAX).await.unwrap();
+    let read = runtime
+        .spill()
+        .unwrap()
+        .read(&("ada", "s").into(), &spilled.blob.to_reference(), 0..u64::MAX)
+        .await
+        .unwrap();
     assert_eq!((&read.bytes[..], read.media_type.as_deref()), (&large[..], Some("image/png")));
 }
 
@@ -75,7 +80,7 @@ async fn the_newest_pictures_are_shown_and_a_text_stands_for_older_ones() {
         let output = applied(&runtime, [result(vec![picture(&vec![i; 200_000])])]).await;
         messages.extend(output.appended);
     }
-    let input = PrepareInput::new("s", "t", "anthropic", "gpt-4o").messages(messages.clone());
+    let input = PrepareInput::new(("ada", "s"), "t", "anthropic", "gpt-4o").messages(messages.clone());
     let context = runtime.prepare_for_model(input).await.unwrap();
     let shown: Vec<&ToolResult> = context
         .messages
@@ -98,14 +103,19 @@ async fn the_newest_pictures_are_shown_and_a_text_stands_for_older_ones() {
 async fn media_that_cannot_be_read_are_said_to_be_missing() {
     let store = store().await;
     let runtime = runtime(&store);
-    let foreign = runtime.spill().unwrap().put("another session", vec![1; 9], "image/png").await.unwrap();
+    let foreign = runtime
+        .spill()
+        .unwrap()
+        .put(&("ada", "another session").into(), vec![1; 9], "image/png")
+        .await
+        .unwrap();
     let Part::Image(mut media) = picture(&[]) else { unreachable!() };
     media.source = MediaSource::Reference(foreign.id.to_reference());
     let theirs = Part::Image(media.clone());
     media.source = MediaSource::Reference("file_123".to_owned());
     let file = Part::Image(media);
     let message = Message::new(Role::User, [Part::text("look"), theirs, file.clone()]);
-    let input = PrepareInput::new("s", "t", "anthropic", "gpt-4o").messages([message]);
+    let input = PrepareInput::new(("ada", "s"), "t", "anthropic", "gpt-4o").messages([message]);
     let context = runtime.prepare_for_model(input).await.unwrap();
     assert_eq!(context.messages[0].parts[1], Part::text("[image/png chart.png: not available]"));
     assert_eq!(context.messages[0].parts[2], file);

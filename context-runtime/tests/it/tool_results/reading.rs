@@ -1,7 +1,5 @@
 //! Reading back what was spilled.
 
-use std::sync::Arc;
-
 use context_runtime::{
     ChatRef, ErrorKind, Part, READ_SPILLED, Spill, Spilled, ToolCall, ToolInput, ToolResult,
     spilled_output_tool,
@@ -16,7 +14,7 @@ fn call(input: Value) -> ToolCall {
 }
 
 async fn answer(spill: &Spill, input: Value) -> ToolResult {
-    spill.answer("s", &call(input)).await
+    spill.answer(&("ada", "s").into(), &call(input)).await
 }
 
 #[tokio::test]
@@ -59,7 +57,8 @@ async fn what_was_read_back_is_never_spilled_again() {
 async fn ranges_are_cut_to_whole_characters_and_to_the_end() {
     let store = store().await;
     let spill = runtime(&store).spill().unwrap();
-    let reference = spill.put("s", "漢字仮名", "text/plain").await.unwrap().id.to_reference();
+    let reference =
+        spill.put(&("ada", "s").into(), "漢字仮名", "text/plain").await.unwrap().id.to_reference();
     let shown = async |start: u64, end: u64| {
         let result = answer(&spill, json!({"reference": reference, "start": start, "end": end})).await;
         text(&result).to_owned()
@@ -75,8 +74,9 @@ async fn ranges_are_cut_to_whole_characters_and_to_the_end() {
 async fn a_model_that_asks_wrongly_is_told_so() {
     let store = store().await;
     let spill = runtime(&store).spill().unwrap();
-    let bytes = spill.put("s", vec![0xff; 9], "image/png").await.unwrap().id.to_reference();
-    let other = spill.put("other", "not yours", "text/plain").await.unwrap().id.to_reference();
+    let bytes = spill.put(&("ada", "s").into(), vec![0xff; 9], "image/png").await.unwrap().id.to_reference();
+    let other =
+        spill.put(&("ada", "other").into(), "not yours", "text/plain").await.unwrap().id.to_reference();
     let cases = [
         (json!({"reference": bytes}), "The output is no text: it is image/png and has 9 bytes."),
         (json!({"reference": other}), "There is no output"),
@@ -91,21 +91,19 @@ async fn a_model_that_asks_wrongly_is_told_so() {
     }
     let mut broken = call(json!({}));
     broken.input = ToolInput::Invalid("{".to_owned());
-    assert!(spill.answer("s", &broken).await.is_error);
+    assert!(spill.answer(&("ada", "s").into(), &broken).await.is_error);
 }
 
 #[tokio::test]
-async fn outputs_belong_to_the_chat_that_the_session_is_said_to_be() {
+async fn outputs_belong_to_the_user_and_the_chat_that_they_are_kept_for() {
     let store = store().await;
-    let runtime =
-        builder(&store).session_chats(|session| format!("chat of {session}").into()).build().unwrap();
-    let blob = runtime.spill().unwrap().put("s", "report", "text/plain").await.unwrap();
-    let chat = ChatRef::new("ada", "chat of s");
+    let spill = builder(&store).build().unwrap().spill().unwrap();
+    let chat = ChatRef::new("ada", "s");
+    let blob = spill.put(&chat, "report", "text/plain").await.unwrap();
     // It did not exist, and was created for it.
     assert!(store.history().chat(&chat).await.unwrap().is_some());
     assert!(store.blobs().unwrap().blob(&chat, &blob.id).await.unwrap().is_some());
-    let strangers = Spill::new(Arc::clone(&store), "bob").unwrap();
-    let error = strangers.read("s", &blob.id.to_reference(), 0..9).await.unwrap_err();
+    let error = spill.read(&("bob", "s").into(), &blob.id.to_reference(), 0..9).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 

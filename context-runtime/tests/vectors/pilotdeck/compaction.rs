@@ -122,7 +122,8 @@ fn runtime(case: &Case, tail: Option<usize>) -> Result<DefaultContextRuntime, Di
 fn run(case: &Case, given: History, after: Option<f64>, tail: Option<usize>) -> Result<Ran, Difference> {
     let runtime = runtime(case, tail)?;
     let prepare = || {
-        let input = PrepareInput::new("s", "t", "openai", "any").messages(given.iter().map(Arc::clone));
+        let input =
+            PrepareInput::new(("ada", "s"), "t", "openai", "any").messages(given.iter().map(Arc::clone));
         let prepared = case.wait(runtime.prepare_for_model(input));
         prepared.map_err(|error| Difference::new("is prepared", shown(case.output()), error))
     };
@@ -135,12 +136,12 @@ fn run(case: &Case, given: History, after: Option<f64>, tail: Option<usize>) -> 
         match answer(case) {
             // Nobody waited for the answer, so nobody can say what it would have been.
             None if flag(case.input(), "abortDuringSummary") => {}
-            None => runtime.summary_failed("s"),
+            None => runtime.summary_failed(&("ada", "s").into()),
             Some(mut answer) => {
                 if let Some(after) = after {
                     fill(&mut answer, &given, &task, (after * INPUT as f64).round() as u64);
                 }
-                taken = runtime.accept_summary("s", &given, &task, &answer).is_ok();
+                taken = runtime.accept_summary(&("ada", "s").into(), &given, &task, &answer).is_ok();
             }
         }
         context = prepare()?;

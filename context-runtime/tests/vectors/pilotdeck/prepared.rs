@@ -45,7 +45,8 @@ fn prepare(
     given: &History,
     provider: &str,
 ) -> Result<ModelContext, Difference> {
-    let mut input = PrepareInput::new("s", "t", provider, "any").messages(given.iter().map(Arc::clone));
+    let mut input =
+        PrepareInput::new(("ada", "s"), "t", provider, "any").messages(given.iter().map(Arc::clone));
     input.max_messages = limit(case);
     let prepared = case.wait(runtime.prepare_for_model(input));
     prepared.map_err(|error| Difference::new("is prepared", shown(case.output()), error))

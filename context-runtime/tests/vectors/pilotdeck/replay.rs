@@ -101,7 +101,7 @@ async fn replayed(entries: &[Entry]) -> Result<Vec<String>, BoxError> {
             Entry::Compacted(messages) => {
                 let before = engine.resolve().await?;
                 let compacted = compacted(&before.request().messages, messages);
-                engine.compact(&before.messages, &compacted, &[]).await?;
+                engine.compact(&before, &compacted, &[]).await?;
                 let _saved = engine.save().await?;
             }
         }

@@ -80,13 +80,12 @@ pub(super) fn judge_query(case: &Case) -> Outcome {
         Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
     };
     let asked = Arc::new(Asked::default());
-    let builder =
-        DefaultContextRuntime::builder().user("u").window(1 << 20).reserve(1).counter(Arc::new(Bytes));
+    let builder = DefaultContextRuntime::builder().window(1 << 20).reserve(1).counter(Arc::new(Bytes));
     let runtime = match builder.memory(Arc::clone(&asked)).build() {
         Ok(runtime) => runtime,
         Err(faults) => return Outcome::Failed(Difference::new("a runtime", "one", faults)),
     };
-    let input = PrepareInput::new("s", "t", "openai", "any").messages(given.iter().map(Arc::clone));
+    let input = PrepareInput::new(("ada", "s"), "t", "openai", "any").messages(given.iter().map(Arc::clone));
     if let Err(error) = case.wait(runtime.prepare_for_model(input)) {
         return Outcome::Failed(Difference::new("is prepared", shown(case.output()), error));
     }

@@ -67,9 +67,9 @@ async fn run(
 ) -> Result<(ToolResultOutput, Vec<Option<Vec<u8>>>), BoxError> {
     let store = context_runtime::open("mem:").await?;
     let builder = DefaultContextRuntime::builder().counter(Arc::new(COUNTER)).tool_results(limits);
-    let runtime = builder.spill(store, "ada").build()?;
+    let runtime = builder.spill(store).build()?;
     let history = vec![Arc::new(Message::from("look"))];
-    let input = |results: Message| ToolResultInput::new(SESSION, turn, history.clone(), results);
+    let input = |results: Message| ToolResultInput::new(("ada", SESSION), turn, history.clone(), results);
     let former =
         results_of(results).map(|result| Part::tool_result(&*result.call_id, "former ".repeat(20_000)));
     let _former = runtime.apply_tool_results(input(Message::new(Role::Tool, former))).await?;
@@ -81,7 +81,8 @@ async fn run(
     for result in applied(&output) {
         kept.push(match Spilled::of(&result.metadata) {
             Some(spilled) => {
-                let read = spill.read(SESSION, &spilled.blob.to_reference(), 0..u64::MAX).await?;
+                let read =
+                    spill.read(&("ada", SESSION).into(), &spilled.blob.to_reference(), 0..u64::MAX).await?;
                 Some(read.bytes.to_vec())
             }
             None => None,
