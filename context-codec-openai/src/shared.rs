@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{data_url, image_type, is_base64, is_blank, is_web_url};
-use context_core::{Media, MediaSource, Metadata, Part, Unanswered};
+use context_core::wire::{MediaFault, OPENAI_MEDIA, is_blank, is_web_url, lost_media, media_kind};
+use context_core::{Media, MediaKind, MediaSource, Metadata, Part, Unanswered};
 use serde::{Serialize, Serializer};
 
 /// What the result of a call that failed says if it says nothing.
@@ -44,9 +44,9 @@ fn says_it_failed(text: &str) -> bool {
 /// Says in a result that some of its media are not sent, or that nothing of it is. `lost` are the parts that have no
 /// form.
 pub(crate) fn say_lost<'a, P: PartOut<'a>>(parts: &mut Vec<P>, lost: &[&Part]) {
-    let media: Vec<_> = lost.iter().filter_map(|part| kind(part)).collect();
-    if !media.is_empty() {
-        say_more(parts, format!("[{}]", counted(&media, ["cannot be shown"; 2])));
+    let media: Vec<_> = lost.iter().filter_map(|part| media_kind(part)).collect();
+    if let Some(note) = lost_media(&media) {
+        say_more(parts, note);
     } else if parts.is_empty() && !lost.is_empty() {
         parts.push(P::of_text(NOTHING_SHOWN.into()));
     }
@@ -66,27 +66,6 @@ pub(crate) fn say_more<'a, P: PartOut<'a>>(parts: &mut Vec<P>, note: String) {
         return;
     }
     parts.push(P::of_text(note.into()));
-}
-
-/// What a part of media is called.
-pub(crate) fn kind(part: &Part) -> Option<&'static str> {
-    match part {
-        Part::Image(_) => Some("image"),
-        Part::Audio(_) => Some("sound"),
-        Part::Document(_) => Some("document"),
-        _ => None,
-    }
-}
-
-/// How many of what kind do what, such as `2 images follow`: what one does, and what several do.
-pub(crate) fn counted(kinds: &[&str], [one, several]: [&str; 2]) -> String {
-    match kinds {
-        [kind] => format!("1 {kind} {one}"),
-        [kind, rest @ ..] if rest.iter().all(|other| other == kind) => {
-            format!("{} {kind}s {several}", kinds.len())
-        }
-        _ => format!("{} files {several}", kinds.len()),
-    }
 }
 
 /// Media that say nothing but where they are.
@@ -131,37 +110,41 @@ impl Serialize for Address<'_> {
     }
 }
 
-/// Why an image has no [address](image).
-pub(crate) const NO_IMAGE: &str =
-    "an image must be png, jpeg, gif or webp and have its bytes with it or an address of the web";
-
-/// The address of an image. What is sent must be of a type that is seen.
-pub(crate) fn image(image: &Media, for_source: bool) -> Option<Address<'_>> {
-    let (media_type, data) = match &image.source {
-        MediaSource::Url(url) if for_source || is_web_url(url) => return Some(Address::Plain(url)),
-        MediaSource::Base64(data) if for_source => {
-            return Some(Address::Data { media_type: image.media_type.as_deref()?, data });
+/// The address of an image. What is sent is checked.
+pub(crate) fn image(image: &Media, for_source: bool) -> Result<Address<'_>, MediaFault> {
+    match &image.source {
+        MediaSource::Url(url) if for_source => Ok(Address::Plain(url)),
+        MediaSource::Url(url) if is_web_url(url) => {
+            let seen = |named: &str| OPENAI_MEDIA.type_name(MediaKind::Image, named).is_some();
+            let is_seen = image.media_type.as_deref().is_none_or(seen);
+            if is_seen { Ok(Address::Plain(url)) } else { Err(MediaFault::Type) }
         }
-        MediaSource::Url(url) => data_url(url)?,
-        MediaSource::Base64(data) => (image.media_type.as_deref()?, data.as_str()),
-        _ => return None,
-    };
-    let media_type = image_type(media_type.split(';').next()?).filter(|_| is_base64(data))?;
-    Some(Address::Data { media_type, data })
+        MediaSource::Base64(data) if for_source => {
+            let media_type = image.media_type.as_deref().ok_or(MediaFault::NoType)?;
+            Ok(Address::Data { media_type, data })
+        }
+        _ => checked(MediaKind::Image, image),
+    }
 }
 
-/// The bytes of a document that has them with it.
-pub(crate) fn document(file: &Media, for_source: bool) -> Option<Address<'_>> {
-    let (media_type, data) = match &file.source {
-        MediaSource::Base64(data) => (file.media_type.as_deref(), data.as_str()),
-        MediaSource::Url(url) if !for_source => data_url(url)
-            .map(|(media_type, data)| (Some(media_type).filter(|media_type| !media_type.is_empty()), data))?,
-        _ => return None,
-    };
-    if !(for_source || is_base64(data)) {
-        return None;
+/// The bytes of a document that has them with it. What is sent is checked.
+pub(crate) fn document(file: &Media, for_source: bool) -> Result<Address<'_>, MediaFault> {
+    match &file.source {
+        MediaSource::Base64(data) if for_source => Ok(match file.media_type.as_deref() {
+            Some(media_type) => Address::Data { media_type, data },
+            None => Address::Plain(data),
+        }),
+        _ if for_source => Err(MediaFault::Elsewhere),
+        _ => checked(MediaKind::Document, file),
     }
-    Some(media_type.map_or(Address::Plain(data), |media_type| Address::Data { media_type, data }))
+}
+
+fn checked(kind: MediaKind, media: &Media) -> Result<Address<'_>, MediaFault> {
+    let sent = OPENAI_MEDIA.check(kind, media)?;
+    Ok(match sent.media_type {
+        Some(media_type) => Address::Data { media_type, data: sent.data },
+        None => Address::Plain(sent.data),
+    })
 }
 
 /// The name of bytes without one: those are refused.

@@ -6,7 +6,7 @@
 //! calls alone, which every provider has a form for.
 //!
 //! [`Damage`] is data, one thing that goes wrong in practice each: aborted runs, cut windows, two writers. [`damaged`]
-//! are histories after some of it, and [`requests`] are whole requests with such a history.
+//! are histories after some of it, [`damaged_media`] those with media that are not what they say, and [`requests`] are whole requests with such a history.
 //!
 //! ```
 //! use context_conformance::histories::histories;
@@ -20,6 +20,7 @@
 //! ```
 
 mod damage;
+mod media;
 mod parts;
 mod requests;
 
@@ -27,6 +28,7 @@ use std::sync::Arc;
 
 use context_core::{Json, Message, Metadata, Part, Role, ToolResult};
 pub use damage::{Damage, damages};
+pub use media::damaged_media;
 pub use parts::TOOLS;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -12,7 +12,10 @@ use std::fmt;
 use std::sync::LazyLock;
 
 pub use error::WireError;
-pub use media::{data_url, image_type, is_base64, is_web_url};
+pub use media::{
+    ANTHROPIC_MEDIA, GEMINI_MEDIA, MediaFault, MediaRule, MediaRules, OPENAI_MEDIA, SentMedia, counted_media,
+    data_url, is_base64, is_web_url, lost_media, media_kind,
+};
 pub use raw::{Entries, Key, kept, raw_kind, raw_text, read_list, read_object, read_text, wrong_type_of};
 use serde::Deserialize;
 use serde::de::{Deserializer, Visitor};

@@ -12,7 +12,7 @@ fn chat() -> Value {
     json!([
         {"role": "user", "content": [
             {"type": "text", "text": "what is this?"},
-            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"}},
         ]},
         {"role": "assistant", "content": null, "reasoning_content": "a picture", "tool_calls": [
             {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{\"n\":1}"}}]},

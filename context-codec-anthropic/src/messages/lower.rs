@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{Lowered, is_blank};
+use context_core::wire::{Lowered, is_blank, lost_media, media_kind};
 use context_core::{
     Diagnostic, DiagnosticCode, Json, JsonMap, Message, Metadata, OpaqueBlock, Part, Reasoning, Role,
     Severity, Text, ToolCall, ToolInput, ToolResult,
@@ -237,6 +237,7 @@ impl Writer {
     fn result<'a>(&mut self, result: &'a ToolResult, index: usize) -> (Block<'a>, Vec<Block<'a>>) {
         let source = self.for_source();
         let (mut blocks, mut mark) = (Vec::with_capacity(result.output.len()), None);
+        let mut lost = Vec::new();
         for part in &result.output {
             let block = match part {
                 Part::ToolCall(_) | Part::ToolResult(_) | Part::Reasoning(_) => {
@@ -248,7 +249,10 @@ impl Writer {
                 }
                 _ => self.part(part, index, false),
             };
-            let Some(mut block) = block else { continue };
+            let Some(mut block) = block else {
+                lost.extend(media_kind(part));
+                continue;
+            };
             if !source {
                 // The result as a whole is what can be marked.
                 mark = block.mark.take().or(mark);
@@ -257,6 +261,9 @@ impl Writer {
                 }
             }
             blocks.push(block);
+        }
+        if let Some(note) = lost_media(&lost).filter(|_| !source) {
+            blocks.push(Block::text(note));
         }
         let mut behind = Vec::new();
         if result.is_error && self.mode == Mode::Request {

@@ -43,7 +43,7 @@ fn common_messages_need_nothing_beside_them() {
         json!({"role": "user", "content": "hi"}),
         json!({"role": "user", "content": [
             {"type": "text", "text": "what is this?"},
-            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"}},
             {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
             {"type": "document", "source": {"type": "file", "file_id": "file_1"}, "title": "a.pdf"},
             {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}},
@@ -61,7 +61,7 @@ fn common_messages_need_nothing_beside_them() {
             {"type": "tool_result", "tool_use_id": "t2", "is_error": true},
             {"type": "tool_result", "tool_use_id": "t3", "content": [
                 {"type": "text", "text": "a"},
-                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"}},
             ]},
         ]}),
     ] {

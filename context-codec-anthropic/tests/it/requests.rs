@@ -147,7 +147,7 @@ fn results_are_one_message_and_come_first() {
 fn an_error_is_text_and_what_came_with_it_follows_the_results() {
     let image = || {
         Part::Image(Media {
-            source: MediaSource::Base64("AAAA".into()),
+            source: MediaSource::Base64("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB".into()),
             media_type: Some("image/png".into()),
             name: None,
             metadata: Metadata::default(),
@@ -281,12 +281,12 @@ fn media_is_what_the_provider_takes() {
     };
     let base64 = |data: &str, kind: &str| media(MediaSource::Base64(data.into()), Some(kind));
     let parts = vec![
-        Part::Image(base64("AAAA", "image/jpg")),
+        Part::Image(base64("/9j/wAARCAABAAEDASIAAhEBAxEB", "image/jpg")),
         Part::Image(base64("AAAA", "image/tiff")),
         Part::Image(base64("no base64", "image/png")),
-        Part::Image(media(MediaSource::Url("data:image/gif;base64,AAAA".into()), None)),
+        Part::Image(media(MediaSource::Url("data:image/gif;base64,R0lGODlhAQABAAAA".into()), None)),
         Part::Image(media(MediaSource::Url("file:///a.png".into()), None)),
-        Part::Document(base64("AAAA", "application/pdf")),
+        Part::Document(base64("JVBERi0xLjcK", "application/pdf")),
         Part::Document(base64("aGkgdGhlcmU=", "text/markdown")),
         Part::Document(media(MediaSource::Reference("file_1".into()), None)),
         Part::Audio(base64("AAAA", "audio/wav")),
@@ -301,9 +301,9 @@ fn media_is_what_the_provider_takes() {
     assert_eq!(
         sources,
         [
-            json!({"type": "base64", "media_type": "image/jpeg", "data": "AAAA"}),
-            json!({"type": "base64", "media_type": "image/gif", "data": "AAAA"}),
-            json!({"type": "base64", "media_type": "application/pdf", "data": "AAAA"}),
+            json!({"type": "base64", "media_type": "image/jpeg", "data": "/9j/wAARCAABAAEDASIAAhEBAxEB"}),
+            json!({"type": "base64", "media_type": "image/gif", "data": "R0lGODlhAQABAAAA"}),
+            json!({"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjcK"}),
             json!({"type": "text", "media_type": "text/plain", "data": "hi there"}),
             json!({"type": "file", "file_id": "file_1"}),
         ]

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use context_core::wire;
+use context_core::wire::{self, GEMINI_MEDIA, MediaFault};
 use context_core::{
-    Diagnostic, DiagnosticCode, Json, JsonMap, Media, MediaSource, Message, Metadata, Part, Reasoning, Role,
-    Severity, ToolCall, ToolInput, ToolResult,
+    Diagnostic, DiagnosticCode, Json, JsonMap, Media, MediaKind, MediaSource, Message, Metadata, Part,
+    Reasoning, Role, Severity, ToolCall, ToolInput, ToolResult,
 };
 use serde::Deserialize;
 
@@ -136,10 +136,12 @@ impl<'a> Writer<'a> {
             Part::ToolResult(result) if source || !by_model => {
                 return Some(self.result(result, index, beside));
             }
-            Part::Image(media) | Part::Document(media) | Part::Audio(media) => match self.media(media) {
-                Ok(kind) => return Some(PartOut::new(kind).with(&media.metadata)),
-                Err(why) => why,
-            },
+            Part::Image(media) | Part::Document(media) | Part::Audio(media) => {
+                match self.media(part, media) {
+                    Ok(kind) => return Some(PartOut::new(kind).with(&media.metadata)),
+                    Err(why) => why,
+                }
+            }
             Part::Reasoning(_) | Part::ToolCall(_) => "only an assistant thinks and calls tools",
             Part::ToolResult(_) => "an assistant does not answer its own calls",
             Part::Opaque(_) => "a block of another provider",
@@ -183,6 +185,7 @@ impl<'a> Writer<'a> {
         let name = result.name.as_deref();
         let name = if self.for_source() { name } else { called.map(|called| called.name).or(name) };
         let (mut text, mut nested, mut follow) = (None::<Cow<'a, str>>, Vec::new(), Vec::new());
+        let mut lost = Vec::new();
         for part in &result.output {
             match part {
                 Part::Text(more) => match &mut text {
@@ -196,13 +199,18 @@ impl<'a> Writer<'a> {
                 Part::Opaque(block) if block.provider == PROVIDER => {
                     nested.push(PartOut::new(Kind::Whole(&block.value)));
                 }
-                Part::Image(media) | Part::Document(media) | Part::Audio(media) => match self.media(media) {
-                    Ok(kind) if self.nests(media) => {
-                        nested.push(PartOut::new(kind).with(&media.metadata));
+                Part::Image(media) | Part::Document(media) | Part::Audio(media) => {
+                    match self.media(part, media) {
+                        Ok(kind) if self.nests(media) => {
+                            nested.push(PartOut::new(kind).with(&media.metadata));
+                        }
+                        Ok(kind) => follow.push((media, PartOut::new(kind).with(&media.metadata))),
+                        Err(why) => {
+                            lost.extend(wire::media_kind(part));
+                            self.note(index, &format!("left out: {why}"));
+                        }
                     }
-                    Ok(kind) => follow.push((media, PartOut::new(kind).with(&media.metadata))),
-                    Err(why) => self.note(index, &format!("left out of a result: {why}")),
-                },
+                }
                 _ => self.note(index, "left out: a result holds text and media only"),
             }
         }
@@ -212,14 +220,13 @@ impl<'a> Writer<'a> {
                 1 => format!("({kind} follows behind the results)"),
                 n => format!("({kind} and {} more follow behind the results)", n - 1),
             };
-            let text = text.get_or_insert_default().to_mut();
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            text.push_str(&note);
+            add_line(&mut text, &note);
             let name = called.map(|called| called.name).or(result.name.as_deref()).unwrap_or(&result.call_id);
             beside.push(PartOut::new(Kind::Text(format!("From the result of {name}:").into())));
             beside.extend(follow.into_iter().map(|(_, part)| part));
+        }
+        if let Some(note) = wire::lost_media(&lost).filter(|_| !self.for_source()) {
+            add_line(&mut text, &note);
         }
         let (key, value, json) = said(result, text);
         let order = match called {
@@ -246,27 +253,49 @@ impl<'a> Writer<'a> {
             || self.nests_media && media.media_type.as_deref().is_some_and(|kind| TAKEN.contains(&kind))
     }
 
-    fn media(&self, media: &'a Media) -> Result<Kind<'a>, &'static str> {
-        let source = self.for_source();
-        let media_type = media.media_type.as_deref();
-        let name = media.name.as_deref().filter(|_| source);
-        match &media.source {
-            MediaSource::Base64(data) => {
-                let media_type = media_type.ok_or("media here need their type")?;
-                Ok(Kind::Inline { media_type, data, name })
-            }
-            MediaSource::Url(uri) => {
-                let media_type =
-                    media_type.or_else(|| type_of(uri)).ok_or("media at an address need their type")?;
-                Ok(Kind::File { media_type: Some(media_type), uri, name })
-            }
-            MediaSource::Reference(uri) if source || is_own_file(uri) => {
-                Ok(Kind::File { media_type, uri, name })
-            }
-            MediaSource::Reference(_) => Err("a file that lies with another provider"),
-            _ => Err("nobody here knows where its bytes are"),
+    fn media(&self, part: &'a Part, media: &'a Media) -> Result<Kind<'a>, &'static str> {
+        if self.for_source() {
+            return kept(media);
         }
+        sent(part, media).map_err(MediaFault::reason)
     }
+}
+
+/// Media for where they came from: as they are.
+fn kept(media: &Media) -> Result<Kind<'_>, &'static str> {
+    let (media_type, name) = (media.media_type.as_deref(), media.name.as_deref());
+    match &media.source {
+        MediaSource::Base64(data) => {
+            let media_type = media_type.ok_or(MediaFault::NoType.reason())?;
+            Ok(Kind::Inline { media_type, data, name })
+        }
+        MediaSource::Url(uri) => {
+            let media_type = media_type.or_else(|| type_of(uri)).ok_or(MediaFault::NoType.reason())?;
+            Ok(Kind::File { media_type: Some(media_type), uri, name })
+        }
+        MediaSource::Reference(uri) => Ok(Kind::File { media_type, uri, name }),
+        _ => Err(MediaFault::Elsewhere.reason()),
+    }
+}
+
+/// Media for the provider: of a type it takes.
+fn sent<'a>(part: &Part, media: &'a Media) -> Result<Kind<'a>, MediaFault> {
+    let kind = wire::media_kind(part).unwrap_or(MediaKind::Document);
+    let (uri, media_type) = match &media.source {
+        MediaSource::Url(uri) if wire::is_web_url(uri) || is_own_file(uri) => {
+            let media_type = media.media_type.as_deref().or_else(|| type_of(uri));
+            (uri, Some(media_type.ok_or(MediaFault::NoType)?))
+        }
+        MediaSource::Reference(uri) if is_own_file(uri) => (uri, media.media_type.as_deref()),
+        _ => {
+            let found = GEMINI_MEDIA.check(kind, media)?;
+            let media_type = found.media_type.ok_or(MediaFault::NoType)?;
+            return Ok(Kind::Inline { media_type, data: found.data, name: None });
+        }
+    };
+    let taken = |named| GEMINI_MEDIA.type_name(kind, named).ok_or(MediaFault::Type);
+    let media_type = media_type.map(taken).transpose()?;
+    Ok(Kind::File { media_type, uri, name: None })
 }
 
 /// Whether a part has a place in a message of this role. The same as writing it, without writing it.
@@ -278,9 +307,7 @@ pub(super) fn carries(role: Role, part: &Part) -> bool {
         Part::Reasoning(thought) => by_model && reasoning(thought, false).is_some(),
         Part::ToolCall(_) => by_model,
         Part::ToolResult(_) => !by_model,
-        Part::Image(media) | Part::Document(media) | Part::Audio(media) => {
-            Writer::new(Mode::Send).media(media).is_ok()
-        }
+        Part::Image(media) | Part::Document(media) | Part::Audio(media) => sent(part, media).is_ok(),
         _ => false,
     }
 }
@@ -304,6 +331,15 @@ fn type_of(uri: &str) -> Option<&'static str> {
         "ogg" => "audio/ogg",
         _ => return None,
     })
+}
+
+/// Adds a line to the text of a result.
+fn add_line(text: &mut Option<Cow<'_, str>>, line: &str) {
+    let text = text.get_or_insert_default().to_mut();
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(line);
 }
 
 /// Under which key a result's text stands, the text, and the JSON to write in its place.

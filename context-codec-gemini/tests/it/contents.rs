@@ -105,11 +105,11 @@ fn results_say_what_they_said() {
 #[test]
 fn media_are_told_apart_by_their_type_and_place() {
     let content = json!({"role": "user", "parts": [
-        {"inlineData": {"mimeType": "image/png", "data": "aGk="}},
-        {"inlineData": {"mimeType": "audio/wav", "data": "aGk="}},
+        {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"}},
+        {"inlineData": {"mimeType": "audio/wav", "data": "UklGRgQAAABXQVZF"}},
         {"fileData": {"mimeType": "application/pdf", "fileUri": "https://example.com/a.pdf"}},
         {"fileData": {"mimeType": "image/png", "fileUri": "gs://bucket/a.png"}},
-        {"inlineData": {"mimeType": "image/png", "data": "aGk="}, "mediaResolution": {"level": "LOW"}},
+        {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"}, "mediaResolution": {"level": "LOW"}},
         {"fileData": {"mimeType": "video/mp4", "fileUri": "https://youtu.be/x"}, "videoMetadata": {"fps": 1}},
     ]});
     let message = lift(&content);

@@ -126,8 +126,10 @@ fn the_first_call_of_a_step_is_signed_for_models_that_demand_it() {
 
 #[test]
 fn media_of_results_follow_or_are_nested() {
-    let png = || Part::Image(media(MediaSource::Base64("aGk=".into()), Some("image/png")));
-    let sound = Part::Audio(media(MediaSource::Base64("aGk=".into()), Some("audio/wav")));
+    let png = || {
+        Part::Image(media(MediaSource::Base64("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB".into()), Some("image/png")))
+    };
+    let sound = Part::Audio(media(MediaSource::Base64("UklGRgQAAABXQVZF".into()), Some("audio/wav")));
     let mut request = ModelRequest::new([
         Message::from("q"),
         Message::new(Role::Assistant, [call("a", "f"), call("b", "g")]),
@@ -142,13 +144,17 @@ fn media_of_results_follow_or_are_nested() {
     assert_eq!(output(&parts[0]), "see\n(image/png follows behind the results)");
     assert_eq!(output(&parts[1]), "(audio/wav and 1 more follow behind the results)");
     assert_eq!(parts[2], json!({"text": "From the result of f:"}));
-    assert_eq!(parts[3], json!({"inlineData": {"mimeType": "image/png", "data": "aGk="}}));
+    assert_eq!(
+        parts[3],
+        json!({"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"}})
+    );
     assert_eq!(parts.len(), 7);
 
     request.model = Some("gemini-3-flash-preview".into());
     let body = sent(&request);
     let parts = body["contents"][2]["parts"].as_array().unwrap();
-    let nested = json!([{"inlineData": {"mimeType": "image/png", "data": "aGk="}}]);
+    let nested =
+        json!([{"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"}}]);
     assert_eq!(parts[0]["functionResponse"]["parts"], nested);
     assert_eq!(parts[1]["functionResponse"]["parts"], nested);
     assert_eq!(parts.len(), 4);
@@ -398,4 +404,40 @@ fn errors_of_bodies_name_the_place() {
         let error = GenerateCodec.lift(&json(&body)).unwrap_err();
         assert_eq!(error.path(), path, "{body}: {error}");
     }
+}
+
+#[test]
+fn media_that_are_not_what_they_say_are_left_out() {
+    const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
+    let image = |data: &str, named: &str| {
+        Part::Image(media(MediaSource::Base64(data.into()), Some(named).filter(|named| !named.is_empty())))
+    };
+    let at = |url: &str, named: Option<&str>| Part::Image(media(MediaSource::Url(url.into()), named));
+    let damaged = vec![
+        image("", "image/png"),
+        image("no base64", "image/png"),
+        image(PNG, "image/jpeg"),
+        image(PNG, "image/gif"),
+        image("aGk=", "image/png"),
+        image(PNG, ""),
+        at("data:image/svg+xml;base64,PHN2Zy8+", None),
+        at("file:///a.png", Some("image/png")),
+    ];
+    let inside = at(&format!("data:image/png;base64,{PNG}"), None);
+    let request = ModelRequest::new([
+        Message::new(Role::User, [vec![Part::text("q")], damaged.clone(), vec![inside]].concat()),
+        Message::new(Role::Assistant, [call("a", "f")]),
+        Message::new(Role::Tool, [result("a", vec![Part::text("see"), damaged[1].clone()])]),
+    ]);
+    let lowered = GenerateCodec.lower(&request).unwrap();
+    let body = value(&lowered.body);
+    let inside = json!({"inlineData": {"mimeType": "image/png", "data": PNG}});
+    assert_eq!(body["contents"][0]["parts"], json!([{"text": "q"}, inside]));
+    let response = &body["contents"][2]["parts"][0]["functionResponse"]["response"];
+    assert_eq!(response["output"], "see\n[1 image cannot be shown]");
+    assert_eq!(lowered.diagnostics.len(), damaged.len() + 1);
+    assert_eq!(
+        lowered.diagnostics[1].to_string(),
+        "unrepresentable at messages[0].parts[2]: left out: media whose bytes are no Base64"
+    );
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{is_blank, truth};
+use context_core::wire::{MediaFault, is_blank, media_kind, truth};
 use context_core::{
     Diagnostic, DiagnosticCode, Json, Media, Message, Metadata, Part, Role, Severity, Text, ToolCall,
     ToolResult,
@@ -14,7 +14,7 @@ use super::results::{Shown, shown};
 use super::{
     ANNOTATIONS, BREAKPOINT, LEGACY, NAME, PROVIDER, REASONING, REFUSAL, ROLE, TYPE, media, results,
 };
-use crate::shared::{NO_IMAGE, PartOut, kind, say_error, say_lost};
+use crate::shared::{PartOut, say_error, say_lost};
 
 /// For whom a message is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,7 +227,7 @@ impl<'a> Writer<'a> {
         let text = self.one_text(&result.output).filter(|_| !result.is_error);
         let sends = !self.for_source();
         for part in result.output.iter().filter(|_| text.is_none()) {
-            match (part, kind(part)) {
+            match (part, media_kind(part)) {
                 (_, Some(kind)) if sends => match self.part(part, index, Place::User) {
                     Some(form) => media.push((kind, form)),
                     None => lost.push(part),
@@ -293,25 +293,25 @@ impl<'a> Writer<'a> {
             Part::Text(text) => (known(PartForm::of_text(Cow::Borrowed(&text.text))), ""),
             Part::Opaque(block) if block.provider == PROVIDER => return Some(PartForm::Raw(&block.value)),
             Part::Image(image) if place.shows() => {
-                let image_url = media::image_form(image, self.for_source());
-                let part = KnownPart { kind: "image_url", image_url, ..KnownPart::default() };
-                (Some(part).filter(|part| part.image_url.is_some()), NO_IMAGE)
+                media_part(media::image_form(image, self.for_source()).map(|form| KnownPart {
+                    kind: "image_url",
+                    image_url: Some(form),
+                    ..KnownPart::default()
+                }))
             }
             Part::Audio(audio) if place.shows() => {
-                let input_audio = media::sound_form(audio, self.for_source());
-                let part = KnownPart { kind: "input_audio", input_audio, ..KnownPart::default() };
-                (
-                    Some(part).filter(|part| part.input_audio.is_some()),
-                    "sound must have its bytes with it, as wav or mp3",
-                )
+                media_part(media::sound_form(audio, self.for_source()).map(|form| KnownPart {
+                    kind: "input_audio",
+                    input_audio: Some(form),
+                    ..KnownPart::default()
+                }))
             }
             Part::Document(file) if place.shows() => {
-                let file = media::file_form(file, self.for_source()).map(Box::new);
-                let part = KnownPart { kind: "file", file, ..KnownPart::default() };
-                (
-                    Some(part).filter(|part| part.file.is_some()),
-                    "a document must have its bytes with it, or be kept by this provider",
-                )
+                media_part(media::file_form(file, self.for_source()).map(|form| KnownPart {
+                    kind: "file",
+                    file: Some(Box::new(form)),
+                    ..KnownPart::default()
+                }))
             }
             Part::Image(_) | Part::Audio(_) | Part::Document(_) => (None, "only a user shows media"),
             Part::Reasoning(_) => (None, "reasoning is not sent back"),
@@ -335,10 +335,18 @@ pub(super) fn carries(role: Role, part: &Part) -> bool {
         Part::ToolCall(_) => role == Role::Assistant,
         Part::Opaque(block) => block.provider == PROVIDER && role != Role::Tool,
         Part::Audio(audio) if role == Role::Assistant => media::spoken_form(audio, false).is_some(),
-        Part::Image(image) => role == Role::User && media::image_form(image, false).is_some(),
-        Part::Audio(audio) => role == Role::User && media::sound_form(audio, false).is_some(),
-        Part::Document(file) => role == Role::User && media::file_form(file, false).is_some(),
+        Part::Image(image) => role == Role::User && media::image_form(image, false).is_ok(),
+        Part::Audio(audio) => role == Role::User && media::sound_form(audio, false).is_ok(),
+        Part::Document(file) => role == Role::User && media::file_form(file, false).is_ok(),
         _ => false,
+    }
+}
+
+/// Media that are shown, or why they are not.
+fn media_part<'a>(form: Result<KnownPart<'a>, MediaFault>) -> (Option<KnownPart<'a>>, &'static str) {
+    match form {
+        Ok(part) => (Some(part), ""),
+        Err(fault) => (None, fault.reason()),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{WireError, truth};
-use context_core::{Json, Media, MediaSource, Metadata};
+use context_core::wire::{MediaFault, OPENAI_MEDIA, WireError, truth};
+use context_core::{Json, Media, MediaKind, MediaSource, Metadata};
 
 use super::form::{AudioForm, FileForm, ImageForm, InnerIn, SpokenForm, json, need_text, text};
 use super::{AUDIO, DETAIL, REFERENCE, TRANSCRIPT};
@@ -69,20 +69,27 @@ fn is_ours(media: &Media, id: &str) -> bool {
     media.metadata.get(REFERENCE) == Some(&truth()) || id.starts_with("file-")
 }
 
-/// Writes a picture, if it has a form.
-pub(super) fn image_form(image: &Media, for_source: bool) -> Option<ImageForm<'_>> {
-    Some(ImageForm { url: shared::image(image, for_source)?, detail: image.metadata.get(DETAIL) })
+/// Writes a picture.
+pub(super) fn image_form(image: &Media, for_source: bool) -> Result<ImageForm<'_>, MediaFault> {
+    Ok(ImageForm { url: shared::image(image, for_source)?, detail: image.metadata.get(DETAIL) })
 }
 
-/// Writes sound to be shown to a model, if it has a form. What is sent must be of one of the two formats there are.
-pub(super) fn sound_form(audio: &Media, for_source: bool) -> Option<AudioForm<'_>> {
-    let MediaSource::Base64(data) = &audio.source else { return None };
-    let format = match audio.media_type.as_deref()?.strip_prefix("audio/")? {
+/// Writes sound to be shown to a model. What is sent must be of one of the two formats there are.
+pub(super) fn sound_form(audio: &Media, for_source: bool) -> Result<AudioForm<'_>, MediaFault> {
+    let (media_type, data) = match &audio.source {
+        MediaSource::Base64(data) if for_source => (audio.media_type.as_deref(), data.as_str()),
+        _ => {
+            let sent = OPENAI_MEDIA.check(MediaKind::Audio, audio)?;
+            (sent.media_type, sent.data)
+        }
+    };
+    let format = media_type.and_then(|named| named.strip_prefix("audio/")).ok_or(MediaFault::NoType)?;
+    let format = match format {
         "mpeg" => "mp3",
         "x-wav" | "wave" | "vnd.wave" => "wav",
         format => format,
     };
-    (for_source || matches!(format, "mp3" | "wav")).then_some(AudioForm { data, format })
+    Ok(AudioForm { data, format })
 }
 
 /// Writes what a model said aloud, if this provider keeps it.
@@ -96,14 +103,15 @@ pub(super) fn spoken_form(audio: &Media, for_source: bool) -> Option<SpokenForm<
     Some(SpokenForm { id, data: data.filter(|_| for_source), transcript })
 }
 
-/// Writes a document, if it has a form. Bytes that are sent need a file name.
-pub(super) fn file_form(file: &Media, for_source: bool) -> Option<FileForm<'_>> {
+/// Writes a document. Bytes that are sent need a file name.
+pub(super) fn file_form(file: &Media, for_source: bool) -> Result<FileForm<'_>, MediaFault> {
     let name = file.name.as_deref();
     if let MediaSource::Reference(id) = &file.source {
         let known = for_source || is_ours(file, id);
-        return known.then_some(FileForm { filename: name, file_data: None, file_id: Some(id) });
+        let form = FileForm { filename: name, file_data: None, file_id: Some(id) };
+        return known.then_some(form).ok_or(MediaFault::Elsewhere);
     }
     let data = shared::document(file, for_source)?;
     let filename = name.or_else(|| (!for_source).then(|| shared::file_name(data)));
-    Some(FileForm { filename, file_data: Some(data), file_id: None })
+    Ok(FileForm { filename, file_data: Some(data), file_id: None })
 }

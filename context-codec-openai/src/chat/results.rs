@@ -1,9 +1,10 @@
 //! What the form has no place for in results: media. They are shown by a message of the user behind them.
 
-use context_core::ToolResult;
+use context_core::wire::counted_media;
+use context_core::{MediaKind, ToolResult};
 
 use super::form::PartForm;
-use crate::shared::{PartOut, counted, say_more};
+use crate::shared::{PartOut, say_more};
 
 /// Media of a result, to be shown by a message of the user behind the results.
 pub(super) struct Shown<'a> {
@@ -12,7 +13,7 @@ pub(super) struct Shown<'a> {
 }
 
 /// The media of a result and the words in front of them.
-pub(super) fn shown<'a>(result: &'a ToolResult, media: Vec<(&'static str, PartForm<'a>)>) -> Shown<'a> {
+pub(super) fn shown<'a>(result: &'a ToolResult, media: Vec<(MediaKind, PartForm<'a>)>) -> Shown<'a> {
     let of = match &result.name {
         Some(name) => format!("the result of call {} ({name})", result.call_id),
         None => format!("the result of call {}", result.call_id),
@@ -30,8 +31,8 @@ pub(super) fn content(shown: Vec<Shown<'_>>) -> Vec<PartForm<'_>> {
 }
 
 /// Says in the result that media follow.
-pub(super) fn announce(parts: &mut Vec<PartForm<'_>>, media: &[(&'static str, PartForm<'_>)]) {
+pub(super) fn announce(parts: &mut Vec<PartForm<'_>>, media: &[(MediaKind, PartForm<'_>)]) {
     let kinds: Vec<_> = media.iter().map(|(kind, _)| *kind).collect();
-    let follow = counted(&kinds, ["follows behind the results", "follow behind the results"]);
-    say_more(parts, format!("[{follow}]"));
+    let follow = if kinds.len() == 1 { "follows" } else { "follow" };
+    say_more(parts, format!("[{} {follow} behind the results]", counted_media(&kinds)));
 }

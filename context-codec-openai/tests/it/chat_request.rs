@@ -178,7 +178,7 @@ fn nothing_is_an_error() {
 }
 
 fn image(name: &str) -> Part {
-    let source = MediaSource::Base64("AAAA".into());
+    let source = MediaSource::Base64("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB".into());
     let (media_type, name) = (Some("image/png".into()), Some(name.into()));
     Part::Image(Media { source, media_type, name, metadata: Metadata::default() })
 }
@@ -261,22 +261,22 @@ fn calls_go_out_as_servers_take_them() {
 
 #[test]
 fn sound_is_wav_or_mp3_and_documents_have_names() {
-    let media = |media_type: &str| {
-        let source = MediaSource::Base64("AAAA".into());
+    let media = |media_type: &str, data: &str| {
+        let source = MediaSource::Base64(data.into());
         Media { source, media_type: Some(media_type.into()), name: None, metadata: Metadata::default() }
     };
     let parts = vec![
-        Part::Audio(media("audio/mpeg")),
-        Part::Audio(media("audio/ogg")),
-        Part::Document(media("application/pdf")),
+        Part::Audio(media("audio/mpeg", "SUQzBAAA")),
+        Part::Audio(media("audio/ogg", "T2dnUwAA")),
+        Part::Document(media("application/pdf", "JVBERi0xLjcK")),
     ];
     let lowered = ChatCodec.lower(&ModelRequest::new([Message::from(parts)])).unwrap();
     let content = &value(&lowered.body)["messages"][0]["content"];
     assert_eq!(
         *content,
         json!([
-            {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}},
-            {"type": "file", "file": {"filename": "document.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
+            {"type": "input_audio", "input_audio": {"data": "SUQzBAAA", "format": "mp3"}},
+            {"type": "file", "file": {"filename": "document.pdf", "file_data": "data:application/pdf;base64,JVBERi0xLjcK"}},
         ])
     );
     assert_eq!(lowered.diagnostics[0].path, "messages[0].parts[1]");

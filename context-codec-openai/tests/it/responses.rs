@@ -58,10 +58,10 @@ fn a_whole_body_is_sent_as_it_was_read() {
             {"role": "developer", "content": "Be kind."},
             {"role": "user", "content": [
                 {"type": "input_text", "text": "what is this?", "prompt_cache_breakpoint": {"mode": "explicit"}},
-                {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"},
+                {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB", "detail": "low"},
                 {"type": "input_image", "image_url": "https://example.org/a.png", "detail": "auto"},
                 {"type": "input_image", "file_id": "file-1", "detail": "high"},
-                {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AA=="},
+                {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0xLjcK"},
                 {"type": "input_file", "file_url": "https://example.org/a.pdf"},
                 {"type": "input_file", "file_id": "file-2", "detail": "low"},
             ]},
@@ -167,7 +167,7 @@ fn what_is_often_sent_unsoundly_is_sent_soundly() {
             {"type": "function_call", "call_id": "c1", "name": "bash", "arguments": "{\"cmd\":\"ls\"}"},
             {"type": "function_call_output", "call_id": "c1", "output": [
                 {"type": "input_text", "text": "Error: out"},
-                {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "auto"},
+                {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB", "detail": "auto"},
                 {"type": "input_text", "text": "{\"code\":1}"},
             ]},
             user("and then?"),
@@ -177,7 +177,7 @@ fn what_is_often_sent_unsoundly_is_sent_soundly() {
 }
 
 fn picture() -> Media {
-    let source = MediaSource::Base64("AAAA".into());
+    let source = MediaSource::Base64("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB".into());
     Media { source, media_type: Some("image/png".into()), name: None, metadata: Metadata::default() }
 }
 
@@ -333,7 +333,7 @@ fn what_has_no_form_is_left_out_and_said() {
         name: None,
         metadata: Metadata::default(),
     };
-    let bytes = || MediaSource::Base64("AAAA".into());
+    let bytes = || MediaSource::Base64("JVBERi0xLjcK".into());
     let parts = vec![
         Part::text("look"),
         Part::Audio(media(Some("audio/wav"), bytes())),
@@ -345,7 +345,7 @@ fn what_has_no_form_is_left_out_and_said() {
         body["input"][0]["content"],
         json!([
             {"type": "input_text", "text": "look"},
-            {"type": "input_file", "filename": "document.pdf", "file_data": "data:application/pdf;base64,AAAA"},
+            {"type": "input_file", "filename": "document.pdf", "file_data": "data:application/pdf;base64,JVBERi0xLjcK"},
         ])
     );
     assert_eq!(left_out, ["messages[0].parts[1]", "messages[0].parts[2]"]);

@@ -90,12 +90,15 @@ fn images_are_of_types_that_are_seen() {
         bytes("image/bmp"),
         at("data:image/tiff;base64,QUJD"),
         at("file:///a.png"),
-        bytes("image/jpg"),
-        at("data:image/png;base64,QUJD"),
+        media(MediaSource::Base64("/9j/wAARCAABAAEDASIAAhEBAxEB".to_owned()), Some("image/jpg")),
+        at("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB"),
     ];
     let request = ModelRequest::new([Message::new(Role::User, images.map(Part::Image))]);
     let left_out = ["messages[0].parts[0]", "messages[0].parts[1]", "messages[0].parts[2]"];
-    let (jpeg, png) = ("data:image/jpeg;base64,QUJD", "data:image/png;base64,QUJD");
+    let (jpeg, png) = (
+        "data:image/jpeg;base64,/9j/wAARCAABAAEDASIAAhEBAxEB",
+        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB",
+    );
 
     let (body, said) = sent(&ChatCodec, &request);
     let image = |url: &str| json!({"type": "image_url", "image_url": {"url": url}});

@@ -231,11 +231,16 @@ impl<'a> Writer<'a> {
                 }
                 Part::ToolCall(_) | Part::Reasoning(_) => "only an assistant thinks and calls tools",
                 Part::Image(_) | Part::Audio(_) | Part::Document(_) => {
-                    if let Some(file) = File::of(part) {
-                        written.push(UiPart::File(file));
-                        continue;
+                    let file = File::of(part);
+                    let fault = file.filter(|_| self.mode == Mode::Send).and_then(File::fault);
+                    match (file, fault) {
+                        (Some(file), None) => {
+                            written.push(UiPart::File(file));
+                            continue;
+                        }
+                        (Some(_), Some(fault)) => fault.reason(),
+                        (None, _) => "a file must have an address or its bytes with it",
                     }
-                    "a file must have an address or its bytes with it"
                 }
                 Part::Opaque(_) => "a block of another provider",
                 _ => "the form has no such part",

@@ -1,6 +1,6 @@
 //! File parts: pictures, sound and documents.
 
-use context_core::wire::WireError;
+use context_core::wire::{MediaFault, WireError, is_base64};
 use context_core::{Media, MediaSource, Metadata, Part};
 use serde::ser::{SerializeMap, Serializer};
 
@@ -12,6 +12,9 @@ use super::kept::others;
 const KNOWN: [&str; 4] = ["type", "mediaType", "filename", "url"];
 /// The same in version 4.
 const KNOWN_4: [&str; 4] = ["type", "mimeType", "data", "filename"];
+
+/// The schemes of addresses that a page shows files from. An address may be without one, within the application.
+const OPENED: [&str; 4] = ["https", "http", "data", "blob"];
 
 /// Reads a file part.
 pub(super) fn lift(part: &Entries<'_>, path: &At<'_>) -> Result<Part, WireError> {
@@ -73,6 +76,22 @@ impl<'a> File<'a> {
         };
         let is_here = matches!(media.source, MediaSource::Base64(_) | MediaSource::Url(_));
         is_here.then_some(Self { media, fallback })
+    }
+
+    /// Why it is not shown: the bytes of others cannot be read by a browser, and not every address may be opened by one.
+    pub(super) fn fault(self) -> Option<MediaFault> {
+        match &self.media.source {
+            MediaSource::Base64(data) if data.is_empty() => Some(MediaFault::Empty),
+            MediaSource::Base64(data) if !is_base64(data) => Some(MediaFault::NotBase64),
+            MediaSource::Url(url) if url.trim().is_empty() => Some(MediaFault::Address),
+            MediaSource::Url(url) => {
+                let scheme = url.split(['/', '?', '#']).next().and_then(|start| start.split_once(':'));
+                let opens = |scheme: &str| OPENED.iter().any(|open| open.eq_ignore_ascii_case(scheme));
+                let is_opened = scheme.is_none_or(|(scheme, _)| opens(scheme));
+                (!is_opened).then_some(MediaFault::Address)
+            }
+            _ => None,
+        }
     }
 
     /// Writes its entries.

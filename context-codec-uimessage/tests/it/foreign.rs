@@ -208,3 +208,16 @@ fn ids_by_position_are_free() {
     let sent = value(&UiMessageCodec.lower(&request).unwrap().body);
     assert_eq!((&sent[0]["id"], &sent[1]["id"]), (&json!("msg-2"), &json!("msg-2'")));
 }
+
+#[test]
+fn files_that_no_browser_can_read_are_left_out() {
+    let url = |url: &str| media(MediaSource::Url(url.to_owned()), Some("image/png"));
+    let bytes = |data: &str| media(MediaSource::Base64(data.to_owned()), Some("image/png"));
+    let files = [bytes(""), bytes("no base64"), url(""), url("javascript:alert(1)"), url("file:///a.png")];
+    let shown_ones = [url("/files/1.png"), url("https://example.org/a.png"), bytes("AAAA")];
+    let parts = files.into_iter().chain(shown_ones).map(Part::Image);
+    let (body, said) = shown([Message::new(Role::User, parts)]);
+    assert_eq!(body[0]["parts"].as_array().unwrap().len(), 3);
+    assert_eq!(said.len(), 5);
+    assert_eq!(said[1], "unrepresentable at messages[0].parts[1]: left out: media whose bytes are no Base64");
+}

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::Holds;
+use super::media::bytes_of;
 
 /// The tools of random histories; [`requests`](super::requests) declare them.
 pub const TOOLS: [&str; 4] = ["search", "read_file", "run-tests", "GetWeather2"];
@@ -152,32 +153,30 @@ fn opaque() -> impl Strategy<Value = Vec<Part>> {
 }
 
 fn media() -> impl Strategy<Value = Part> {
-    const DATA: &str = "iVBORw0KGgo=";
-    let source = prop_oneof![
-        4 => Just(MediaSource::Base64(DATA.into())),
-        2 => Just(MediaSource::Url("https://example.com/a.bin".into())),
-        1 => Just(MediaSource::Url(format!("data:image/png;base64,{DATA}"))),
-        1 => Just(MediaSource::Reference("file-123".into())),
-    ];
     let image =
         prop::sample::select(vec!["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp", ""]);
     let document = prop::sample::select(vec!["application/pdf", "text/plain", "application/zip", ""]);
     let audio = prop::sample::select(vec!["audio/wav", "audio/mpeg", "audio/ogg", ""]);
     let named = prop::sample::select(vec![None, Some("a file.pdf")]);
     let kind: fn(Media) -> Part = Part::Image;
-    prop_oneof![
+    let of_kind = prop_oneof![
         3 => image.prop_map(move |media_type| (kind, media_type)),
         2 => document.prop_map(|media_type| (Part::Document as fn(Media) -> Part, media_type)),
         1 => audio.prop_map(|media_type| (Part::Audio as fn(Media) -> Part, media_type)),
-    ]
-    .prop_flat_map(move |(kind, media_type)| {
-        (source.clone(), named.clone()).prop_map(move |(source, name)| {
-            kind(Media {
-                source,
-                media_type: Some(media_type.to_owned()).filter(|media_type| !media_type.is_empty()),
-                name: name.map(str::to_owned),
-                metadata: Metadata::default(),
-            })
+    ];
+    (of_kind, 0..8, named).prop_map(|((kind, media_type), place, name)| {
+        let data = bytes_of(media_type);
+        let source = match place {
+            0..4 => MediaSource::Base64(data.to_owned()),
+            4 | 5 => MediaSource::Url("https://example.com/a.bin".to_owned()),
+            6 => MediaSource::Url(format!("data:image/png;base64,{}", bytes_of("image/png"))),
+            _ => MediaSource::Reference("file-123".to_owned()),
+        };
+        kind(Media {
+            source,
+            media_type: Some(media_type.to_owned()).filter(|media_type| !media_type.is_empty()),
+            name: name.map(str::to_owned),
+            metadata: Metadata::default(),
         })
     })
 }

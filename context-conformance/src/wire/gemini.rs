@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::forms::Forms;
 use super::place::{At, Findings, items, text};
-use super::values::{blank, length, name};
+use super::values::{any_base64, blank, length, name};
 use super::{Rule, Violation};
 
 static FORMS: LazyLock<Forms> = LazyLock::new(|| Forms::read(include_str!("forms/gemini.forms")));
@@ -125,9 +125,11 @@ fn function_name(called: &str, at: &At<'_>, found: &mut Findings) {
 fn media(part: &Value, at: &At<'_>, found: &mut Findings) {
     if let Some(blob) = part.get("inlineData") {
         let at = at.key("inlineData");
-        found.ask(text(blob, "mimeType").is_some_and(is_media_type), Rule::Media, &at, "no media type");
+        let taken = text(blob, "mimeType").is_some_and(|named| is_media_type(named) && is_taken(named));
+        found.ask(taken, Rule::Media, &at, "no media type that is taken");
         // Both alphabets are read; the form asked for one of them.
-        found.ask(text(blob, "data").is_some_and(|data| !data.is_empty()), Rule::Media, &at, "no data");
+        let read = text(blob, "data").is_some_and(|data| !data.is_empty() && any_base64(data));
+        found.ask(read, Rule::Media, &at, "not Base64, or nothing");
     }
     if let Some(file) = part.get("fileData") {
         let at = at.key("fileData");
@@ -135,6 +137,17 @@ fn media(part: &Value, at: &At<'_>, found: &mut Findings) {
         found.ask(somewhere, Rule::Media, &at, "no address");
         let good = text(file, "mimeType").is_none_or(is_media_type);
         found.ask(good, Rule::Media, &at, "no media type");
+    }
+}
+
+/// Whether the documents name media of this type: not every image is one.
+fn is_taken(media_type: &str) -> bool {
+    const NOT: [&str; 7] = ["gif", "bmp", "tiff", "svg+xml", "avif", "*", "x-icon"];
+    let Some((kind, sub)) = media_type.split_once('/') else { return false };
+    match kind {
+        "image" => !NOT.contains(&sub),
+        "application" => !matches!(sub, "zip" | "octet-stream"),
+        _ => matches!(kind, "text" | "audio" | "video"),
     }
 }
 

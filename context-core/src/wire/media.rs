@@ -1,4 +1,151 @@
-//! Where the bytes of media are, as providers take them.
+//! Media as providers take them: where their bytes are, and the check that every codec asks before it sends them.
+
+mod bytes;
+mod rules;
+
+use crate::{Media, MediaKind, MediaSource, Part};
+
+pub use rules::{ANTHROPIC_MEDIA, GEMINI_MEDIA, MediaRule, MediaRules, OPENAI_MEDIA};
+
+/// Media whose bytes can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SentMedia<'a> {
+    /// The type, by the name the provider knows it under. Documents alone may be without one.
+    pub media_type: Option<&'a str>,
+    /// The bytes in Base64, padded.
+    pub data: &'a str,
+}
+
+/// Why media are not sent, in the words that every codec says it with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.reason())]
+#[non_exhaustive]
+pub enum MediaFault {
+    /// There is nothing in them.
+    Empty,
+    /// The bytes are not written as providers read them.
+    NotBase64,
+    /// Nothing says what they are.
+    NoType,
+    /// The provider reads no such type there.
+    Type,
+    /// Their first bytes are those of another type.
+    OtherType,
+    /// Their beginning is not that of any file of the type.
+    Undecodable,
+    /// They are longer than the provider takes.
+    TooLarge,
+    /// An address that is none of the web.
+    Address,
+    /// Their bytes are neither here nor at an address.
+    Elsewhere,
+}
+
+impl MediaFault {
+    /// The reason, for the diagnostic of what is left out.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Empty => "media without bytes",
+            Self::NotBase64 => "media whose bytes are no Base64",
+            Self::NoType => "media need their type",
+            Self::Type => "media of a type the provider does not take",
+            Self::OtherType => "media whose bytes are of another type than they say",
+            Self::Undecodable => "media that cannot be decoded",
+            Self::TooLarge => "media larger than the provider takes",
+            Self::Address => "an address the provider cannot fetch",
+            Self::Elsewhere => "nobody here knows where their bytes are",
+        }
+    }
+}
+
+impl MediaRules {
+    /// Checks the bytes of media that have them with them, in a `data:` address or without one. What is at another
+    /// address, or has a name alone, is [`Elsewhere`](MediaFault::Elsewhere) or an
+    /// [`Address`](MediaFault::Address): a codec asks for those before.
+    ///
+    /// Costs one pass over the Base64, and the decoding of as much as the size of an image stands in.
+    ///
+    /// ```
+    /// use context_core::wire::{GEMINI_MEDIA, MediaFault};
+    /// use context_core::{Media, MediaKind, MediaSource, Metadata};
+    ///
+    /// let source = MediaSource::Base64("bm8gUE5H".to_owned());
+    /// let media =
+    ///     Media { source, media_type: Some("image/png".to_owned()), name: None, metadata: Metadata::default() };
+    /// assert_eq!(GEMINI_MEDIA.check(MediaKind::Image, &media), Err(MediaFault::Undecodable));
+    /// ```
+    pub fn check<'a>(&self, kind: MediaKind, media: &'a Media) -> Result<SentMedia<'a>, MediaFault> {
+        let declared = media.media_type.as_deref();
+        let (declared, data) = match &media.source {
+            MediaSource::Base64(data) => (declared, data.as_str()),
+            MediaSource::Url(url) if url.starts_with("data:") => {
+                let (of_url, data) = data_url(url).ok_or(MediaFault::NotBase64)?;
+                (Some(of_url).filter(|kind| !kind.is_empty()).or(declared), data)
+            }
+            MediaSource::Url(_) => return Err(MediaFault::Address),
+            _ => return Err(MediaFault::Elsewhere),
+        };
+        if data.is_empty() {
+            return Err(MediaFault::Empty);
+        }
+        let Some(declared) = declared.map(plain_type).filter(|declared| !declared.is_empty()) else {
+            if kind != MediaKind::Document || !self.untyped_documents {
+                return Err(MediaFault::NoType);
+            }
+            bytes::check_base64(data, self.url_alphabet)?;
+            return Ok(SentMedia { media_type: None, data });
+        };
+        let rule = self.rule(kind, declared).ok_or(MediaFault::Type)?;
+        // Providers count what is sent.
+        if data.len() as u64 > rule.most_base64 {
+            return Err(MediaFault::TooLarge);
+        }
+        bytes::check_base64(data, self.url_alphabet)?;
+        bytes::check_type(rule.media_type, data)?;
+        Ok(SentMedia { media_type: self.type_name(kind, declared), data })
+    }
+
+    /// The name under which the provider takes media of this type, if it takes them there at all.
+    pub fn type_name<'a>(&self, kind: MediaKind, media_type: &'a str) -> Option<&'a str> {
+        let plain = plain_type(media_type);
+        self.rule(kind, plain).map(|rule| if rule.is_family() { plain } else { rule.media_type })
+    }
+}
+
+/// A media type without its parameters.
+fn plain_type(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
+}
+
+/// What a part is to a model, if it is media.
+pub fn media_kind(part: &Part) -> Option<MediaKind> {
+    match part {
+        Part::Image(_) => Some(MediaKind::Image),
+        Part::Audio(_) => Some(MediaKind::Audio),
+        Part::Document(_) => Some(MediaKind::Document),
+        _ => None,
+    }
+}
+
+/// How many media of what kind there are, for a model: such as `1 image`, `2 sounds`, or `3 files` if they differ.
+pub fn counted_media(kinds: &[MediaKind]) -> String {
+    let name = match kinds.first() {
+        Some(first) if kinds.iter().any(|kind| kind != first) => "file",
+        Some(MediaKind::Image) => "image",
+        Some(MediaKind::Audio) => "sound",
+        Some(MediaKind::Document) => "document",
+        None => "file",
+    };
+    let plural = if kinds.len() == 1 { "" } else { "s" };
+    format!("{} {name}{plural}", kinds.len())
+}
+
+/// The line that stands in a result in place of its media that are not sent, if there are some: such as
+/// `[2 images cannot be shown]`.
+pub fn lost_media(lost: &[MediaKind]) -> Option<String> {
+    (!lost.is_empty()).then(|| format!("[{} cannot be shown]", counted_media(lost)))
+}
 
 /// Media type and bytes of an address that holds them in Base64, without parameters of the type.
 pub fn data_url(url: &str) -> Option<(&str, &str)> {
@@ -19,16 +166,6 @@ pub fn is_base64(data: &str) -> bool {
     letters && !core.is_empty() && data.len().is_multiple_of(4) && data.len() - core.len() <= 2
 }
 
-/// The media type of an image that every provider sees, by the name they know it under.
-pub fn image_type(media_type: &str) -> Option<&'static str> {
-    const SEEN: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-    let media_type = media_type.trim();
-    if media_type.eq_ignore_ascii_case("image/jpg") {
-        return Some("image/jpeg");
-    }
-    SEEN.into_iter().find(|seen| seen.eq_ignore_ascii_case(media_type))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,10 +179,8 @@ mod tests {
     }
 
     #[test]
-    fn bytes_and_types_are_what_providers_take() {
+    fn bytes_are_what_providers_take() {
         assert!(is_base64("QUI=") && is_base64("QUJD"));
         assert!(!is_base64("") && !is_base64("QUI") && !is_base64("QU-_") && !is_base64("===="));
-        assert_eq!(image_type("image/JPG"), Some("image/jpeg"));
-        assert_eq!(image_type("image/bmp"), None);
     }
 }

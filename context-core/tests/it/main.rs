@@ -5,6 +5,7 @@
 mod answers;
 mod boundaries;
 mod fragment_json;
+mod media;
 mod message_json;
 mod model_errors;
 mod normalize;

@@ -1,16 +1,16 @@
 //! Pictures, documents and sound.
 
-use context_core::wire::is_web_url;
+use context_core::wire::{MediaFault, is_web_url};
 use context_core::{Media, MediaSource};
 
 use super::kept::Kept;
 use crate::responses::form::{OutPart, OutSound, Word};
-use crate::shared::{self, NO_IMAGE};
+use crate::shared;
 
 pub(in crate::responses) fn image(image: &Media, sends: bool) -> Result<OutPart<'_>, &'static str> {
     let (image_url, file_id) = match &image.source {
         MediaSource::Reference(id) => (None, Some(id.as_str())),
-        _ => (Some(shared::image(image, !sends).ok_or(NO_IMAGE)?), None),
+        _ => (Some(shared::image(image, !sends).map_err(MediaFault::reason)?), None),
     };
     let kept = Kept::of(&image.metadata);
     Ok(OutPart::Image {
@@ -28,8 +28,7 @@ pub(in crate::responses) fn file(file: &Media, sends: bool) -> Result<OutPart<'_
         MediaSource::Url(url) if !sends || is_web_url(url) => file_url = Some(url.as_str()),
         MediaSource::Reference(id) => file_id = Some(id.as_str()),
         _ => {
-            let data = shared::document(file, !sends)
-                .ok_or("a document must have an address of the web, an id or its bytes with it")?;
+            let data = shared::document(file, !sends).map_err(MediaFault::reason)?;
             filename = file.name.as_deref().or_else(|| sends.then(|| shared::file_name(data)));
             file_data = Some(data);
         }

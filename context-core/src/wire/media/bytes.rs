@@ -1,0 +1,118 @@
+//! What the bytes of media say of themselves.
+
+use base64::Engine;
+use base64::engine::GeneralPurpose;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use imagesize::{ImageType, blob_size, image_type};
+
+use super::{MediaFault, is_base64};
+
+/// How much of an image is decoded to find its size, in characters of Base64. What cameras write in front of it may be
+/// long; the whole is decoded only if the size is not in here.
+const HEAD: usize = 96 << 10;
+/// How much of other files is decoded, in characters of Base64. Readers of PDF look for its mark in the first KiB.
+const MARK: usize = 1_400;
+
+/// Whether these are bytes in Base64, padded, that the strictest reader takes: nothing is left over in the last
+/// character, and letters of the alphabet for URLs stand where the provider reads it, and then alone.
+pub(super) fn check_base64(data: &str, takes_url_alphabet: bool) -> Result<(), MediaFault> {
+    let letters = if is_for_urls(data) && takes_url_alphabet {
+        let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let core = data.trim_end_matches('=');
+        core.bytes().all(letter) && data.len().is_multiple_of(4) && data.len() - core.len() <= 2
+    } else {
+        is_base64(data)
+    };
+    let last = || engine(data).decode(&data.as_bytes()[data.len().saturating_sub(4)..]);
+    if letters && last().is_ok() { Ok(()) } else { Err(MediaFault::NotBase64) }
+}
+
+fn is_for_urls(data: &str) -> bool {
+    data.bytes().any(|byte| matches!(byte, b'-' | b'_'))
+}
+
+/// The reader of the alphabet that the data are written in.
+fn engine(data: &str) -> &'static GeneralPurpose {
+    if is_for_urls(data) { &URL_SAFE } else { &STANDARD }
+}
+
+/// Whether the bytes are of this type, as far as their beginning says so. Texts, raw sound and moving pictures are not
+/// looked at.
+pub(super) fn check_type(media_type: &str, data: &str) -> Result<(), MediaFault> {
+    if media_type.starts_with("image/") {
+        return check_image(media_type, data);
+    }
+    let head = head(data, MARK);
+    let found = mark(&head);
+    let expected: &[&str] = match media_type {
+        "application/pdf" => &["application/pdf"],
+        "audio/wav" => &["audio/wav"],
+        "audio/mp3" | "audio/mpeg" => &["audio/mp3"],
+        "audio/flac" => &["audio/flac"],
+        "audio/aiff" => &["audio/aiff"],
+        "audio/ogg" | "audio/opus" => &["audio/ogg"],
+        "audio/aac" => &["audio/mp3", "audio/aac", "audio/mp4"],
+        "audio/mp4" => &["audio/mp4"],
+        "audio/webm" => &["audio/webm"],
+        _ => return Ok(()),
+    };
+    match found {
+        Some(found) if expected.contains(&found) => Ok(()),
+        Some(_) => Err(MediaFault::OtherType),
+        None if image_type(&head).is_ok() => Err(MediaFault::OtherType),
+        None => Err(MediaFault::Undecodable),
+    }
+}
+
+/// Whether an image is of the type it says, and its beginning says how large it is.
+fn check_image(media_type: &str, data: &str) -> Result<(), MediaFault> {
+    let mut bytes = head(data, HEAD);
+    let found = match image_type(&bytes).map_err(|_| fault_of_no_image(&bytes))? {
+        ImageType::Png => "image/png",
+        ImageType::Jpeg => "image/jpeg",
+        ImageType::Gif => "image/gif",
+        ImageType::Webp => "image/webp",
+        ImageType::Heif(_) => "image/heif",
+        _ => return Err(MediaFault::OtherType),
+    };
+    if found != media_type && (found, media_type) != ("image/heif", "image/heic") {
+        return Err(MediaFault::OtherType);
+    }
+    if blob_size(&bytes).is_err() && data.len() > HEAD {
+        bytes = head(data, data.len());
+    }
+    let size = blob_size(&bytes).map_err(|_| MediaFault::Undecodable)?;
+    if size.width == 0 || size.height == 0 { Err(MediaFault::Undecodable) } else { Ok(()) }
+}
+
+fn fault_of_no_image(bytes: &[u8]) -> MediaFault {
+    if mark(bytes).is_some() { MediaFault::OtherType } else { MediaFault::Undecodable }
+}
+
+/// The first bytes of what so many characters of Base64 hold, at most.
+fn head(data: &str, characters: usize) -> Vec<u8> {
+    // Four characters are three bytes.
+    let length = data.len().min(characters) / 4 * 4;
+    engine(data).decode(&data.as_bytes()[..length]).unwrap_or_default()
+}
+
+/// The type of a document or of sound, by the mark it begins with.
+fn mark(head: &[u8]) -> Option<&'static str> {
+    let at = |at: usize, mark: &[u8]| head.get(at..at + mark.len()) == Some(mark);
+    if head.windows(5).any(|window| window == b"%PDF-") {
+        return Some("application/pdf");
+    }
+    Some(match head {
+        _ if at(0, b"RIFF") && at(8, b"WAVE") => "audio/wav",
+        _ if at(0, b"ID3") => "audio/mp3",
+        _ if at(0, b"fLaC") => "audio/flac",
+        _ if at(0, b"FORM") && (at(8, b"AIFF") || at(8, b"AIFC")) => "audio/aiff",
+        _ if at(0, b"OggS") => "audio/ogg",
+        _ if at(0, &[0x1a, 0x45, 0xdf, 0xa3]) => "audio/webm",
+        _ if at(4, b"ftypM4") || at(4, b"ftypmp4") || at(4, b"ftypiso") => "audio/mp4",
+        // A frame of MPEG: the layer is 0 in AAC alone.
+        [0xff, second, ..] if second & 0xf6 == 0xf0 => "audio/aac",
+        [0xff, second, ..] if second & 0xe0 == 0xe0 && second & 0x06 != 0 => "audio/mp3",
+        _ => return None,
+    })
+}
