@@ -104,6 +104,8 @@ struct Sent {
     /// How many of them are not the history's.
     outside: u64,
     max_output: Option<u64>,
+    /// What it was prepared for.
+    window: Option<u64>,
 }
 
 /// A request to send.

@@ -3,7 +3,7 @@
 use context_core::{Budget, ModelRequest, RequestTokens, TokenCount, TokenCounter};
 use serde::Serialize;
 
-use crate::{Cost, Model};
+use crate::{Cost, Model, WindowSource};
 
 /// What a fragment of the prompt has in tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,6 +40,8 @@ pub struct Estimate {
     pub total: TokenCount,
     /// The window and the reserve, if the window is known.
     pub budget: Option<Budget>,
+    /// Where the window comes from, if it is known.
+    pub window_source: Option<WindowSource>,
     /// What fits in addition, if the window is known.
     pub left: Option<TokenCount>,
     /// What the input costs if nothing is cached, if prices are known.
@@ -49,29 +51,31 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of a request to a model. The reserve is the most the request lets the model write, else the most it writes at
-    /// all, else nothing.
+    /// Estimates a request to a model. The reserve is the most that the request lets the model write, else
+    /// [`Model::reserve`].
     pub fn new(request: &ModelRequest, counter: &dyn TokenCounter, model: &Model<'_>) -> Self {
-        let reserve = request.max_output_tokens.or(model.max_output()).unwrap_or(0);
         let tokens = counter.count_request(request);
         let total = tokens.total();
-        let budget = model.window().map(|window| Budget::new(window, reserve));
+        let reserve = |window| request.max_output_tokens.unwrap_or_else(|| model.reserve(window));
+        let budget = model.window().map(|window| Budget::new(window, reserve(window)));
         Self {
             model: model.name().to_owned(),
             fragments: Vec::new(),
             request: tokens,
             total,
             budget,
+            window_source: model.window_source(),
             left: budget.map(|budget| budget.left(total)),
             input_cost: model.cost_of(total, TokenCount::ZERO),
             prices_as_of: model.as_of().to_owned(),
         }
     }
 
-    /// The same within another budget than the table's.
+    /// Returns the estimate within a budget that the caller named, whatever the table says.
     #[must_use]
     pub fn within(mut self, budget: Budget) -> Self {
         (self.budget, self.left) = (Some(budget), Some(budget.left(self.total)));
+        self.window_source = Some(WindowSource::Given);
         self
     }
 
@@ -87,6 +91,11 @@ impl Estimate {
             .map(|(name, text)| FragmentTokens { name: name.to_owned(), tokens: counter.count(text) });
         self.fragments = counted.collect();
         self
+    }
+
+    /// Returns the tokens that are too many for the window: none if the request fits, or if the window is unknown.
+    pub fn missing(&self) -> u64 {
+        self.budget.map_or(0, |budget| self.total.tokens().saturating_sub(budget.input()))
     }
 
     /// Whether it surely fits, surely does not, or cannot be said: the window is unknown, or lies within the interval.

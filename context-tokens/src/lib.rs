@@ -37,6 +37,7 @@ mod images;
 mod media;
 mod table;
 mod vocabulary;
+mod window;
 
 pub use cache::{CachedCounter, DEFAULT_CAPACITY};
 pub use calibrated::Calibrated;
@@ -50,3 +51,4 @@ pub use estimate::{Estimate, FragmentTokens};
 pub use images::ImageRule;
 pub use table::{AS_OF, LongPrices, Model, ModelTable, Prices, TableError};
 pub use vocabulary::Vocabulary;
+pub use window::{BudgetError, WindowSource};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counter::Factor;
 use crate::images::ImageRule;
-use crate::{Cost, ModelCounter, Vocabulary};
+use crate::{Cost, ModelCounter, Vocabulary, WindowSource};
 
 /// The day the built-in table was put together, `YYYY-MM-DD`. Prices change; replace or extend the table when they do.
 pub const AS_OF: &str = "2026-11-21";
@@ -16,8 +16,9 @@ pub const AS_OF: &str = "2026-11-21";
 /// What is known of models: a dated table, which the caller may extend or replace.
 ///
 /// The built-in one holds what could be verified on the pages it names, and leaves out the rest: a model may be
-/// listed without a window or without prices. A model that is not listed is still counted by its family, the one with
-/// the longest prefix of its name.
+/// listed without a window or without prices. One without a window is taken to have the smallest that is known of its
+/// family. A model that is not listed is still counted by its family, the one with the longest prefix of its name; its
+/// window is not known.
 ///
 /// # JSON form
 ///
@@ -319,6 +320,15 @@ impl ModelTable {
         self.families.get(name).or_else(|| Self::builtin().families.get(name))
     }
 
+    /// The smallest window that is known of a family: in this table, else in the built-in one.
+    fn smallest_window(&self, family: &str) -> Option<u64> {
+        let smallest = |table: &Self| {
+            let entries = table.models.values().filter(|entry| entry.family == family);
+            entries.filter_map(|entry| entry.window).min()
+        };
+        smallest(self).or_else(|| smallest(Self::builtin()))
+    }
+
     /// The family with the longest prefix of a name. Of two that are equally long, this table's.
     fn family_of(&self, name: &str) -> Option<&Family> {
         let longest = |family: &Family| {
@@ -347,9 +357,18 @@ impl<'t> Model<'t> {
         self.entry.is_some()
     }
 
-    /// How many tokens fit into it, input and output together.
+    /// Returns the tokens that fit into it, input and output together. Of a model that is listed without a window it is
+    /// the smallest window that is known of its family; [`window_source`](Self::window_source) says which it is.
     pub fn window(&self) -> Option<u64> {
-        self.entry?.window
+        let entry = self.entry?;
+        entry.window.or_else(|| self.table.smallest_window(&entry.family))
+    }
+
+    /// Returns where its [`window`](Self::window) comes from, if it has one.
+    pub fn window_source(&self) -> Option<WindowSource> {
+        self.window()?;
+        let listed = self.entry?.window.is_some();
+        Some(if listed { WindowSource::Table } else { WindowSource::Family })
     }
 
     /// The most tokens it writes.

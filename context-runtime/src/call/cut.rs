@@ -2,6 +2,8 @@
 
 use context_core::{Failure, HistoryView, ModelError, PlanReport, RecoveryDecision};
 
+use context_tokens::ModelTable;
+
 use super::ModelCall;
 
 /// What reports name where a refusal was the reason of a cut.
@@ -10,13 +12,15 @@ const POLICY: &str = "recovery";
 const HALF: f64 = 0.5;
 /// How much is kept at least: numbers of a refusal may be nonsense.
 const LEAST: f64 = 0.25;
+/// The smallest window that has room for input and output.
+const LEAST_WINDOW: u64 = 2;
 /// How much of the room is filled then: counts are estimates.
 const SAFE: f64 = 0.9;
 
 impl ModelCall<'_> {
     /// Does what was decided about an error. Whether that changed anything.
     pub(super) fn carry_out(&mut self, decision: &RecoveryDecision, error: &ModelError) -> bool {
-        match decision {
+        let changed = match decision {
             RecoveryDecision::AdjustOutputAndRetry { max_output_tokens, lasting, .. } => {
                 self.adjust_output(*max_output_tokens, *lasting)
             }
@@ -24,6 +28,21 @@ impl ModelCall<'_> {
                 self.compact(window.or(error.window), *max_output_tokens)
             }
             decision => self.cut(decision, error),
+        };
+        self.leave_room();
+        changed
+    }
+
+    /// Asks for less output where what was decided leaves no room for input: the runtime would refuse that.
+    fn leave_room(&mut self) {
+        let Some(sent) = self.record.sent else { return };
+        let window = self.input.window.into_iter().chain(sent.window).min();
+        let asked = self.input.max_output_tokens.or(sent.max_output);
+        if let (Some(window), Some(asked)) = (window, asked)
+            && asked >= window
+        {
+            self.input.max_output_tokens =
+                Some(ModelTable::builtin().model(&self.input.model).reserve(window));
         }
     }
 
@@ -46,7 +65,8 @@ impl ModelCall<'_> {
         }
         let reserve = self.input.max_output_tokens.or(sent.max_output).unwrap_or(0);
         let window = window.unwrap_or_else(|| (tokens / 2).saturating_add(reserve));
-        self.input.window = Some(self.input.window.map_or(window, |known| known.min(window)));
+        let window = self.input.window.map_or(window, |known| known.min(window));
+        self.input.window = Some(window.max(LEAST_WINDOW));
         self.record.uncompacted = Some(self.history_tokens());
         true
     }

@@ -52,6 +52,7 @@ impl ModelCall<'_> {
             tokens: context.breakdown.total().tokens(),
             outside: context.breakdown.outside().tokens(),
             max_output: context.max_output_tokens,
+            window: context.budget.map(|budget| budget.window),
         });
         Ok(Some((context, request)))
     }

@@ -89,7 +89,10 @@ impl ModelCall<'_> {
             && !self.record.output_grown
             && self.record.calls < self.options.max_calls;
         let cap = self.input.max_output_tokens.filter(|_| may)?;
-        raised_output(Some(cap), self.record.lasting_output.or(self.max_output))
+        let most = self.record.lasting_output.or(self.max_output);
+        // No more than there is room for beside what was sent: the history is not cut for it.
+        let room = self.record.sent.and_then(|sent| Some(sent.window?.saturating_sub(sent.tokens)));
+        raised_output(Some(cap), most.into_iter().chain(room).min())
     }
 
     async fn wait(&mut self, error: ModelError) -> Result<(), CallError> {

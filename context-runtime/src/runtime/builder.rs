@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_core::{Clock, MemoryProvider, Renderer, Store, TokenCounter, UserId};
-use context_tokens::{Calibrations, ModelTable};
+use context_tokens::{BudgetError, Calibrations, ModelTable};
 
 use super::parts::Parts;
 use super::recall;
@@ -219,9 +219,9 @@ impl DefaultContextRuntimeBuilder {
     pub fn build(self) -> Result<DefaultContextRuntime, RuntimeFaults> {
         let mut parts = self.parts;
         let mut faults = Vec::new();
-        let window = parts.window.or_else(|| parts.models.model(parts.model.as_deref()?).window());
-        if let (Some(window), Some(reserve)) = (window, parts.reserve)
-            && window <= reserve
+        let model = parts.models.model(parts.model.as_deref().unwrap_or_default());
+        if let Err(BudgetError::NoRoom { window, reserve }) = model.budget(parts.window, parts.reserve)
+            && window > 0
         {
             faults.push(RuntimeFault::Window { window, reserve });
         }

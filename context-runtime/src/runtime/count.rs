@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use context_core::{Budget, CacheState, Diagnostic, DiagnosticCode, PrepareInput, Severity, TokenCounter};
-use context_tokens::{CachedCounter, Calibrated, Calibration, Calibrations};
+use context_core::{
+    Budget, CacheState, Diagnostic, DiagnosticCode, Error, PrepareInput, Result, Severity, TokenCounter,
+};
+use context_tokens::{CachedCounter, Calibrated, Calibration, Calibrations, WindowSource};
 
 use super::parts::Parts;
+use super::prepare::OPERATION;
 use super::session::lock;
 
 /// The window that is assumed of a model of which none is known: what nearly all have at least.
 const ASSUMED_WINDOW: u64 = 32_768;
-/// How many tokens of answer are asked for if nothing is known of what the model writes.
-const ASSUMED_OUTPUT: u64 = 8_192;
 /// Of how many models counters are kept.
 const MODELS: usize = 64;
 /// What models write at least. A refusal that names fewer tokens may mean something else: it is not held against later calls.
@@ -103,28 +104,35 @@ impl Counters {
 }
 
 /// The window and the reserve of a call: the same number is kept free and asked for. What a refusal said the model writes at most
-/// holds even against what the caller asks for, since that would be refused again.
+/// holds even against what the caller asks for, since that would be refused again. A reserve that leaves no room is refused.
 pub(super) fn budget(
     parts: &Parts,
     input: &PrepareInput,
     counting: &Counting,
-) -> (Budget, Option<Diagnostic>) {
-    let model = &counting.model;
-    let known = parts.models.model(model);
-    let window = input.window.or(parts.window).or(known.window());
-    let assumed = window.is_none().then(|| {
-        Diagnostic::new(
-            DiagnosticCode::UnknownWindow,
-            Severity::Info,
-            "model",
-            format!("the window of {model:?} is not known; {ASSUMED_WINDOW} tokens are assumed"),
-        )
-    });
-    let window = window.unwrap_or(ASSUMED_WINDOW);
-    let usual = || known.max_output().unwrap_or(ASSUMED_OUTPUT).min(window / 4).max(1);
-    let reserve = input.max_output_tokens.or(parts.reserve).unwrap_or_else(usual);
+) -> Result<(Budget, Option<Diagnostic>)> {
+    let name = &counting.model;
+    let model = parts.models.model(name);
+    let given = input.window.or(parts.window);
+    let window = given.or(model.window()).unwrap_or(ASSUMED_WINDOW);
+    let reserve = input.max_output_tokens.or(parts.reserve).unwrap_or_else(|| model.reserve(window));
     let reserve = counting.output_cap.map_or(reserve, |cap| reserve.min(cap));
-    (Budget::new(window, reserve), assumed)
+    let budget = model.budget(Some(window), Some(reserve)).map_err(|error| {
+        Error::invalid(OPERATION, error.to_string())
+            .with("model", name)
+            .with("window", window)
+            .with("reserve", reserve)
+            .with_source(error)
+    })?;
+    let assumed = match (given, model.window_source()) {
+        (Some(_), _) | (None, Some(WindowSource::Table)) => None,
+        (None, Some(_)) => Some("the smallest known of its family"),
+        (None, None) => Some("by default"),
+    };
+    let assumed = assumed.map(|basis| {
+        let said = format!("the window of {name:?} is not known; {window} tokens are assumed, {basis}");
+        Diagnostic::new(DiagnosticCode::UnknownWindow, Severity::Info, "model", said)
+    });
+    Ok((budget, assumed))
 }
 
 /// What the cache of the provider is worth, by the prices of the model.

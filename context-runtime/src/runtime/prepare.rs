@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use context_core::{
-    Boundary, BoundaryKind, Diagnostic, DiagnosticCode, Goal, HistoryView, Message, MessageHash,
+    Boundary, BoundaryKind, Budget, Diagnostic, DiagnosticCode, Goal, HistoryView, Message, MessageHash,
     ModelContext, PrepareInput, RecallQuery, Result, Severity,
 };
 
@@ -19,7 +19,7 @@ use super::recall::{self, TurnRecall};
 use super::session::{Session, Sessions, lock};
 use super::{limit, pipeline, repair};
 
-const OPERATION: &str = "prepare_for_model";
+pub(super) const OPERATION: &str = "prepare_for_model";
 
 /// What a model is to be sent.
 pub(super) async fn prepare(
@@ -30,8 +30,10 @@ pub(super) async fn prepare(
 ) -> Result<ModelContext> {
     input.cancel.check(OPERATION)?;
     let counting = counters.of(parts, &input.model);
+    // Before anything is remembered of the session, let alone recalled.
+    let (budget, assumed) = count::budget(parts, &input, &counting)?;
     let session = sessions.get(&input.chat);
-    let mut diagnostics = Vec::new();
+    let mut diagnostics = Vec::from_iter(assumed);
     let (history, query) = {
         let mut session = lock(&session);
         let given = std::mem::take(&mut input.messages);
@@ -47,7 +49,7 @@ pub(super) async fn prepare(
     let prompt = Prompt::of(&input, parts.environment.then_some(now));
     let start = Start::of(&prompt.parts, &input.tools, input.output.as_ref());
     let call = Call { parts, counting: &counting, input, prompt, start, now };
-    Ok(finish(call, &mut lock(&session), history, diagnostics))
+    Ok(finish(call, budget, &mut lock(&session), history, diagnostics))
 }
 
 /// The history that a given one stands for, cut to a number of messages.
@@ -105,6 +107,7 @@ async fn recall(
 /// The rest, in which nothing waits.
 fn finish(
     call: Call<'_>,
+    budget: Budget,
     session: &mut Session,
     mut history: History,
     mut diagnostics: Vec<Diagnostic>,
@@ -113,8 +116,6 @@ fn finish(
     let counter = &*counting.counter;
     // Another call of the session may have come in between.
     session.track.update(&history.messages, &counting.model, counter);
-    let (budget, assumed) = count::budget(parts, input, counting);
-    diagnostics.extend(assumed);
     let request = session.track.newest_request().map(|at| history.messages[at].hash());
     let recalled = call.recalled(session, request);
     let fixed = call.fixed(session);

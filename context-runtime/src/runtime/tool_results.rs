@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use context_core::{
-    Budget, CancelSignal, ChatRef, Diagnostic, DiagnosticCode, Error, Message, Part, Result, Role, Severity,
+    CancelSignal, ChatRef, Diagnostic, DiagnosticCode, Error, Message, Part, Result, Role, Severity,
     TokenCounter, ToolResultInput, ToolResultOutput, shorten,
 };
 
@@ -123,14 +123,14 @@ pub(super) async fn apply(parts: &Parts, input: ToolResultInput) -> Result<ToolR
             &of_model
         }
     };
-    let window = parts.window.or_else(|| model.window());
-    let reserve = parts.reserve.unwrap_or(0);
+    // A reserve that leaves no room is told of where a request is prepared.
+    let budget = model.budget(parts.window, parts.reserve).ok();
     let spill = parts.spill();
     let results = ToolResults {
         limits: &parts.tool_results,
         spill: spill.as_ref(),
         counter,
-        window: window.map(|window| Budget::new(window, reserve).input()),
+        window: budget.map(|budget| budget.input()),
     };
     results.apply(input).await
 }

@@ -9,6 +9,7 @@ use context_runtime::{
     Part, PrepareInput, RecoveryChain, RecoveryInput, Role, RuntimeFault, Text,
     compaction::{Stage, StageFault},
     model::{ModelError, Usage},
+    tokens::{Budget, BudgetError, ModelTable, WindowSource},
 };
 use proptest::prelude::*;
 
@@ -223,6 +224,44 @@ async fn what_is_kept_free_is_what_is_asked_for() {
     let unknown =
         PrepareInput::new(("ada", "s"), "t", "openai", "nobody-knows").messages([Message::from("q")]);
     assert_eq!(codes(&runtime.prepare_for_model(unknown).await.unwrap()), ["window_unknown"]);
+}
+
+#[tokio::test]
+async fn what_an_answer_may_have_leaves_most_of_a_small_window_to_the_history() {
+    let runtime = DefaultContextRuntime::builder().build().unwrap();
+    let context = runtime.prepare_for_model(input(&[ask("q")]).window(32_000)).await.unwrap();
+    assert_eq!(context.budget, Some(Budget::new(32_000, 8_000)));
+    assert_eq!(context.request().max_output_tokens, Some(8_000));
+}
+
+#[tokio::test]
+async fn an_answer_that_would_fill_the_window_is_refused_with_the_numbers() {
+    let runtime = DefaultContextRuntime::builder().build().unwrap();
+    let refused = input(&[ask("q")]).window(32_000).max_output_tokens(32_000);
+    let error = runtime.prepare_for_model(refused).await.unwrap_err();
+    assert_eq!((error.kind(), error.get("window")), (ErrorKind::Invalid, Some("32000")));
+    let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref());
+    assert_eq!(source, Some(&BudgetError::NoRoom { window: 32_000, reserve: 32_000 }));
+}
+
+#[tokio::test]
+async fn a_listed_model_without_a_window_has_the_smallest_of_its_family_and_says_so() {
+    let runtime = DefaultContextRuntime::builder().build().unwrap();
+    let mut of_family = 0;
+    for model in ModelTable::builtin().models() {
+        let name = model.name();
+        let input = PrepareInput::new(("ada", name), "t", "openai", name).messages([Message::from("q")]);
+        let context = runtime.prepare_for_model(input).await.unwrap();
+        assert_eq!(context.budget.map(|budget| budget.window), model.window(), "{name}");
+        let is_of_family = model.window_source() == Some(WindowSource::Family);
+        of_family += usize::from(is_of_family);
+        assert_eq!(codes(&context), if is_of_family { vec!["window_unknown"] } else { vec![] }, "{name}");
+        if is_of_family {
+            let said = &context.diagnostics[0].message;
+            assert!(said.contains(name) && said.contains("smallest known of its family"), "{said}");
+        }
+    }
+    assert!(of_family > 0);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! What a request has, costs and leaves.
 
 use context_core::{FunctionTool, Json, Message, ModelRequest, TokenCount, TokenCounter};
-use context_tokens::{Budget, Estimate, ModelTable, Pressure};
+use context_tokens::{Budget, Estimate, ModelTable, Pressure, WindowSource};
 
 fn request() -> ModelRequest {
     let schema = Json::from_text(r#"{"type":"object","properties":{"city":{"type":"string"}}}"#).unwrap();
@@ -34,6 +34,25 @@ fn what_is_sent_as_the_most_output_is_the_reserve() {
     let model = ModelTable::builtin().model("gpt-4o");
     let estimate = Estimate::new(&request().max_output_tokens(500), &model.counter(), &model);
     assert_eq!(estimate.budget.unwrap().reserve, 500);
+}
+
+#[test]
+fn what_the_model_writes_at_most_is_no_reason_to_leave_no_room() {
+    let model = ModelTable::builtin().model("claude-sonnet-4-5");
+    let estimate = Estimate::new(&request(), &model.counter(), &model);
+    assert_eq!(estimate.budget, Some(Budget::new(200_000, 50_000)));
+    let estimate = estimate.within(model.budget(Some(32_000), None).unwrap());
+    assert_eq!((estimate.budget, estimate.missing()), (Some(Budget::new(32_000, 8_000)), 0));
+    assert_eq!(estimate.window_source, Some(WindowSource::Given));
+}
+
+#[test]
+fn what_is_missing_is_counted() {
+    let model = ModelTable::builtin().model("gpt-4o");
+    let estimate = Estimate::new(&request(), &model.counter(), &model);
+    let total = estimate.total.tokens();
+    assert_eq!(estimate.clone().within(Budget::new(total + 9, 10)).missing(), 1);
+    assert_eq!(estimate.within(Budget::new(total + 10, 10)).missing(), 0);
 }
 
 #[test]

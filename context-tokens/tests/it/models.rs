@@ -1,7 +1,9 @@
 //! The table of models.
 
 use context_core::{TokenCount, TokenCounter, Usage};
-use context_tokens::{AS_OF, ModelCounter, ModelTable, TableError, Vocabulary};
+use context_tokens::{
+    AS_OF, Budget, BudgetError, ModelCounter, ModelTable, TableError, Vocabulary, WindowSource,
+};
 use proptest::prelude::*;
 
 fn usage(input: u64, output: u64, cache_read: u64, cache_write: u64) -> Usage {
@@ -29,6 +31,56 @@ fn the_built_in_table_is_dated_and_names_its_sources() {
         assert!(prices.input < prices.output, "{}", model.name());
         assert!(prices.cache_read.is_none_or(|read| read < prices.input), "{}", model.name());
     }
+}
+
+#[test]
+fn every_listed_model_has_a_window_and_a_reserve_that_leaves_most_of_it() {
+    let table = ModelTable::builtin();
+    let form = serde_json::to_value(table).unwrap();
+    let entry = |name: &str| form["models"][name].clone();
+    let families = form["models"].as_object().unwrap();
+    let mut of_family = 0;
+    for model in table.models() {
+        let (name, window) = (model.name(), model.window().expect(model.name()));
+        let listed = entry(name)["window"].as_u64();
+        let family = entry(name)["family"].clone();
+        let of_it = families.values().filter(|entry| entry["family"] == family);
+        let smallest = of_it.filter_map(|entry| entry["window"].as_u64()).min();
+        assert_eq!(Some(window), listed.or(smallest), "{name}");
+        let source = if listed.is_some() { WindowSource::Table } else { WindowSource::Family };
+        assert_eq!(model.window_source(), Some(source), "{name}");
+        of_family += usize::from(listed.is_none());
+        let budget = model.budget(None, None).unwrap();
+        assert!(budget.reserve * 4 <= window && budget.input() >= window / 4 * 3, "{name}: {budget:?}");
+        assert!(model.max_output().is_none_or(|most| budget.reserve <= most), "{name}: {budget:?}");
+    }
+    assert!(of_family > 0, "the table lists no model without a window any more: this test proves nothing");
+}
+
+#[test]
+fn a_model_that_is_not_listed_has_no_window_whatever_its_name_begins_with() {
+    let table = ModelTable::builtin();
+    for name in ["nobody-knows", "gpt-4o-something-else", "claude-opus-4-55"] {
+        let model = table.model(name);
+        assert_eq!((model.window(), model.window_source()), (None, None), "{name}");
+        assert_eq!(model.budget(None, Some(500)), Err(BudgetError::UnknownWindow), "{name}");
+        assert_eq!(model.budget(Some(40_000), None), Ok(Budget::new(40_000, 8_192)), "{name}");
+    }
+    // A table of one's own that adds a model to a family without a window.
+    let mine =
+        r#"{"as_of": "d", "currency": "USD", "families": {}, "models": {"house-1": {"family": "claude"}}}"#;
+    let mine = ModelTable::from_json(mine).unwrap();
+    assert_eq!(mine.model("house-1").window(), Some(200_000));
+}
+
+#[test]
+fn a_reserve_that_leaves_no_room_is_refused() {
+    let model = ModelTable::builtin().model("gpt-4o");
+    for (window, reserve) in [(100, 100), (100, 101), (1, 1)] {
+        let refused = BudgetError::NoRoom { window, reserve };
+        assert_eq!(model.budget(Some(window), Some(reserve)), Err(refused));
+    }
+    assert_eq!(model.budget(Some(100), Some(99)), Ok(Budget::new(100, 99)));
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! The window of a model and what of it is kept for the answer: one rule for everything that prepares requests.
+
+use context_core::Budget;
+use serde::Serialize;
+
+use crate::Model;
+
+/// The tokens that are kept for the answer of a model of which it is not known how much it writes.
+const ASSUMED_OUTPUT: u64 = 8_192;
+/// The part of a window that is kept for the answer at most, unless somebody asks for more.
+const LARGEST_SHARE: u64 = 4;
+
+/// Where a window comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum WindowSource {
+    /// The caller named it.
+    Given,
+    /// The table lists it for the model.
+    Table,
+    /// The table lists the model without one: it is the smallest that is known of the model's family.
+    Family,
+}
+
+/// Why a call has no budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BudgetError {
+    /// The table knows no window of the model nor of its family, and the caller named none.
+    #[error("the window of the model is not known")]
+    UnknownWindow,
+    /// Nothing of the window is left for input.
+    #[error("a window of {window} tokens has no room beside {reserve} for the answer")]
+    NoRoom {
+        /// The window, in tokens.
+        window: u64,
+        /// The tokens that are kept for the answer.
+        reserve: u64,
+    },
+}
+
+impl Model<'_> {
+    /// Returns the tokens that are kept for the answer in a window if nobody asks for a number: the most the model
+    /// writes, or 8,192 where that is not known, and no more than a quarter of the window.
+    ///
+    /// ```
+    /// use context_tokens::ModelTable;
+    ///
+    /// let model = ModelTable::builtin().model("claude-sonnet-4-5"); // writes up to 64,000
+    /// assert_eq!([model.reserve(1_000_000), model.reserve(32_000)], [64_000, 8_000]);
+    /// ```
+    pub fn reserve(&self, window: u64) -> u64 {
+        self.max_output().unwrap_or(ASSUMED_OUTPUT).min(window / LARGEST_SHARE).max(1)
+    }
+
+    /// Returns the window and the reserve of a call: what the caller names, else the table's window and
+    /// [`reserve`](Self::reserve). Ask for as many tokens of answer as the reserve has.
+    ///
+    /// ```
+    /// use context_tokens::{Budget, BudgetError, ModelTable};
+    ///
+    /// let model = ModelTable::builtin().model("gpt-4o");
+    /// assert_eq!(model.budget(Some(32_000), None), Ok(Budget::new(32_000, 8_000)));
+    /// assert_eq!(model.budget(None, Some(500)), Ok(Budget::new(128_000, 500)));
+    /// assert!(matches!(model.budget(Some(500), Some(500)), Err(BudgetError::NoRoom { .. })));
+    /// ```
+    pub fn budget(&self, window: Option<u64>, reserve: Option<u64>) -> Result<Budget, BudgetError> {
+        let window = window.or(self.window()).ok_or(BudgetError::UnknownWindow)?;
+        let reserve = reserve.unwrap_or_else(|| self.reserve(window));
+        match reserve < window {
+            true => Ok(Budget::new(window, reserve)),
+            false => Err(BudgetError::NoRoom { window, reserve }),
+        }
+    }
+}
