@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::case::cases;
 use crate::checked::Checked;
-use crate::desk::Desk;
+use crate::desk::{Desk, message};
 use crate::expect::{ensure, refused, same};
 use crate::lab::Lab;
 
@@ -95,7 +95,37 @@ async fn every_write_is_activity(lab: &Lab) -> Checked {
     let at = fork.at;
     desk.applied(fork).await?;
     after("a fork", at).await?;
-    let late = Commit { at: Timestamp::from_micros(at.as_micros() - 1), ..desk.extend("a", ["b"]) };
+    let at = desk.at();
+    history.rename_branch(&desk.chat, &"side".into(), &"aside".into(), at).await?;
+    after("rename_branch", at).await?;
+    let at = desk.at();
+    let _deleted = history.delete_branch(&desk.chat, &"aside".into(), Some(&"a".into()), at).await?;
+    after("delete_branch", at).await?;
+    let amend = Commit { amendments: vec![message("a")], ..desk.stay() };
+    let at = amend.at;
+    desk.applied(amend).await?;
+    after("an amendment", at).await?;
+    let redact = Commit { redactions: vec![message("a")], ..desk.stay() };
+    let at = redact.at;
+    desk.applied(redact).await?;
+    after("a redaction", at).await?;
+    let keyed = Commit { key: Some("k".into()), ..desk.extend("a", ["b"]) };
+    let at = keyed.at;
+    desk.applied(keyed.clone()).await?;
+    after("a message", at).await?;
+    // From here on nothing is written, or no time comes with it.
+    let _replayed = history.commit(Commit { at: desk.at(), ..keyed }).await?;
+    after("a commit that had been written", at).await?;
+    let _conflict = history.commit(desk.extend("a", ["c"])).await?;
+    after("a conflict", at).await?;
+    let refused = history.activate_branch(&desk.chat, &"ghost".into(), desk.at()).await;
+    ensure(refused.is_err(), || "a branch that is not there was activated".to_owned())?;
+    after("a call that was refused", at).await?;
+    history.delete_checkpoint(&desk.chat, &"cp".into()).await?;
+    after("delete_checkpoint", at).await?;
+    desk.fragments().remove_fragment(&desk.chat, &"f".into()).await?;
+    after("remove_fragment", at).await?;
+    let late = Commit { at: Timestamp::from_micros(at.as_micros() - 1), ..desk.extend("b", ["d"]) };
     desk.applied(late).await?;
     after("a message of a clock that runs behind", at).await
 }

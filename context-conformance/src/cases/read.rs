@@ -185,5 +185,7 @@ async fn never_amended_has_no_revisions(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.applied(desk.extend("", ["a"])).await?;
     let revisions = desk.history().revisions(&desk.chat, &"a".into()).await?;
-    same("revisions of a message that was never amended", &revisions, &Vec::new())
+    same("revisions of a message that was never amended", &revisions, &Vec::new())?;
+    let revisions = desk.history().revisions(&desk.chat, &"ghost".into()).await?;
+    same("revisions of a message that is not there", &revisions, &Vec::new())
 }

@@ -1,6 +1,6 @@
 //! Branches that are renamed and deleted, and what becomes of messages that nothing reaches any more.
 
-use context_core::{BranchDeletion, Commit, CommitOutcome, ErrorKind, MessageId, Window};
+use context_core::{BranchDeletion, Commit, CommitOutcome, Error, ErrorKind, MessageId, Window};
 
 use crate::case::cases;
 use crate::checked::Checked;
@@ -162,7 +162,12 @@ async fn deleting_takes_what_only_it_reached(lab: &Lab) -> Checked {
     let names: Vec<_> = desk.heads().await?.into_iter().map(|(name, _)| name.to_string()).collect();
     same("the branches", &names, &owned(&["main", "deep"]))?;
     let again = desk.history().delete_branch(&desk.chat, &"side".into(), None, desk.at()).await;
-    refused("deleting it again", again, ErrorKind::NotFound).map(drop)
+    names_branch("side", &refused("deleting it again", again, ErrorKind::NotFound)?)
+}
+
+/// An operator who reads the error must know which branch it is about.
+fn names_branch(branch: &str, error: &Error) -> Checked {
+    ensure(error.to_string().contains(branch), || format!("the error does not name branch {branch}: {error}"))
 }
 
 async fn ids_are_free_again(lab: &Lab) -> Checked {
@@ -188,7 +193,9 @@ async fn the_active_branch_is_not_deleted(lab: &Lab) -> Checked {
     let desk = grown(lab).await?;
     let before = Visible::of(&desk).await?;
     let main = desk.history().delete_branch(&desk.chat, &"main".into(), Some(&"c".into()), desk.at()).await;
-    refused("deleting the active branch", main, ErrorKind::Invalid)?;
+    names_branch("main", &refused("deleting the active branch", main, ErrorKind::Invalid)?)?;
+    let elsewhere = BranchDeletion::Conflict { actual: id("c") };
+    same("deleting the active branch, expected elsewhere", &delete(&desk, "main", "a").await?, &elsewhere)?;
     same("the chat then", &Visible::of(&desk).await?, &before)?;
     desk.history().activate_branch(&desk.chat, &"side".into(), desk.at()).await?;
     deleted(&desk, "main", "c", 1).await?;

@@ -7,23 +7,31 @@ use serde_json::Value;
 
 use crate::{BranchName, ChatRef, Json, Metadata, Result, Timestamp, UserId, limits};
 
-/// A chat as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A chat as it is stored. What is written of it as JSON can be read back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Chat {
     /// Whose chat it is and which.
     #[serde(flatten)]
     pub chat: ChatRef,
     /// For people.
+    #[serde(default)]
     pub title: Option<String>,
     /// Of the application.
+    #[serde(default)]
     pub metadata: Metadata,
     /// The branch that is worked on.
     pub active: BranchName,
     /// When it was created.
     pub created_at: Timestamp,
-    /// When it was last written to: the time of the newest call that changed something and brought one.
-    /// Never goes backwards, whatever the callers' clocks say.
+    /// When it was last written to: the latest time that a call brought which wrote to the chat. Never goes
+    /// backwards, whatever the callers' clocks say.
+    ///
+    /// These calls move it, also if they leave the chat as it is, such as an empty patch: `update_chat`,
+    /// `activate_branch`, `rename_branch`, `delete_branch`, `set_checkpoint`, `put_fragments`, and a `commit`
+    /// that is [`Applied`](crate::CommitOutcome::Applied). A call that is refused or answers with another outcome
+    /// does not, nor do `delete_checkpoint` and `remove_fragment`, which bring no time, nor blobs, streams and
+    /// rounds.
     pub updated_at: Timestamp,
 }
 
@@ -296,6 +304,16 @@ mod tests {
         let expected = json!({"usage": {"in": 15, "out": 3, "details": {"cached": 4}}, "b": 2});
         assert_eq!(serde_json::to_value(&chat.metadata).unwrap(), expected);
         assert_eq!(chat.title.as_deref(), Some("T"));
+    }
+
+    #[test]
+    fn what_is_written_of_a_chat_can_be_read_back() {
+        let mut chat = Chat::new(NewChat::new(ChatRef::new("u", "c"), Timestamp::from_micros(1)));
+        chat.title = Some("T".to_owned());
+        chat.metadata = Metadata::default().with("price", Json::from_text("1.10").unwrap());
+        (chat.active, chat.updated_at) = ("side".into(), Timestamp::from_micros(2));
+        let text = serde_json::to_string(&chat).unwrap();
+        assert_eq!(serde_json::from_str::<Chat>(&text).unwrap(), chat);
     }
 
     #[test]

@@ -81,7 +81,8 @@ pub trait HistoryStore: Send + Sync {
     /// pages may be seen twice or not at all; all others exactly once.
     async fn list_chats(&self, query: &ChatQuery) -> Result<Page<ChatSummary>>;
 
-    /// Changes title and metadata in one transaction that reads and writes.
+    /// Changes title and metadata in one transaction that reads and writes, and returns the chat as it is then.
+    /// A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound).
     async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat>;
 
     /// Deletes a chat and everything in it. False if there was none, or if it was written to after `idle_since`:
@@ -121,8 +122,10 @@ pub trait HistoryStore: Send + Sync {
     ) -> Result<()>;
 
     /// Deletes a branch that is where the caller saw it, and with it the messages that no other branch and no
-    /// checkpoint reaches, their revisions included. The active branch is
-    /// [`Invalid`](crate::ErrorKind::Invalid) to delete; make another one active first.
+    /// checkpoint reaches, their revisions included. A branch that is elsewhere is a
+    /// [`Conflict`](BranchDeletion::Conflict), also if it is the active one. The active branch is
+    /// [`Invalid`](crate::ErrorKind::Invalid) to delete, make another one active first; one that does not exist is
+    /// [`NotFound`](crate::ErrorKind::NotFound). Either error names the branch.
     async fn delete_branch(
         &self,
         chat: &ChatRef,
@@ -165,7 +168,8 @@ pub trait HistoryStore: Send + Sync {
         after: Option<&Cursor>,
     ) -> Result<Page<Placed>>;
 
-    /// What a message was before it was amended, oldest first; empty if it never was.
+    /// What a message was before it was amended, oldest first; empty if it never was, and if the chat has no such
+    /// message.
     async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>>;
 }
 
