@@ -30,6 +30,7 @@ mod new_node;
 mod node;
 mod queue;
 mod record;
+mod redact;
 mod round;
 
 pub use body::{FieldValue, NodeBody};
