@@ -14,6 +14,10 @@ mod walk;
 
 use std::fmt::Debug;
 
+use async_trait::async_trait;
+
+use crate::error::Result;
+
 pub use blob::{Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, NewBlob};
 pub use chat::{Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, Created, Cursor, NewChat, Page};
 pub use commit::{
@@ -114,6 +118,7 @@ impl StoreInfo {
 /// A backend that can keep one value per chat implements [`StateStore`], three calls, and has the required abilities
 /// and search from that; `examples/custom-store` is such a store, whole. One that keeps rows implements the traits
 /// themselves. `context-conformance` proves either.
+#[async_trait]
 pub trait Store: Debug + Send + Sync + 'static {
     /// What it is and what it promises.
     fn info(&self) -> StoreInfo;
@@ -152,5 +157,15 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Looking after the store as a whole.
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         None
+    }
+
+    /// Waits for calls that are under way, then gives back what the store holds of the outside:
+    /// connections, files, locks. Everything that was acknowledged is kept.
+    ///
+    /// Every clone of the handle is closed with it. A later call fails with an error that is not worth
+    /// a retry; closing again does nothing. A store that holds nothing of the outside has nothing to do
+    /// here and may go on working, which is the default.
+    async fn close(&self) -> Result<()> {
+        Ok(())
     }
 }

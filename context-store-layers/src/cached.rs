@@ -103,6 +103,7 @@ impl fmt::Debug for CachedStore {
     }
 }
 
+#[async_trait::async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl Store for CachedStore {
     fn info(&self) -> StoreInfo {
@@ -139,5 +140,10 @@ impl Store for CachedStore {
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         self.0.inner.maintenance().map(|_| &*self.0 as &dyn Maintenance)
+    }
+
+    async fn close(&self) -> context_core::Result<()> {
+        self.clear();
+        self.0.inner.close().await
     }
 }

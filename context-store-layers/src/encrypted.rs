@@ -135,6 +135,7 @@ impl EncryptedStore {
     }
 }
 
+#[async_trait::async_trait]
 impl Store for EncryptedStore {
     fn info(&self) -> StoreInfo {
         let mut info = self.0.inner.info();
@@ -164,6 +165,10 @@ impl Store for EncryptedStore {
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         self.0.inner.maintenance().map(|_| &self.0 as &dyn Maintenance)
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.0.inner.close().await
     }
 }
 

@@ -5,6 +5,7 @@
 /// The layer is a tuple of a value with a method `below`, which gives the store inside, and all traits of the seam.
 macro_rules! forward_store {
     ($layer:ident) => {
+        #[async_trait::async_trait]
         #[deny(clippy::missing_trait_methods)]
         impl context_core::Store for $layer {
             fn info(&self) -> context_core::StoreInfo {
@@ -41,6 +42,10 @@ macro_rules! forward_store {
 
             fn maintenance(&self) -> Option<&dyn context_core::Maintenance> {
                 self.0.below().maintenance().map(|_| &self.0 as &dyn context_core::Maintenance)
+            }
+
+            async fn close(&self) -> context_core::Result<()> {
+                self.0.below().close().await
             }
         }
     };

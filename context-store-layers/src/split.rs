@@ -155,6 +155,7 @@ impl Shared {
     }
 }
 
+#[async_trait::async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl Store for SplitStore {
     fn info(&self) -> StoreInfo {
@@ -206,5 +207,14 @@ impl Store for SplitStore {
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         let all = self.0.others().iter().all(|other| other.maintenance().is_some());
         (all && self.0.main.maintenance().is_some()).then_some(&self.0)
+    }
+
+    /// Closes all of them, also if one fails, and gives the first error.
+    async fn close(&self) -> Result<()> {
+        let mut closed = self.0.main.close().await;
+        for other in self.0.others() {
+            closed = closed.and(other.close().await);
+        }
+        closed
     }
 }

@@ -64,11 +64,6 @@ impl PostgresStore {
     pub fn pgvector(&self) -> bool {
         self.0.facts.pgvector.is_some()
     }
-
-    /// Closes the connections. One that is in use is closed when its operation ends. A pool that was given stays open.
-    pub async fn close(&self) -> Result<()> {
-        self.0.pool.close().await.map_err(|fault| fault.during("close"))
-    }
 }
 
 impl fmt::Debug for PostgresStore {
@@ -83,6 +78,7 @@ impl fmt::Debug for PostgresStore {
     }
 }
 
+#[async_trait]
 impl Store for PostgresStore {
     fn info(&self) -> StoreInfo {
         StoreInfo::new("postgres", self.0.facts.durability, true).warning(self.0.facts.warning)
@@ -118,6 +114,12 @@ impl Store for PostgresStore {
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         Some(&self.0)
+    }
+
+    /// Closes the connections. One that is in use is closed when its operation ends. A pool that was given
+    /// stays open.
+    async fn close(&self) -> Result<()> {
+        self.0.pool.close().await.map_err(|fault| fault.during("close"))
     }
 }
 

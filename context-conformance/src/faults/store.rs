@@ -72,6 +72,7 @@ impl fmt::Debug for FaultStore {
     }
 }
 
+#[async_trait::async_trait]
 impl Store for FaultStore {
     fn info(&self) -> StoreInfo {
         self.0.inner.info()
@@ -107,6 +108,10 @@ impl Store for FaultStore {
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         self.0.inner.maintenance().map(|_| &*self.0 as &dyn Maintenance)
+    }
+
+    async fn close(&self) -> context_core::Result<()> {
+        self.0.inner.close().await
     }
 }
 

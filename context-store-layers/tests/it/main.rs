@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod cached;
+mod closing;
 mod desk;
 mod memories;
 mod retry;
