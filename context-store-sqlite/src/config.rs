@@ -20,6 +20,9 @@ pub struct SqliteConfig {
     pub busy_timeout: Duration,
     /// Whether to make the file if there is none.
     pub create: bool,
+    /// Whether the store is opened only to look at it: nothing is made, upgraded or written, not even the files
+    /// that SQLite keeps beside it. Whether `create` is set does not matter then.
+    pub read_only: bool,
     /// How many reads run beside each other, at least one.
     pub readers: usize,
     /// Whether the file has full-text search. This is decided when a file is made, or brought up to date from a
@@ -36,13 +39,16 @@ impl SqliteConfig {
             durability: Durability::ProcessCrash,
             busy_timeout: Duration::from_secs(5),
             create: true,
+            read_only: false,
             readers: 4,
             full_text: None,
         }
     }
 
     /// Reads `sqlite:PATH`, with options behind a `?`, separated by `&`: `durability=normal|full`,
-    /// `busy_timeout_ms=N`, `create=true|false`, `readers=N`, `full_text=on|off`.
+    /// `busy_timeout_ms=N`, `create=true|false`, `read_only=true|false`, `readers=N`, `full_text=on|off`.
+    ///
+    /// Errors repeat names of options and never a value, nor a path that looks like it has a password in it.
     ///
     /// ```
     /// use context_core::Durability;
@@ -57,6 +63,10 @@ impl SqliteConfig {
             return Err(Error::invalid(OPERATION, "the url must begin with sqlite:"));
         };
         let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
+        if names_somebody(path) {
+            let message = "a sqlite: url names a file, and takes no user, password or host";
+            return Err(Error::invalid(OPERATION, message));
+        }
         let mut config = Self::new(path.strip_prefix("//").unwrap_or(path));
         for option in options.split('&').filter(|option| !option.is_empty()) {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
@@ -67,8 +77,9 @@ impl SqliteConfig {
                 }
                 "create" => value.parse().ok().map(|create| config.create = create),
                 "full_text" => switch_of(value).map(|on| config.full_text = Some(on)),
+                "read_only" => value.parse().ok().map(|read_only| config.read_only = read_only),
                 "readers" => value.parse().ok().map(|readers| config.readers = readers),
-                _ => return Err(Error::invalid(OPERATION, "unknown option in the url").with("option", key)),
+                _ => return Err(unknown(option)),
             };
             if known.is_none() {
                 return Err(Error::invalid(OPERATION, "bad value in the url").with("option", key));
@@ -96,6 +107,16 @@ impl SqliteConfig {
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
+        self
+    }
+
+    /// Whether to open the store only to look at it. It may be read while others write, and where neither the
+    /// file nor its folder can be written to. Writing through it is
+    /// [`Unsupported`](context_core::ErrorKind::Unsupported), and so is a file of an older version: it has to be
+    /// opened to write once.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
         self
     }
 
@@ -127,6 +148,26 @@ impl SqliteConfig {
                 .with("durability", format_args!("{:?}", self.durability)));
         }
         Ok(())
+    }
+}
+
+/// Whether a path looks like `user:password@host`.
+fn names_somebody(path: &str) -> bool {
+    let before_at = |part: &str| part.split_once('@').is_some_and(|(before, _)| before.contains(':'));
+    path.split('/').any(before_at)
+}
+
+/// The error of an option that there is not. Only a name is repeated: the rest may be a secret.
+fn unknown(option: &str) -> Error {
+    let error = Error::invalid(
+        OPERATION,
+        "unknown option in the url: there are busy_timeout_ms, create, durability, full_text, read_only and readers",
+    );
+    let name = option.split_once('=').map(|(name, _)| name);
+    let is_name = |name: &&str| name.len() <= 32 && name.bytes().all(|c| c.is_ascii_lowercase() || c == b'_');
+    match name.filter(is_name) {
+        Some(name) => error.with("option", name),
+        None => error,
     }
 }
 
@@ -171,6 +212,25 @@ mod tests {
         refused("sqlite:a?busy_timeout_ms=-1", Some("busy_timeout_ms"));
         refused("sqlite:a?full_text=true", Some("full_text"));
         refused("sqlite:a?mode=ro", Some("mode"));
+    }
+
+    #[test]
+    fn no_error_repeats_a_secret_of_a_url() {
+        for (url, option) in [
+            ("sqlite:u:hunter2@host/x.db", None),
+            ("sqlite://u:hunter2@host/x.db", None),
+            ("sqlite:///data/u:hunter2@host.db", None),
+            ("sqlite:x.db?key=hunter2", Some("key")),
+            ("sqlite:x.db?hunter2", None),
+            ("sqlite:x.db?HUNTER2=1", None),
+            ("sqlite:x.db?create=hunter2", Some("create")),
+            ("sqlite:x.db?create=true&password=hunter2&readers=2", Some("password")),
+            ("sqlite:x.db?durability=hunter2", Some("durability")),
+        ] {
+            let error = SqliteConfig::from_url(url).unwrap_err();
+            assert_eq!(error.get("option"), option, "{url}");
+            assert!(!format!("{error} {error:?}").to_lowercase().contains("hunter2"), "{error}");
+        }
     }
 }
 

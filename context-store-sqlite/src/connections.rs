@@ -5,30 +5,59 @@
 
 use std::future::poll_fn;
 use std::ops::{Deref, DerefMut};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
-use context_core::Durability;
+use context_core::{Durability, Error, ErrorKind, Retry};
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, Either, Executor, Row, Sqlite, Transaction};
-use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
+use crate::access::{FileState, beside};
 use crate::config::SqliteConfig;
-use crate::error::Result;
+use crate::error::{Fault, Result};
+use crate::file::{self, Label, Use};
 use crate::history::routes::Routes;
 use crate::rounds::record_one::Ready;
-use crate::{schema, sql};
+use crate::{create, schema, sql};
 
 pub(crate) struct Connections {
-    writer: Mutex<Writer>,
+    /// None in a handle that only reads, and in one that was closed.
+    writer: Mutex<Option<Writer>>,
+    reads_only: bool,
+    path: PathBuf,
     options: SqliteConnectOptions,
     readers: SqliteConnectOptions,
-    idle: StdMutex<Vec<SqliteConnection>>,
+    idle: StdMutex<Vec<Idle>>,
+    /// Closed when the handle is.
     permits: Semaphore,
+    most: u32,
+    /// For work on the whole file.
+    spares: Semaphore,
     pub(crate) full_text: bool,
 }
+
+/// A connection that nobody reads with, and the state of the file it was opened in, if the handle only reads.
+type Idle = (Option<FileState>, SqliteConnection);
+
+/// How many connections may work on the whole file at once.
+const SPARES: u32 = 64;
+/// How often a read is made again because the file was changed meanwhile.
+const REPEATS: u32 = 16;
+
+/// A question to a file before it is used.
+#[derive(Clone, Copy)]
+enum Question {
+    /// Whether it has our tables.
+    Tables,
+    /// Whether this program can read its schema as it is, and whether it has full text.
+    Schema(Option<bool>),
+}
+
+/// The writer, while it is held.
+pub(crate) type WriterGuard<'a> = MappedMutexGuard<'a, Writer>;
 
 /// The connection that writes, and what its holder knows about where branches end.
 pub(crate) struct Writer {
@@ -49,43 +78,169 @@ impl Writer {
 
 impl Connections {
     pub(crate) async fn open(config: &SqliteConfig) -> Result<Self> {
-        let options = options(config);
-        let mut connection = options.clone().create_if_missing(config.create).connect().await?;
-        schema::use_wal(&mut connection).await?;
-        let full_text = schema::migrate(&mut connection, config.full_text).await?;
-        let readers = options.clone().pragma("query_only", "ON");
-        let idle = StdMutex::new(vec![readers.connect().await?]);
-        let permits = Semaphore::new(config.readers);
-        let writer =
-            Mutex::new(Writer { connection, routes: Routes::default(), full_text, ready: Ready::default() });
-        Ok(Self { writer, options, readers, idle, permits, full_text })
+        if config.read_only { Self::open_to_read(config).await } else { Self::open_to_write(config).await }
     }
 
-    pub(crate) async fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().await
+    async fn open_to_write(config: &SqliteConfig) -> Result<Self> {
+        let options = options(config)?;
+        if !file::is_there(&config.path, Use::Write)? {
+            if !config.create {
+                return Err(file::absent().into());
+            }
+            create::create(&options, &config.path, config.full_text).await?;
+        }
+        let known = Self::unopened(config, options)?;
+        known.check_ours(&config.path).await?;
+        let mut connection = known.options.connect().await?;
+        schema::use_wal(&mut connection).await?;
+        let full_text = schema::migrate(&mut connection, config.full_text).await?;
+        let idle = StdMutex::new(vec![(None, known.readers.connect().await?)]);
+        let writer = Writer { connection, routes: Routes::default(), full_text, ready: Ready::default() };
+        Ok(Self { writer: Mutex::new(Some(writer)), idle, full_text, ..known })
+    }
+
+    async fn open_to_read(config: &SqliteConfig) -> Result<Self> {
+        let options = options(config)?;
+        if !file::is_there(&config.path, Use::Read)? {
+            return Err(file::absent().into());
+        }
+        let mut known = Self { reads_only: true, ..Self::unopened(config, options)? };
+        known.check_ours(&config.path).await?;
+        known.full_text = known.ask(Question::Schema(config.full_text)).await?;
+        Ok(known)
+    }
+
+    /// Without a connection.
+    fn unopened(config: &SqliteConfig, options: SqliteConnectOptions) -> Result<Self> {
+        let most = u32::try_from(config.readers)
+            .map_err(|_| Error::invalid("open", "more readers than there can be"))?;
+        Ok(Self {
+            writer: Mutex::new(None),
+            reads_only: false,
+            path: options.get_filename().to_owned(),
+            readers: options.clone().pragma("query_only", "ON"),
+            options,
+            idle: StdMutex::default(),
+            permits: Semaphore::new(config.readers.min(Semaphore::MAX_PERMITS)),
+            most,
+            spares: Semaphore::new(SPARES as usize),
+            full_text: false,
+        })
+    }
+
+    /// Refuses a file that is not ours, before anything is written.
+    async fn check_ours(&self, path: &Path) -> Result<()> {
+        match file::label(&self.options, path).await? {
+            Label::Ours => Ok(()),
+            Label::None => {
+                // The log may have what the file has not: so nothing but reading can tell.
+                let reading = Self { reads_only: true, ..self.unshared() };
+                reading.ask(Question::Tables).await.map(drop)
+            }
+        }
+    }
+
+    /// The same file, without connections.
+    fn unshared(&self) -> Self {
+        Self {
+            writer: Mutex::new(None),
+            reads_only: self.reads_only,
+            path: self.path.clone(),
+            options: self.options.clone(),
+            readers: self.readers.clone(),
+            idle: StdMutex::default(),
+            permits: Semaphore::new(1),
+            most: 1,
+            spares: Semaphore::new(1),
+            full_text: self.full_text,
+        }
+    }
+
+    /// Asks, again if the file was changed meanwhile without a lock that keeps others from it.
+    async fn ask(&self, question: Question) -> Result<bool> {
+        let mut repeats = 0;
+        loop {
+            let mut reader = self.reader().await?;
+            let answer = match question {
+                Question::Tables => file::check_tables(&mut reader).await.map(|()| true),
+                Question::Schema(full_text) => schema::check_readable(&mut reader, full_text).await,
+            };
+            if let Some(answer) = reader.settle(answer, &mut repeats) {
+                return answer;
+            }
+        }
+    }
+
+    pub(crate) fn reads_only(&self) -> bool {
+        self.reads_only
+    }
+
+    pub(crate) async fn writer(&self) -> Result<WriterGuard<'_>> {
+        self.held(self.writer.lock().await)
     }
 
     /// The writer, if nobody has it or waits for it.
-    pub(crate) fn idle_writer(&self) -> Option<MutexGuard<'_, Writer>> {
-        self.writer.try_lock().ok()
+    pub(crate) fn idle_writer(&self) -> Option<WriterGuard<'_>> {
+        self.held(self.writer.try_lock().ok()?).ok()
+    }
+
+    fn held<'a>(&'a self, guard: MutexGuard<'a, Option<Writer>>) -> Result<WriterGuard<'a>> {
+        MutexGuard::try_map(guard, Option::as_mut).map_err(|_| match self.permits.is_closed() {
+            true => closed(),
+            false => Error::new(ErrorKind::Unsupported, "write", "the store was opened only to read").into(),
+        })
     }
 
     /// A connection to read with. What this handle has written before is seen.
     pub(crate) async fn reader(&self) -> Result<Reader<'_>> {
-        let permit = self.permits.acquire().await.expect("the semaphore is never closed");
-        let idle = self.idle().pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => self.readers.connect().await?,
+        let permit = self.permits.acquire().await.map_err(|_| closed())?;
+        let state = self.reads_only.then(|| FileState::of(&self.path));
+        let idle = {
+            let mut idle = self.idle();
+            if let Some(now) = &state {
+                idle.retain(|(opened, _)| opened.as_ref().is_some_and(|opened| opened.serves(now)));
+            }
+            idle.pop()
         };
-        Ok(Reader { pool: self, connection: Some(connection), _permit: permit })
+        if let Some((opened, connection)) = idle {
+            return Ok(Reader { pool: self, state: opened, connection: Some(connection), _permit: permit });
+        }
+        let mut repeats = 0;
+        let mut state = state;
+        loop {
+            let connected = match &state {
+                Some(state) => state.options(&self.readers).connect().await,
+                None => self.readers.connect().await,
+            };
+            match connected {
+                Ok(connection) => {
+                    let connection = Some(connection);
+                    return Ok(Reader { pool: self, state, connection, _permit: permit });
+                }
+                Err(error) => {
+                    let now = FileState::of(&self.path);
+                    repeats += 1;
+                    if state.as_ref().is_none_or(|state| *state == now) || repeats > REPEATS {
+                        return Err(error.into());
+                    }
+                    state = Some(now);
+                }
+            }
+        }
     }
 
     /// A connection for work on the whole file, whose settings are its own. It keeps what it puts aside on the disk:
     /// that can be as much as the file.
-    pub(crate) async fn spare(&self) -> Result<SqliteConnection> {
+    pub(crate) async fn spare(&self) -> Result<Spare<'_>> {
         let options = self.options.clone().synchronous(SqliteSynchronous::Full).pragma("temp_store", "FILE");
-        Ok(options.connect().await?)
+        self.connect_spare(options).await
+    }
+
+    async fn connect_spare(&self, options: SqliteConnectOptions) -> Result<Spare<'_>> {
+        let permit = self.spares.acquire().await.map_err(|_| closed())?;
+        let state = self.reads_only.then(|| FileState::of(&self.path));
+        let options = state.as_ref().map_or(options.clone(), |state| state.options(&options));
+        Ok(Spare { pool: self, state, connection: options.connect().await?, _permit: permit })
     }
 
     /// Folds the write-ahead log into the file and empties it. False if somebody reads what is still in it.
@@ -93,35 +248,85 @@ impl Connections {
     pub(crate) async fn clear_log(&self, patient: bool) -> Result<bool> {
         let options = self.options.clone();
         let options = if patient { options } else { options.busy_timeout(Duration::ZERO) };
-        let mut connection = options.connect().await?;
-        let row = sqlx::query(sql::CHECKPOINT_LOG).fetch_one(&mut connection).await?;
+        let mut spare = self.connect_spare(options).await?;
+        let row = sqlx::query(sql::CHECKPOINT_LOG).fetch_one(&mut spare.connection).await?;
         let busy: i64 = row.try_get(0)?;
-        connection.close().await?;
+        spare.close().await?;
         Ok(busy == 0)
     }
 
     /// How many bytes the file and its log take.
     pub(crate) fn size(&self) -> u64 {
-        let path = self.options.get_filename();
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
         let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
-        length(path) + length(Path::new(&log))
+        length(&self.path) + length(&beside(&self.path, "-wal"))
     }
 
-    /// Waits for what is running and closes all connections.
-    pub(crate) async fn close(self) -> Result<()> {
+    /// Waits for what is running and closes all connections, the one that writes last: it folds the log into the
+    /// file and removes it, unless another process has it open. All later calls fail; closing again does nothing.
+    pub(crate) async fn close(&self) -> Result<()> {
+        // Refused only if somebody else closes.
+        let all = self.permits.acquire_many(self.most).await;
+        self.permits.close();
+        drop(all);
+        let spares = self.spares.acquire_many(SPARES).await;
+        self.spares.close();
+        drop(spares);
+        let mut writer = self.writer.lock().await;
         let idle = std::mem::take(&mut *self.idle());
-        for reader in idle {
+        for (_, reader) in idle {
             reader.close().await?;
         }
-        self.writer.into_inner().connection.close().await?;
+        if let Some(writer) = writer.take() {
+            writer.connection.close().await?;
+        }
         Ok(())
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<SqliteConnection>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
         // A list of connections is sound in any state.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn closed() -> Fault {
+    Error::new(ErrorKind::Unavailable, "open", "the store was closed").with_retry(Retry::Never).into()
+}
+
+/// Whether what was read is of one state of the file, or must be read again.
+fn settled<T>(
+    pool: &Connections,
+    state: Option<&FileState>,
+    result: Result<T>,
+    repeats: &mut u32,
+) -> Option<Result<T>> {
+    let Some(state) = state else { return Some(result) };
+    if !state.is_unlocked() && result.is_ok() || *state == FileState::of(&pool.path) {
+        return Some(result);
+    }
+    *repeats += 1;
+    if *repeats <= REPEATS {
+        return None;
+    }
+    let message = "the file changes faster than it can be read";
+    Some(result.and_then(|_| Err(Error::new(ErrorKind::Unavailable, "read", message).into())))
+}
+
+/// A connection for work on the whole file.
+pub(crate) struct Spare<'a> {
+    pool: &'a Connections,
+    state: Option<FileState>,
+    pub(crate) connection: SqliteConnection,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl Spare<'_> {
+    pub(crate) async fn close(self) -> Result<()> {
+        Ok(self.connection.close().await?)
+    }
+
+    /// The result, or nothing if the work has to be done again: see [`Reader::settle`].
+    pub(crate) fn settle<T>(&self, result: Result<T>, repeats: &mut u32) -> Option<Result<T>> {
+        settled(self.pool, self.state.as_ref(), result, repeats)
     }
 }
 
@@ -143,13 +348,16 @@ pub(crate) async fn run(
     Ok(rows)
 }
 
-fn options(config: &SqliteConfig) -> SqliteConnectOptions {
+fn options(config: &SqliteConfig) -> Result<SqliteConnectOptions> {
     let synchronous = match config.durability {
         Durability::PowerLoss => SqliteSynchronous::Full,
         _ => SqliteSynchronous::Normal,
     };
-    SqliteConnectOptions::new()
-        .filename(&config.path)
+    // Of a name that begins with `file:`, SQLite would take options.
+    let path = std::path::absolute(&config.path)
+        .map_err(|error| Error::invalid("open", "the path names no file").with_source(error))?;
+    Ok(SqliteConnectOptions::new()
+        .filename(path)
         .synchronous(synchronous)
         .busy_timeout(config.busy_timeout)
         .foreign_keys(true)
@@ -160,15 +368,25 @@ fn options(config: &SqliteConfig) -> SqliteConnectOptions {
         .pragma("temp_store", "MEMORY")
         .statement_cache_capacity(256)
         .row_buffer_size(256)
-        .disable_statement_logging()
+        .disable_statement_logging())
 }
 
 /// A reading connection, given back when it is dropped, also in the middle of a read: the connection's thread
 /// ends the statement before it takes the next one.
 pub(crate) struct Reader<'a> {
     pool: &'a Connections,
+    /// The state of the file when the connection was opened, if the handle only reads.
+    state: Option<FileState>,
     connection: Option<SqliteConnection>,
     _permit: SemaphorePermit<'a>,
+}
+
+impl Reader<'_> {
+    /// What was read; nothing if it has to be read again, because the file is not as it was before and no lock
+    /// kept it so.
+    pub(crate) fn settle<T>(&self, result: Result<T>, repeats: &mut u32) -> Option<Result<T>> {
+        settled(self.pool, self.state.as_ref(), result, repeats)
+    }
 }
 
 impl Deref for Reader<'_> {
@@ -188,7 +406,7 @@ impl DerefMut for Reader<'_> {
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take() {
-            self.pool.idle().push(connection);
+            self.pool.idle().push((self.state.take(), connection));
         }
     }
 }

@@ -55,6 +55,11 @@ impl Fault {
         matches!(self, Self::Driver(error) if code(error) == Some(CONSTRAINT))
     }
 
+    /// Whether the file has no header of SQLite.
+    pub(crate) fn is_no_database(&self) -> bool {
+        matches!(self, Self::Driver(error) if code(error) == Some(NOTADB))
+    }
+
     /// Whether somebody else holds a lock.
     pub(crate) fn is_busy(&self) -> bool {
         matches!(self, Self::Driver(error) if matches!(code(error), Some(BUSY | LOCKED)))
@@ -83,7 +88,7 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
     use ErrorKind::{Bug, Corrupt, Invalid, Unavailable};
     let (kind, retry, message) = match code(&error) {
         Some(BUSY | LOCKED) => (Unavailable, Retry::Safe, "another writer holds the store"),
-        Some(IOERR) => (Unavailable, Retry::Safe, "the disk failed"),
+        Some(IOERR) => (Unavailable, Retry::Never, "the disk failed"),
         Some(FULL) => (Unavailable, Retry::Never, "the disk is full"),
         Some(READONLY) => (Unavailable, Retry::Never, "the store cannot be written to"),
         Some(CANTOPEN) => (Unavailable, Retry::Never, "the store cannot be opened"),

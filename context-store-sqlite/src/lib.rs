@@ -77,12 +77,22 @@
 //!   full text in some more;
 //!   other writers wait for it.
 //!
+//! # Opening and closing
+//!
+//! * A file is a store by its `application_id`, `0x6374786c` (the letters `ctxl`), or, if it is older than the id,
+//!   by its tables. Any other file is refused with
+//!   [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) and left byte for byte.
+//! * A new store is made whole under another name, so that nobody ever opens half of one.
+//! * With [`read_only`](SqliteConfig::read_only) nothing is written, not even `-wal` and `-shm`: also where the file
+//!   or its folder cannot be written to, beside a process that writes, and beside a log that a killed one left.
+//! * [`close`](context_core::Store::close) folds the log into the file, so that the file is all there is.
+//!
 //! # Upgrades
 //!
 //! * Schema versions only go forward. An older file is brought up to date when it is opened: every step that is due, in
 //!   one transaction, so that it is done or was not begun. Of several processes one does it.
 //! * A step adds to what is there and moves it; it never changes what a message says. Every release reads the files
-//!   of all earlier ones. There is no way back: make a [`backup`](context_core::Maintenance::backup) with the older
+//!   of all earlier ones, opened to write. There is no way back: make a [`backup`](context_core::Maintenance::backup) with the older
 //!   program first, and stop it, since it does not know the new schema.
 //! * A newer file is refused with [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) and not touched.
 //!
@@ -115,16 +125,20 @@
 //! The full-text index is a table of FTS5 that keeps no texts, only which words are at which place. Each word
 //! begins with a tag of the user: `migrations/full_text.sql`.
 
+mod access;
 mod blobs;
 mod calls;
 mod check;
 mod config;
 mod connections;
+mod create;
 mod error;
+mod file;
 mod fragments;
 mod history;
 mod insert;
 mod memories;
+mod partial;
 mod place;
 mod rounds;
 mod rows;

@@ -12,7 +12,7 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row, SqlSafeStr};
 
 use crate::error::{Fault, Result};
-use crate::{search::words, sql};
+use crate::{file, search::words, sql};
 
 /// The newest version this program knows.
 const KNOWN: i64 = 7;
@@ -70,8 +70,9 @@ pub(crate) async fn use_wal(connection: &mut SqliteConnection) -> Result<()> {
 ///
 /// A file that is new, or older than full text, gets it unless it is not wanted.
 pub(crate) async fn migrate(connection: &mut SqliteConnection, full_text: Option<bool>) -> Result<bool> {
+    let labelled = is_labelled(connection).await?;
     match version(connection).await? {
-        Some(KNOWN) => return check_full_text(connection, full_text).await,
+        Some(KNOWN) if labelled => return check_full_text(connection, full_text).await,
         Some(version) if version > KNOWN => return Err(too_new(version).into()),
         _ => {}
     }
@@ -89,8 +90,36 @@ pub(crate) async fn migrate(connection: &mut SqliteConnection, full_text: Option
         words::build(&mut transaction).await?;
     }
     let has = check_full_text(&mut transaction, full_text).await?;
+    file::set_label(&mut transaction).await?;
     transaction.commit().await?;
     Ok(has)
+}
+
+/// Refuses a schema that this program cannot read as it is, and says whether the file has full text.
+pub(crate) async fn check_readable(
+    connection: &mut SqliteConnection,
+    full_text: Option<bool>,
+) -> Result<bool> {
+    match version(connection).await? {
+        Some(KNOWN) => check_full_text(connection, full_text).await,
+        Some(version) if version > KNOWN => Err(too_new(version).into()),
+        version => {
+            let version = version.unwrap_or(0);
+            let message = format!(
+                "written by schema {version}, which is read only after an upgrade to {KNOWN}: run `context upgrade`, \
+                 or open it to write"
+            );
+            Err(Error::new(ErrorKind::Unsupported, "open", message)
+                .with("older_schema", version)
+                .with("newest_schema", KNOWN)
+                .into())
+        }
+    }
+}
+
+async fn is_labelled(connection: &mut SqliteConnection) -> Result<bool> {
+    let row = sqlx::query(sql::APPLICATION).fetch_one(connection).await?;
+    Ok(row.try_get::<i64, _>(0)? == file::APPLICATION_ID)
 }
 
 /// Whether the file has full text; an error if that is not what is wanted.

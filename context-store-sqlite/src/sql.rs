@@ -103,8 +103,17 @@ macro_rules! pruned_streams {
     };
 }
 
+/// How many tables `OUR_TABLES` counts in a file of ours.
+pub(crate) const OUR_TABLES_COUNT: i64 = 6;
+
 statements! {
     BEGIN = "BEGIN IMMEDIATE";
+    APPLICATION = "PRAGMA application_id";
+    /// The letters `ctxl`.
+    SET_APPLICATION = "PRAGMA application_id = 0x6374786c";
+    /// Of the tables that every version of ours has.
+    OUR_TABLES = "SELECT count(*) FROM sqlite_schema WHERE type = 'table'
+        AND name IN ('context_migrations', 'chat', 'branch', 'run', 'node', 'boundary')";
     USE_WAL = "PRAGMA journal_mode = WAL";
     MIGRATED = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'context_migrations'";
     VERSION = "SELECT max(version) FROM context_migrations";
@@ -421,7 +430,7 @@ mod tests {
             |full_text| SqliteConfig::new(folder.path().join(format!("{full_text}.db"))).full_text(full_text);
         let with: Connections = SqliteStore::open(config(true)).await.unwrap().into_connections();
         let without: Connections = SqliteStore::open(config(false)).await.unwrap().into_connections();
-        let (mut with, mut without) = (with.writer().await, without.writer().await);
+        let (mut with, mut without) = (with.writer().await.unwrap(), without.writer().await.unwrap());
         for (name, text) in ALL.iter().chain(rounds::ALL).chain(memories::ALL) {
             // Appends are made for one of the two.
             let Err(one) = (&mut with.connection).prepare(text.into_sql_str()).await else { continue };

@@ -42,19 +42,15 @@ pub(crate) struct Shared {
 impl SqliteStore {
     /// Opens a store, bringing its schema up to date. Several processes may open the same file at once.
     ///
-    /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote the file.
+    /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote the file, or if
+    /// it is not a store: such a file is left byte for byte. [`ErrorKind::NotFound`](context_core::ErrorKind::NotFound)
+    /// if there is no file and none is to be made.
     pub async fn open(config: SqliteConfig) -> Result<Self> {
         config.check()?;
         let connections = Connections::open(&config)
             .await
             .map_err(|fault| fault.during("open").with("path", config.path.display()))?;
         Ok(Self(Shared { connections, queue: group::Queue::default(), durability: config.durability }))
-    }
-
-    /// Closes the file, which folds the write-ahead log into it. Without this it happens in the background
-    /// after the store is dropped.
-    pub async fn close(self) -> Result<()> {
-        self.0.connections.close().await.map_err(|fault| fault.during("close"))
     }
 
     #[cfg(test)]
@@ -69,6 +65,7 @@ impl fmt::Debug for SqliteStore {
     }
 }
 
+#[async_trait]
 impl Store for SqliteStore {
     fn info(&self) -> StoreInfo {
         StoreInfo::new("sqlite", self.0.durability, true)
@@ -104,6 +101,12 @@ impl Store for SqliteStore {
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         Some(&self.0)
+    }
+
+    /// Folds the write-ahead log into the file, so that no `-wal` and `-shm` stay beside it, unless another
+    /// handle has the file open. Without this it happens in the background after the store is dropped.
+    async fn close(&self) -> Result<()> {
+        self.0.connections.close().await.map_err(|fault| fault.during("close"))
     }
 }
 
@@ -277,11 +280,13 @@ impl BlobStore for Shared {
         range: Range<u64>,
         at: Option<Timestamp>,
     ) -> Result<Option<Bytes>> {
-        if let Some(at) = at {
+        if let Some(at) = at
+            && !self.connections.reads_only()
+        {
             // First, so that it is not pruned as unused while it is read.
             writing!(self, "read_blob", |writer| blobs::touch(writer, chat, id, at).await)?;
         }
-        reading!(self, "read_blob", |reader| blobs::read(reader, chat, id, range).await)
+        reading!(self, "read_blob", |reader| blobs::read(reader, chat, id, range.clone()).await)
     }
 
     async fn blobs(&self, chat: &ChatRef, limit: usize, after: Option<&Cursor>) -> Result<Page<Blob>> {

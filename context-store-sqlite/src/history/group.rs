@@ -12,9 +12,9 @@ use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};
 use std::task::Poll;
 
 use context_core::{BranchName, ChatRef, Commit, CommitOutcome, Committed, Error};
-use tokio::sync::{MutexGuard, oneshot};
+use tokio::sync::oneshot;
 
-use crate::connections::{Connections, Writer, run};
+use crate::connections::{Connections, Writer, WriterGuard, run};
 use crate::error::{Fault, Result};
 use crate::history::append::{Append, Merge, More, Row, bind_no_row};
 use crate::history::commit;
@@ -85,7 +85,7 @@ pub(crate) async fn commit(
     }
     let append = match append {
         Some(append) if append.is_small() => append,
-        append => return commit::commit(&mut *connections.writer().await, commit, append).await,
+        append => return commit::commit(&mut *connections.writer().await?, commit, append).await,
     };
     let mut answer = queue.put(append);
     if several {
@@ -94,8 +94,9 @@ pub(crate) async fn commit(
     }
     let mut writer = match first_of(&mut answer, connections.writer()).await {
         First::Answer(Some(answer)) => return Ok(CommitOutcome::Applied(answer?)),
-        First::Answer(None) => connections.writer().await,
-        First::Writer(mut writer) => loop {
+        First::Answer(None) => connections.writer().await?,
+        First::Writer(Err(fault)) => return Err(fault),
+        First::Writer(Ok(mut writer)) => loop {
             match answer.try_recv() {
                 Ok(answer) => return Ok(CommitOutcome::Applied(answer?)),
                 Err(oneshot::error::TryRecvError::Closed) => break writer,
@@ -123,12 +124,12 @@ async fn yield_now() {
 
 enum First<'a> {
     Answer(Option<Answer>),
-    Writer(MutexGuard<'a, Writer>),
+    Writer(Result<WriterGuard<'a>>),
 }
 
 async fn first_of<'a>(
     answer: &mut oneshot::Receiver<Answer>,
-    writer: impl Future<Output = MutexGuard<'a, Writer>>,
+    writer: impl Future<Output = Result<WriterGuard<'a>>>,
 ) -> First<'a> {
     let mut writer = pin!(writer);
     poll_fn(|context| match Pin::new(&mut *answer).poll(context) {

@@ -21,7 +21,7 @@ const BATCH: usize = 10_000;
 
 /// Forgets in one transaction, clears what it frees, and reads back.
 pub(super) async fn forget(connections: &Connections, forget: &MemoryForget) -> Result<MemoriesForgotten> {
-    let mut writer = connections.writer().await;
+    let mut writer = connections.writer().await?;
     run(&mut writer.connection, sqlx::query(SHRED)).await?;
     let removed = remove(&mut writer, forget).await;
     run(&mut writer.connection, sqlx::query(SHRED_NO_MORE)).await?;

@@ -23,7 +23,7 @@ impl TrajectoryStore for Shared {
 
     async fn load_rounds(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
         limits::check_agent("load_rounds", agent)?;
-        reading!(self, "load_rounds", |reader| rounds::load(reader, agent, rounds).await)
+        reading!(self, "load_rounds", |reader| rounds::load(reader, agent, rounds.clone()).await)
     }
 
     async fn rounds(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {

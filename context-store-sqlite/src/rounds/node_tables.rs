@@ -139,7 +139,7 @@ mod tests {
     async fn tables_have_a_column_for_each_field_and_views_show_it() {
         let folder = tempfile::tempdir().unwrap();
         let connections = open(&folder).await;
-        let mut writer = connections.writer().await;
+        let mut writer = connections.writer().await.unwrap();
         for kind in NodeKind::ALL {
             let mut expected: Vec<(String, &str, bool)> = Vec::new();
             for column in COLUMNS {
@@ -174,7 +174,7 @@ mod tests {
     async fn every_statement_made_here_fits_the_schema() {
         let folder = tempfile::tempdir().unwrap();
         let connections = open(&folder).await;
-        let mut writer = connections.writer().await;
+        let mut writer = connections.writer().await.unwrap();
         let tables = &*TABLES;
         let mut all = vec![tables.kinds_of.as_str(), &tables.remaining];
         let kinds = tables.kinds.iter().map(|table| &table.add);

@@ -231,7 +231,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(SqliteConfig::new(folder.path().join("s.db"))).await.unwrap();
         let connections = store.into_connections();
-        let mut writer = connections.writer().await;
+        let mut writer = connections.writer().await.unwrap();
         for (name, text) in ALL.iter().filter(|(name, _)| !WHOLE.contains(name)) {
             let plan = sqlx::query(sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
             for row in plan.fetch_all(&mut writer.connection).await.unwrap() {

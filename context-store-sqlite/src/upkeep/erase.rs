@@ -1,7 +1,7 @@
 //! Erasing a user, and giving back space: until the file has no trace of what was deleted.
 
 use context_core::{CancelSignal, Erasure, Error, ErrorKind, Retry, UserId, Vacuumed};
-use sqlx::{Connection, Row};
+use sqlx::Row;
 
 use crate::connections::{Connections, Writer};
 use crate::error::Result;
@@ -25,7 +25,7 @@ pub(crate) async fn erase_user(
     let mut all = Batch::default();
     loop {
         // Others may write between two batches.
-        let mut writer = connections.writer().await;
+        let mut writer = connections.writer().await?;
         sqlx::query(sql::SHRED).execute(&mut writer.connection).await?;
         let batch = erase_batch(&mut writer, user, cancel).await;
         sqlx::query(sql::SHRED_NO_MORE).execute(&mut writer.connection).await?;
@@ -41,12 +41,12 @@ pub(crate) async fn erase_user(
             break;
         }
     }
-    let mut writer = connections.writer().await;
+    let mut writer = connections.writer().await?;
     // Once, so that less is left to copy, and once more, because the copy goes through the log.
     tidy(&mut writer).await?;
     connections.clear_log(true).await?;
     let mut spare = connections.spare().await?;
-    sqlx::query(sql::VACUUM).execute(&mut spare).await?;
+    sqlx::query(sql::VACUUM).execute(&mut spare.connection).await?;
     spare.close().await?;
     let cleared = connections.clear_log(true).await?;
     if !cleared {
@@ -120,11 +120,11 @@ async fn remaining(writer: &mut Writer, user: &UserId) -> Result<i64> {
 
 /// Writes the file anew, without what is not used.
 pub(crate) async fn vacuum(connections: &Connections) -> Result<Vacuumed> {
-    let mut writer = connections.writer().await;
+    let mut writer = connections.writer().await?;
     let before = connections.size();
     tidy(&mut writer).await?;
     let mut spare = connections.spare().await?;
-    sqlx::query(sql::VACUUM).execute(&mut spare).await?;
+    sqlx::query(sql::VACUUM).execute(&mut spare.connection).await?;
     spare.close().await?;
     // As far as others let it: what they read stays in the log until they have read it.
     connections.clear_log(true).await?;

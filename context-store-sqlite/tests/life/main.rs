@@ -9,6 +9,7 @@ mod lab;
 mod listing;
 mod memories;
 mod memories_random;
+mod opening;
 mod pieces;
 mod random;
 mod rounds;

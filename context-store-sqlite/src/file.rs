@@ -1,0 +1,189 @@
+//! The file of a store: whether it is there, whether it may be used, and whether it is one of ours.
+//!
+//! A file is ours by the `application_id` in its header. Files of earlier versions have none; they are known by
+//! the table of our migrations together with our first tables, and get the id when they are opened to write.
+//! Nothing here writes, and no file is opened but through SQLite: closing any other descriptor of it would take
+//! the locks away that this process has on it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use context_core::{Error, ErrorKind, Retry};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Connection, Row};
+
+use crate::error::{Fault, Result};
+use crate::sql;
+
+/// The `application_id` of our files: the letters `ctxl`.
+pub(crate) const APPLICATION_ID: i64 = 0x6374_786c;
+
+const OPERATION: &str = "open";
+
+/// How a file is to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Read,
+    Write,
+}
+
+/// Says whether there is a file. An error if something else has its name, or it may not be used like this.
+pub(crate) fn is_there(path: &Path, usage: Use) -> Result<bool, Error> {
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) => return missing(path, error).map(|()| false),
+    };
+    if metadata.is_dir() {
+        return Err(Error::invalid(OPERATION, "this is a folder: name a file in it"));
+    }
+    if !metadata.is_file() {
+        return Err(Error::new(ErrorKind::Unsupported, OPERATION, "this is not a regular file"));
+    }
+    may(path, usage, "the file")?;
+    if usage == Use::Write {
+        // SQLite keeps its log there.
+        may(&folder(path), usage, "the folder of the file")?;
+    }
+    if metadata.len() == 0 {
+        let message = "this is an empty file, not a store: remove it, or name another file";
+        return Err(Error::new(ErrorKind::Unsupported, OPERATION, message));
+    }
+    Ok(true)
+}
+
+/// The error of a file that is not there, if there must be one.
+pub(crate) fn absent() -> Error {
+    Error::new(ErrorKind::NotFound, OPERATION, "there is no file of this name")
+}
+
+/// Tells a file that is not there, but could be, from one that nobody can look at.
+fn missing(path: &Path, error: io::Error) -> Result<(), Error> {
+    let folder = folder(path);
+    match error.kind() {
+        io::ErrorKind::NotFound => match fs::metadata(&folder) {
+            Ok(found) if found.is_dir() => Ok(()),
+            _ => Err(Error::new(
+                ErrorKind::NotFound,
+                OPERATION,
+                "the folder of the file is not there: make it first",
+            )
+            .with("folder", folder.display())
+            .with_source(error)),
+        },
+        io::ErrorKind::NotADirectory => {
+            Err(Error::invalid(OPERATION, "a part of the path is a file, not a folder").with_source(error))
+        }
+        _ => Err(denied("the file cannot be looked at").with_source(error)),
+    }
+}
+
+/// The folder that a file is in.
+fn folder(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn denied(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::new(ErrorKind::Unavailable, OPERATION, message).with_retry(Retry::Never)
+}
+
+/// Asks the system whether this process may read or write.
+#[cfg(unix)]
+fn may(path: &Path, usage: Use, thing: &'static str) -> Result<(), Error> {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    let (access, verb) = match usage {
+        Use::Read => (Access::READ_OK, "read"),
+        Use::Write => (Access::READ_OK | Access::WRITE_OK, "write"),
+    };
+    accessat(CWD, path, access, AtFlags::EACCESS).map_err(|error| {
+        let message = match error {
+            rustix::io::Errno::ROFS => format!("{thing} is on a read-only file system"),
+            _ => format!("no permission to {verb} {thing}: see who owns it"),
+        };
+        denied(message).with_source(io::Error::from(error))
+    })
+}
+
+/// Asks the system whether this process may write, as far as it says.
+#[cfg(not(unix))]
+fn may(path: &Path, usage: Use, thing: &'static str) -> Result<(), Error> {
+    let metadata = fs::metadata(path).map_err(|error| denied("it cannot be looked at").with_source(error))?;
+    if usage == Use::Write && metadata.is_file() && metadata.permissions().readonly() {
+        return Err(denied(format!("no permission to write {thing}")));
+    }
+    Ok(())
+}
+
+/// Whether the header of a file says whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Label {
+    Ours,
+    /// An older file of ours, or somebody else's.
+    None,
+}
+
+/// Reads the label of a file. The header is read as it is, without the log, without a lock.
+pub(crate) async fn label(base: &SqliteConnectOptions, path: &Path) -> Result<Label> {
+    let labelled: Result<i64, sqlx::Error> = async {
+        let mut connection = base.clone().read_only(true).immutable(true).connect().await?;
+        let row = sqlx::query(sql::APPLICATION).fetch_one(&mut connection).await?;
+        let id: i64 = row.try_get(0)?;
+        connection.close().await?;
+        Ok(id)
+    }
+    .await;
+    match labelled {
+        Ok(APPLICATION_ID) => Ok(Label::Ours),
+        Ok(0) => Ok(Label::None),
+        Ok(id) => {
+            let message = "this is a SQLite database of another application: it is left as it is";
+            Err(foreign(message).with("application_id", format_args!("{id:#010x}")).into())
+        }
+        Err(fault) => Err(match Fault::from(fault) {
+            fault if fault.is_no_database() => no_database(path).into(),
+            fault => fault,
+        }),
+    }
+}
+
+/// Refuses a file without a label that does not have our tables.
+pub(crate) async fn check_tables(connection: &mut SqliteConnection) -> Result<()> {
+    let row = sqlx::query(sql::OUR_TABLES).fetch_one(connection).await?;
+    if row.try_get::<i64, _>(0)? == sql::OUR_TABLES_COUNT {
+        return Ok(());
+    }
+    let message = "this is a SQLite database of another application: it is left as it is";
+    Err(foreign(message).into())
+}
+
+/// Gives a file its label, in the transaction that is under way.
+pub(crate) async fn set_label(connection: &mut SqliteConnection) -> Result<()> {
+    sqlx::query(sql::SET_APPLICATION).execute(connection).await?;
+    Ok(())
+}
+
+fn foreign(message: &'static str) -> Error {
+    Error::new(ErrorKind::Unsupported, OPERATION, message)
+}
+
+/// What a file without a header of SQLite may be. No connection can have a lock on it.
+fn no_database(path: &Path) -> Error {
+    use io::Read as _;
+    let mut begin = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(256).read_to_end(&mut begin));
+    let text = match std::str::from_utf8(&begin) {
+        Ok(_) => true,
+        // Cut in the middle of a character.
+        Err(error) => error.error_len().is_none(),
+    };
+    let text = text && !begin.iter().any(|byte| matches!(byte, 0..9 | 14..32 | 127));
+    foreign(match read.is_ok() && text {
+        true => "this is a text file, not a store: it is left as it is",
+        false => {
+            "this is not a SQLite database: encrypted, damaged, or of another program; it is left as it is"
+        }
+    })
+}

@@ -1,0 +1,91 @@
+//! A file that gets its name when it is complete.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use context_core::{Error, ErrorKind, Retry};
+
+/// A file that is not complete yet; it goes with this value.
+pub(crate) struct Partial {
+    path: PathBuf,
+    operation: &'static str,
+}
+
+impl Partial {
+    /// Makes a new, empty file in the folder of the final one. Several of one final name do not meet in it.
+    pub(crate) fn beside(to: &Path, operation: &'static str) -> Result<Self, Error> {
+        let failed = |error| failed(operation, error);
+        let to = std::path::absolute(to).map_err(failed)?;
+        let Some(name) = to.file_name() else {
+            return Err(Error::invalid(operation, "the path names no file"));
+        };
+        for k in 0.. {
+            let mut partial = OsString::from(".");
+            partial.push(name);
+            partial.push(format!(".partial{k}"));
+            let path = to.with_file_name(partial);
+            match options().open(&path) {
+                Ok(_) => return Ok(Self { path, operation }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Err(Error::new(ErrorKind::Bug, operation, "every name was taken"))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits until the file is on the disk.
+    pub(crate) async fn sync(&self) -> Result<(), Error> {
+        let path = self.path.clone();
+        let sync = move || OpenOptions::new().write(true).open(path)?.sync_all();
+        tokio::task::spawn_blocking(sync)
+            .await
+            .map_err(|error| failed(self.operation, io::Error::other(error)))?
+            .map_err(|error| failed(self.operation, error))
+    }
+
+    /// Gives the file its name, never in the place of another one: false if there is one.
+    pub(crate) fn become_final(self, to: &Path) -> Result<bool, Error> {
+        match fs::hard_link(&self.path, to) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            // A file system without links.
+            Err(_) if fs::symlink_metadata(to).is_ok() => Ok(false),
+            Err(_) => {
+                fs::rename(&self.path, to).map(|()| true).map_err(|error| failed(self.operation, error))
+            }
+        }
+    }
+}
+
+/// A new file with the rights that SQLite gives its files.
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
+    options
+}
+
+fn failed(operation: &'static str, error: io::Error) -> Error {
+    let (retry, message) = match error.kind() {
+        io::ErrorKind::PermissionDenied => (Retry::Never, "no permission to write in this folder"),
+        io::ErrorKind::NotFound => (Retry::Never, "the folder is not there: make it first"),
+        io::ErrorKind::ReadOnlyFilesystem => (Retry::Never, "the file system is read-only"),
+        io::ErrorKind::StorageFull => (Retry::Never, "the disk is full"),
+        _ => (Retry::Never, "the file cannot be written"),
+    };
+    Error::new(ErrorKind::Unavailable, operation, message).with_retry(retry).with_source(error)
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Gone already if it was renamed; otherwise there is nobody to tell.
+        let _ = fs::remove_file(&self.path);
+    }
+}
