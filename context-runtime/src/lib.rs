@@ -283,7 +283,7 @@ pub use engine::{
 pub use recovery::{
     Carried, CarryOutError, Contract, Recovered, RecoveryChain, raised_output, without_failed_answer,
 };
-pub use registry::open;
+pub use registry::{open, open_read_only};
 #[cfg(feature = "rescale")]
 pub use rescale::ImageRescaler;
 pub use retention::{Removal, RemovalReason, Retention};

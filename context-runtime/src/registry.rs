@@ -14,7 +14,24 @@ use context_core::{Error, ErrorKind, Result, Store};
 #[async_trait]
 pub trait StoreFactory: Send + Sync + 'static {
     /// Opens the store that `url` names, scheme included. Errors never repeat a password of the URL.
-    async fn open(&self, url: &str) -> Result<Arc<dyn Store>>;
+    ///
+    /// With [`OpenMode::Read`] nothing is made, upgraded or written, neither now nor through the store. A
+    /// factory that cannot promise that refuses the mode with [`ErrorKind::Unsupported`].
+    async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>>;
+}
+
+/// The purpose of opening a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OpenMode {
+    /// To look at a store that is there. Nothing is made, upgraded or written; writing through the store is
+    /// [`ErrorKind::Unsupported`], and so is a store of an older version.
+    Read,
+    /// To change a store that is there, which is brought up to date. A store that is not there is
+    /// [`ErrorKind::NotFound`], as far as its backend can tell.
+    Write,
+    /// To change a store, which is made if it is not there, as far as its URL allows.
+    Create,
 }
 
 /// Opens the store that a URL names, as far as its feature is on: `mem:`, `sqlite:PATH`, `postgres://…`, `redis://…` or
@@ -33,6 +50,28 @@ pub async fn open(url: &str) -> Result<Arc<dyn Store>> {
     StoreRegistry::default().open(url).await
 }
 
+/// Opens the store that a URL names only to look at it: see [`OpenMode::Read`].
+///
+/// ```
+/// use context_runtime::ErrorKind;
+///
+/// # tokio_test(async {
+/// let folder = tempfile::tempdir().unwrap();
+/// let url = format!("sqlite:{}", folder.path().join("chats.db").display());
+/// let error = context_runtime::open_read_only(&url).await.unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::NotFound);
+/// context_runtime::open(&url).await?.close().await?;
+/// let store = context_runtime::open_read_only(&url).await?;
+/// assert_eq!(store.info().name, "sqlite");
+/// # Ok(()) });
+/// # fn tokio_test(f: impl Future<Output = context_runtime::Result<()>>) {
+/// #     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(f).unwrap();
+/// # }
+/// ```
+pub async fn open_read_only(url: &str) -> Result<Arc<dyn Store>> {
+    StoreRegistry::default().open_read_only(url).await
+}
+
 /// Store factories by URL scheme. Those built in:
 ///
 /// | URL | store | feature | options behind `?` |
@@ -49,7 +88,7 @@ pub async fn open(url: &str) -> Result<Arc<dyn Store>> {
 /// use std::sync::Arc;
 ///
 /// use async_trait::async_trait;
-/// use context_runtime::store::{StoreFactory, StoreRegistry};
+/// use context_runtime::store::{OpenMode, StoreFactory, StoreRegistry};
 /// use context_runtime::{Result, Store};
 ///
 /// /// `test:` is a store in memory.
@@ -57,7 +96,7 @@ pub async fn open(url: &str) -> Result<Arc<dyn Store>> {
 ///
 /// #[async_trait]
 /// impl StoreFactory for Test {
-///     async fn open(&self, _url: &str) -> Result<Arc<dyn Store>> {
+///     async fn open(&self, _url: &str, _mode: OpenMode) -> Result<Arc<dyn Store>> {
 ///         context_runtime::open("mem:").await
 ///     }
 /// }
@@ -122,8 +161,18 @@ impl StoreRegistry {
         self.0.keys().map(String::as_str)
     }
 
-    /// Opens the store that `url` names.
+    /// Opens the store that `url` names, and makes it if it is not there.
     pub async fn open(&self, url: &str) -> Result<Arc<dyn Store>> {
+        self.open_with(url, OpenMode::Create).await
+    }
+
+    /// Opens the store that `url` names only to look at it: see [`OpenMode::Read`].
+    pub async fn open_read_only(&self, url: &str) -> Result<Arc<dyn Store>> {
+        self.open_with(url, OpenMode::Read).await
+    }
+
+    /// Opens the store that `url` names for a purpose.
+    pub async fn open_with(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>> {
         const OPERATION: &str = "open";
         let known = || self.schemes().collect::<Vec<_>>().join(", ");
         let Some((scheme, _)) = url.split_once(':') else {
@@ -131,7 +180,7 @@ impl StoreRegistry {
                 .with("known", known()));
         };
         if let Some(factory) = self.0.get(scheme) {
-            return factory.open(url).await;
+            return factory.open(url, mode).await;
         }
         let error = match SCHEMES.iter().find(|(name, _)| *name == scheme) {
             Some((_, feature)) => {
@@ -152,7 +201,7 @@ impl fmt::Debug for StoreRegistry {
 
 #[cfg(any(feature = "inmem", feature = "sqlite", feature = "postgres", feature = "redis"))]
 mod builtin {
-    use super::{Arc, Result, Store, StoreFactory, async_trait};
+    use super::{Arc, OpenMode, Result, Store, StoreFactory, async_trait};
 
     #[cfg(feature = "inmem")]
     pub(super) struct InMemory;
@@ -160,7 +209,7 @@ mod builtin {
     #[cfg(feature = "inmem")]
     #[async_trait]
     impl StoreFactory for InMemory {
-        async fn open(&self, _url: &str) -> Result<Arc<dyn Store>> {
+        async fn open(&self, _url: &str, _mode: OpenMode) -> Result<Arc<dyn Store>> {
             Ok(Arc::new(context_store_inmem::InMemoryStore::default()))
         }
     }
@@ -171,11 +220,16 @@ mod builtin {
     #[cfg(feature = "sqlite")]
     #[async_trait]
     impl StoreFactory for Sqlite {
-        async fn open(&self, url: &str) -> Result<Arc<dyn Store>> {
-            let config = context_store_sqlite::SqliteConfig::from_url(url)?;
+        async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>> {
+            let mut config = context_store_sqlite::SqliteConfig::from_url(url)?;
+            config.read_only |= mode == OpenMode::Read;
+            config.create &= mode == OpenMode::Create;
             Ok(Arc::new(context_store_sqlite::SqliteStore::open(config).await?))
         }
     }
+
+    #[cfg(feature = "postgres")]
+    use context_store_postgres::{PostgresConfig, PostgresStore};
 
     #[cfg(feature = "postgres")]
     pub(super) struct Postgres;
@@ -183,9 +237,20 @@ mod builtin {
     #[cfg(feature = "postgres")]
     #[async_trait]
     impl StoreFactory for Postgres {
-        async fn open(&self, url: &str) -> Result<Arc<dyn Store>> {
-            let config = context_store_postgres::PostgresConfig::from_url(url)?;
-            Ok(Arc::new(context_store_postgres::PostgresStore::open(config).await?))
+        async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>> {
+            let mut config = PostgresConfig::from_url(url)?;
+            config.read_only |= mode == OpenMode::Read;
+            if mode == OpenMode::Write {
+                // Bringing a schema up to date and making one are one right: so look first.
+                match PostgresStore::open(config.clone().read_only(true)).await {
+                    Ok(looked) => looked.close().await?,
+                    Err(error) if error.is_not_found() => return Err(error),
+                    // The older one is brought up to date; all else fails again.
+                    Err(_) => {}
+                }
+                config.create_database = false;
+            }
+            Ok(Arc::new(PostgresStore::open(config).await?))
         }
     }
 
@@ -195,8 +260,9 @@ mod builtin {
     #[cfg(feature = "redis")]
     #[async_trait]
     impl StoreFactory for Redis {
-        async fn open(&self, url: &str) -> Result<Arc<dyn Store>> {
-            let config = context_store_redis::RedisConfig::from_url(url)?;
+        async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>> {
+            let mut config = context_store_redis::RedisConfig::from_url(url)?;
+            config.read_only |= mode == OpenMode::Read;
             Ok(Arc::new(context_store_redis::RedisStore::open(config).await?))
         }
     }

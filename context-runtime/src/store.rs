@@ -17,4 +17,4 @@ pub use context_core::{
     StreamStore, StreamWriter, StreamsPruned, Target, TrajectoryStore, Vacuumed, Window,
 };
 
-pub use crate::registry::{StoreFactory, StoreRegistry};
+pub use crate::registry::{OpenMode, StoreFactory, StoreRegistry};

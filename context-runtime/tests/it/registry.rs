@@ -1,6 +1,9 @@
 //! Stores by URL: what can be opened, what is said where it cannot, and what is never said.
 
-use context_runtime::{ErrorKind, open, store::StoreRegistry};
+use context_runtime::{
+    ChatRef, ErrorKind, Timestamp, open, open_read_only,
+    store::{NewChat, OpenMode, StoreRegistry},
+};
 
 #[tokio::test]
 async fn a_url_that_cannot_be_opened_says_why() {
@@ -44,6 +47,10 @@ async fn an_error_never_repeats_a_password() {
         "redis+cluster://ada:hunter2@127.0.0.1:1,127.0.0.1:2?connection_timeout_ms=500",
         "nothing://ada:hunter2@127.0.0.1",
         "ada hunter2",
+        "sqlite:ada:hunter2@host/x.db",
+        "sqlite://ada:hunter2@host/x.db",
+        "sqlite:x.db?key=hunter2",
+        "sqlite:x.db?hunter2",
     ];
     for url in urls {
         let error = open(url).await.unwrap_err();
@@ -55,4 +62,29 @@ async fn an_error_never_repeats_a_password() {
         }
         assert!(!said.contains("hunter2"), "{said}");
     }
+}
+
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn what_is_opened_to_look_at_is_neither_made_nor_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("x.db").display());
+    let registry = StoreRegistry::default();
+    for mode in [OpenMode::Read, OpenMode::Write] {
+        let error = registry.open_with(&url, mode).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{mode:?}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    open(&url).await.unwrap().close().await.unwrap();
+    let chat = || NewChat::new(ChatRef::new("ada", "trip"), Timestamp::from_micros(1));
+    let looking = open_read_only(&url).await.unwrap();
+    let error = looking.history().create_chat(chat()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    looking.close().await.unwrap();
+    let writing = registry.open_with(&url, OpenMode::Write).await.unwrap();
+    assert!(writing.history().create_chat(chat()).await.is_ok());
+    writing.close().await.unwrap();
+    let names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["x.db"]);
 }

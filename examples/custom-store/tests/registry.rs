@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::{Error, Result, Store};
+use context_core::{Error, ErrorKind, Result, Store};
 use context_runtime::{
     ContextEngine,
-    store::{StoreFactory, StoreRegistry},
+    store::{OpenMode, StoreFactory, StoreRegistry},
     user,
 };
 use custom_store::RedbStore;
@@ -16,10 +16,14 @@ struct RedbFactory;
 
 #[async_trait]
 impl StoreFactory for RedbFactory {
-    async fn open(&self, url: &str) -> Result<Arc<dyn Store>> {
+    async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>> {
         // The URL is not repeated: in other schemes there may be a password in it.
         let path = url.strip_prefix("redb:").filter(|path| !path.is_empty());
         let path = path.ok_or_else(|| Error::invalid("open", "the form is redb:PATH"))?;
+        if mode == OpenMode::Read {
+            let message = "this store cannot promise that looking at it writes nothing";
+            return Err(Error::new(ErrorKind::Unsupported, "open", message));
+        }
         Ok(Arc::new(RedbStore::open(path).await?))
     }
 }
