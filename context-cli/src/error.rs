@@ -79,6 +79,9 @@ pub(crate) enum Failure {
     /// A file that must not exist.
     #[error("{file} exists")]
     Exists { file: String },
+    /// A file that cannot be written.
+    #[error("cannot write {file}")]
+    WriteFile { file: String, source: io::Error },
     /// The command line asks for something that makes no sense.
     #[error("{0}")]
     Usage(String),
@@ -160,7 +163,7 @@ impl Failure {
             Self::Taken { .. } => ErrorKind::Conflict.as_str(),
             Self::Declined => ErrorKind::Cancelled.as_str(),
             Self::Usage(_) | Self::Unconfirmed { .. } => "usage",
-            Self::Read { .. } | Self::Write(_) | Self::Runtime(_) => "io",
+            Self::Read { .. } | Self::Write(_) | Self::WriteFile { .. } | Self::Runtime(_) => "io",
             Self::Source { .. } => ErrorKind::Corrupt.as_str(),
             Self::NewerSource { .. } => ErrorKind::Unsupported.as_str(),
             Self::Record(_) => ErrorKind::Bug.as_str(),
@@ -177,7 +180,7 @@ impl Failure {
                 [operation].into_iter().chain(facts).collect()
             }
             Self::NoStore { url } => vec![("store", url.clone())],
-            Self::Read { file, .. } => vec![("file", file.clone())],
+            Self::Read { file, .. } | Self::WriteFile { file, .. } => vec![("file", file.clone())],
             Self::NotText { file, line } | Self::Form { file, line, .. } | Self::Line { file, line, .. } => {
                 vec![("file", file.clone()), ("line", line.to_string())]
             }

@@ -29,7 +29,7 @@ use context_core::{Error, ErrorKind, Result};
 use lines::{Last, Scan, header, write_line};
 
 pub(crate) use lines::whole;
-pub(crate) use place::{replace, sync_folder};
+pub(crate) use place::{replace, sync_folder, write_new};
 
 /// What the records of a file are, as its header says.
 #[derive(Clone, Copy, Debug)]

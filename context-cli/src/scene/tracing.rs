@@ -126,6 +126,8 @@ fn every_format_is_written_and_read_back_where_it_can_be() {
     assert!(taken.contains("exists"), "{taken}");
     let written = scene.records(&format!("trajectory export trip --format peer --output {runs}"));
     assert_eq!(written[0]["rounds"], 2);
+    let taken = scene.show(&[&format!("trajectory export trip --format peer --output {runs}")]);
+    assert!(taken.contains("Run0_Sub0.json exists"), "{taken}");
 
     let there = |imported: usize, there: usize, session: &str| json!({"v": 1, "session": session, "imported": imported, "there": there, "findings": []});
     let import = format!("trajectory import {file} --session again");

@@ -23,6 +23,17 @@ pub(crate) fn replace(operation: &'static str, path: &Path, bytes: &[u8], sync: 
     std::fs::rename(&partial.path, path).and_then(|()| sync_folder(path)).map_err(failed)
 }
 
+/// Writes a file that must not exist, whole or not at all.
+pub(crate) fn write_new(operation: &'static str, path: &Path, bytes: &[u8]) -> Result<()> {
+    let write = || {
+        let mut file = File::create_new(path)?;
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        written.inspect_err(|_| drop(std::fs::remove_file(path)))?;
+        sync_folder(path)
+    };
+    write().map_err(|error| failed(operation, path, error))
+}
+
 /// Waits until a file's entry in its folder is on the disk, where the system can.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) {

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use context_core::trajectory::{NodeKind, RoundRecord};
 use context_core::{
-    AgentRef, RecordOutcome, Result, RoundCommit, RoundRef, SessionId, Timestamp, TrajectoryStore, UserId,
+    AgentRef, Error, RecordOutcome, Result, RoundCommit, RoundRef, SessionId, Timestamp, TrajectoryStore, UserId,
 };
 
 use super::export::{Export, Generation, LeftOut, export_round};
 use super::finding::{Finding, Problem};
 use super::import::{commits, import_round};
-use crate::journal::{failed, replace};
+use crate::journal::{failed, write_new};
 
 /// The rounds of a session that were imported.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -109,21 +109,25 @@ pub fn import_folder(
     Ok(import)
 }
 
-/// Writes rounds of one session to a folder that is there, each file whole or not at all. Blocks.
+/// Writes rounds of one session to a folder that is there, each file whole or not at all. The names of
+/// the files say the round and the agent and not the session, so a folder holds one session. Blocks.
 ///
 /// # Errors
 ///
-/// When a file cannot be written; those before it are.
+/// [`ErrorKind::Invalid`](context_core::ErrorKind::Invalid) with the `file` that is there already, or that two of these rounds would be
+/// written to, before anything is written: nothing is overwritten. Else when a file cannot be written;
+/// those before it are.
 pub fn export_folder(folder: &Path, rounds: &[RoundRecord], generation: Generation) -> Result<FolderExport> {
     const OPERATION: &str = "export_folder";
+    check_free(OPERATION, folder, rounds)?;
     let mut done = FolderExport::default();
     let mut titles = HashSet::new();
     for record in rounds {
         let round = &record.head.round;
         let [graph_name, pointers_name] = names(round.agent.agent, round.round);
         let Export { graph, pointers, left_out } = export_round(record, generation);
-        replace(OPERATION, &folder.join(graph_name), graph.as_bytes(), true)?;
-        replace(OPERATION, &folder.join(pointers_name), pointers.as_bytes(), true)?;
+        write_new(OPERATION, &folder.join(graph_name), graph.as_bytes())?;
+        write_new(OPERATION, &folder.join(pointers_name), pointers.as_bytes())?;
         done.rounds += 1;
         done.left_out.extend(left_out.into_iter().map(|what| (round.clone(), what)));
         for node in &record.nodes {
@@ -134,6 +138,24 @@ pub fn export_folder(folder: &Path, rounds: &[RoundRecord], generation: Generati
         }
     }
     Ok(done)
+}
+
+/// Refuses rounds whose files are there, or are the same.
+fn check_free(operation: &'static str, folder: &Path, rounds: &[RoundRecord]) -> Result<()> {
+    let mut taken = HashSet::new();
+    for record in rounds {
+        let round = &record.head.round;
+        for name in names(round.agent.agent, round.round) {
+            let path = folder.join(&name);
+            let problem = match path.symlink_metadata() {
+                Ok(_) => "a file of this name is there; nothing was written",
+                Err(_) if !taken.insert(name) => "two rounds have the same file; nothing was written",
+                Err(_) => continue,
+            };
+            return Err(Error::invalid(operation, problem).with("file", path.display()));
+        }
+    }
+    Ok(())
 }
 
 fn names(agent: u32, round: u32) -> [String; 2] {

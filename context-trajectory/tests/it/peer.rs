@@ -426,3 +426,29 @@ proptest! {
         prop_assert_eq!(again.round.unwrap().nodes, record.nodes);
     }
 }
+
+/// The names of files say nothing of sessions, so a second session would replace the first.
+#[test]
+fn an_export_never_overwrites_the_files_of_another_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let round = |session: &str, number: u32, text: &str| {
+        let mut round = Round::new(AgentRef::main("ada", session).round(number), AT);
+        round.ask(NewQuery::new(text), AT).unwrap();
+        round.to_record()
+    };
+    export_folder(folder.path(), &[round("first", 1, "alpha")], Generation::Second).unwrap();
+    let file = folder.path().join("Run1_Sub0.json");
+    let before = std::fs::read(&file).unwrap();
+    let second = [round("second", 0, "beta"), round("second", 1, "gamma")];
+    let error = export_folder(folder.path(), &second, Generation::Second).unwrap_err();
+    assert_eq!(error.kind(), context_core::ErrorKind::Invalid);
+    assert_eq!(error.get("file"), Some(file.display().to_string().as_str()));
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    assert!(!folder.path().join("Run0_Sub0.json").exists(), "nothing is written before it is refused");
+
+    let folder = tempfile::tempdir().unwrap();
+    let twice = [round("first", 0, "alpha"), round("second", 0, "beta")];
+    let error = export_folder(folder.path(), &twice, Generation::Second).unwrap_err();
+    assert_eq!(error.kind(), context_core::ErrorKind::Invalid);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use context_runtime::ErrorKind;
 use context_runtime::trajectory::TrajectoryError;
 use context_runtime::trajectory::export::otlp::{OtlpOptions, write_otlp_json};
 use context_runtime::trajectory::export::{
@@ -80,7 +81,8 @@ Examples:
 
 Formats: otlp (traces for OpenTelemetry, without content unless --content), prov (W3C PROV-JSON),
 atif (ATIF 1.7), chrome (events for Perfetto), html, mermaid, dot, and peer (files of DataGallery's
-dataagent, two for each round, into the folder --output).")]
+dataagent, two for each round, into the folder --output: one folder for each session, because the
+names of the files do not say it). What exists is never overwritten.")]
 pub(super) struct ExportArgs {
     /// The session
     session: String,
@@ -92,7 +94,7 @@ pub(super) struct ExportArgs {
     /// Let traces hold what was asked, said and done
     #[arg(long)]
     content: bool,
-    /// Write to this file, which must not exist; for peer, to this folder
+    /// Write to this file, which must not exist; for peer, to this folder, which must not hold these files
     #[arg(long, value_name = "PATH")]
     output: Option<PathBuf>,
 }
@@ -239,17 +241,21 @@ fn put(app: &mut App, session: &str, output: Option<&Path>, text: &[u8]) -> Resu
     let file = path.display().to_string();
     write_new(path, text).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Failure::Exists { file: file.clone() },
-        _ => Failure::Write(error),
+        _ => Failure::WriteFile { file: file.clone(), source: error },
     })?;
     told(app, session, file, None, Vec::new())
 }
 
 fn to_folder(app: &mut App, session: &str, graph: &SessionGraph, folder: &Path) -> Result<Done, Failure> {
-    fs::create_dir_all(folder).map_err(Failure::Write)?;
+    let cannot_write = |source| Failure::WriteFile { file: folder.display().to_string(), source };
+    fs::create_dir_all(folder).map_err(cannot_write)?;
     let sides: Vec<_> = graph.agents().collect();
     let rounds = sides.iter().flat_map(|side| side.trajectory().rounds());
     let records: Vec<_> = rounds.map(|round| round.to_record()).collect();
-    let done = export_folder(folder, &records, Generation::default())?;
+    let done = export_folder(folder, &records, Generation::default()).map_err(|error| match error.get("file") {
+        Some(file) if error.kind() == ErrorKind::Invalid => Failure::Exists { file: file.to_owned() },
+        _ => error.into(),
+    })?;
     let left_out = done.left_out.iter().map(|(round, what)| format!("round {}: {what}", round.round));
     let left_out = left_out.collect();
     told(app, session, folder.display().to_string(), Some(done.rounds), left_out)
