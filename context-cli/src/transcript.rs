@@ -18,6 +18,7 @@ mod detect;
 mod flat;
 mod gemini_cli;
 mod kept;
+mod measures;
 mod source;
 mod toolbench;
 mod whole;
@@ -31,6 +32,7 @@ use serde_json::value::RawValue;
 
 pub(crate) use self::back::{Content, Exported, file, is_note, single, value};
 pub(crate) use self::codec::Codec;
+pub(crate) use self::measures::measures;
 pub(crate) use self::source::Source;
 pub(crate) use self::whole::{Whole, locate};
 use crate::error::Failure;

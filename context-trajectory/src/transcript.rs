@@ -9,7 +9,7 @@
 //! | a request before the model has said anything | a part of the query, behind an empty line |
 //! | an answer that calls tools | a `State` with its text and thoughts, an `Action` for each call |
 //! | an answer that calls none | a `Response` |
-//! | the result of a call, in whatever round it comes | `output` and `success` of the call's action, and when it ended |
+//! | the result of a call, in whatever round it comes | `output` and `success` of the call's action, and when it ended; a result that reads like an error is none that went well, also where the form cannot say so |
 //! | what the system says, reminders, checkpoints, boundaries | nothing: nobody asked, concluded or did it |
 //!
 //! A conversation in which the model speaks first begins with an empty query. The nodes of a query and of an answer are linked to their messages; an action to
@@ -74,6 +74,8 @@ pub struct TranscriptRound {
     pub steps: Vec<TranscriptStep>,
     /// Whether its last answer called nothing.
     pub answered: bool,
+    /// Whether nothing is missing: it was answered, or it ended with calls that all have results.
+    pub finished: bool,
 }
 
 /// One thing that happened.

@@ -76,6 +76,11 @@ impl Source {
         Some((codec, context_runtime::wire::from_map(&body)))
     }
 
+    /// What of a file of lines is no message, with the number of its line.
+    pub(super) fn kept_lines(&self) -> impl Iterator<Item = (usize, &Json)> {
+        self.kept.iter().map(|kept| (kept.at, &kept.value))
+    }
+
     pub(crate) fn to_json(&self) -> Json {
         Json::from_serialize(self).expect("text keys and JSON values")
     }

@@ -8,8 +8,9 @@ use crate::turn::{self, find_call};
 use crate::{OpenRound, RecordError, Turn};
 
 impl Transcript {
-    /// The rounds of an agent, from round 0, at the times of the messages. One that was answered is closed; one that another
-    /// round follows although it was not is interrupted; the last one, if it was not, is open.
+    /// The rounds of an agent, from round 0, at the times of the messages. None is open, because nobody works on a
+    /// conversation that was had: one that was answered is closed, as is the last one if all it called has results; any
+    /// other is interrupted.
     pub fn build(&self, agent: &AgentRef) -> Result<Vec<Round>, RecordError> {
         let mut rounds: Vec<Round> = Vec::with_capacity(self.rounds.len());
         for (number, source) in (0_u32..).zip(&self.rounds) {
@@ -18,11 +19,9 @@ impl Transcript {
                 round = round.continuing(&earlier.head());
             }
             source.record(&mut round)?;
-            let state = match source.answered {
-                true => RoundState::Closed,
-                false if self.rounds.len() > rounds.len() + 1 => RoundState::Interrupted,
-                false => RoundState::Open,
-            };
+            let is_last = rounds.len() + 1 == self.rounds.len();
+            let ended = source.answered || is_last && source.finished;
+            let state = if ended { RoundState::Closed } else { RoundState::Interrupted };
             let updated_at = round.head().updated_at;
             round.set_state(state, updated_at);
             rounds.push(round);

@@ -1,10 +1,10 @@
 //! From messages to steps.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::trajectory::{Changes, Measures, MessageLink, NewQuery};
-use context_core::{ChatId, Message, Node, Role, Timestamp, ToolResult, limits};
+use context_core::{ChatId, JsonMap, Message, Node, Part, Role, Timestamp, ToolResult, limits};
 
 use super::{SkipReason, SkippedMessage, Transcript, TranscriptEvent, TranscriptRound, TranscriptStep};
 use crate::said::{known_as, output, turn};
@@ -12,7 +12,23 @@ use crate::said::{known_as, output, turn};
 impl Transcript {
     /// Reads the messages of one branch of a chat, in order. Linear.
     pub fn read<'a>(chat: &ChatId, nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> Self {
-        let mut reader = Reader { chat, done: Self::default(), open: None, calls: HashMap::new() };
+        Self::read_measured(chat, nodes, |_| Measures::default())
+    }
+
+    /// Reads the messages of one branch of a chat, in order, with what is known of what each answer took, such as its
+    /// model and tokens. Asks once for each answer that says something.
+    pub fn read_measured<'a>(
+        chat: &ChatId,
+        nodes: impl IntoIterator<Item = &'a Arc<Node>>,
+        mut measures: impl FnMut(&Node) -> Measures,
+    ) -> Self {
+        let mut reader = Reader {
+            chat,
+            done: Self::default(),
+            open: None,
+            calls: HashMap::new(),
+            measures: &mut measures,
+        };
         for node in nodes {
             if node.role().is_none() {
                 continue;
@@ -34,6 +50,8 @@ struct Reader<'a> {
     open: Option<Draft>,
     /// When each call was made, and in which round; of several with one id, the newest.
     calls: HashMap<Arc<str>, (usize, Timestamp)>,
+    /// What an answer took.
+    measures: &'a mut dyn FnMut(&Node) -> Measures,
 }
 
 /// A round whose question may get longer.
@@ -44,6 +62,8 @@ struct Draft {
     links: Vec<MessageLink>,
     steps: Vec<TranscriptStep>,
     answered: bool,
+    /// The calls that have no result yet.
+    waiting: HashSet<Arc<str>>,
 }
 
 impl Draft {
@@ -85,13 +105,17 @@ impl Reader<'_> {
     }
 
     fn answer(&mut self, node: &Node, message: &Message) {
-        let Some(turn) = turn(message, Some(&self.link(node))) else { return };
+        let Some(mut turn) = turn(message, Some(&self.link(node))) else { return };
+        turn.measures = (self.measures)(node);
         let number = self.done.rounds.len();
         for call in turn.calls.iter().filter(|call| !call.id.is_empty()) {
             self.calls.insert(call.id.clone(), (number, node.created_at));
         }
         let round = self.open.get_or_insert_with(|| Draft::new(node.created_at));
         round.answered = turn.calls.is_empty();
+        round
+            .waiting
+            .extend(turn.calls.iter().filter(|call| call.invalid.is_none()).map(|call| call.id.clone()));
         round
             .steps
             .push(TranscriptStep { at: node.created_at, event: TranscriptEvent::Turn(Box::new(turn)) });
@@ -109,7 +133,11 @@ impl Reader<'_> {
             let step = TranscriptStep { at, event };
             match self.done.rounds.get_mut(number) {
                 Some(round) => round.steps.push(step),
-                None => self.open.get_or_insert_with(|| Draft::new(at)).steps.push(step),
+                None => {
+                    let open = self.open.get_or_insert_with(|| Draft::new(at));
+                    open.waiting.remove(&known_as(&result.call_id));
+                    open.steps.push(step);
+                }
             }
         }
     }
@@ -123,14 +151,37 @@ impl Reader<'_> {
     }
 
     fn close(&mut self) {
-        let Some(Draft { asked_at, text, links, steps, answered }) = self.open.take() else { return };
+        let Some(draft) = self.open.take() else { return };
+        let Draft { asked_at, text, links, steps, answered, waiting } = draft;
+        let finished = answered || !steps.is_empty() && waiting.is_empty();
         let query = links.into_iter().fold(NewQuery::new(text), NewQuery::message);
-        self.done.rounds.push(TranscriptRound { query, asked_at, steps, answered });
+        self.done.rounds.push(TranscriptRound { query, asked_at, steps, answered, finished });
     }
 }
 
+/// Whether a result is one of a call that went well. Many forms cannot say that it did not: there its text does, by how
+/// it begins, or by being an object with an `error`.
+fn succeeded(result: &ToolResult) -> bool {
+    const ERRORS: [&str; 5] = ["Error:", "error:", "ERROR:", "Error ", "Traceback (most recent call last)"];
+    let says_error = |text: &str| {
+        let text = text.trim_start();
+        let of_object = || {
+            let entries: JsonMap = serde_json::from_str(text).ok()?;
+            let error = entries.get("error")?.as_str().trim();
+            Some(!matches!(error, "null" | "false" | "\"\"" | "0" | "[]" | "{}"))
+        };
+        ERRORS.iter().any(|error| text.starts_with(error))
+            || text.starts_with('{') && of_object().unwrap_or_default()
+    };
+    let told = result.output.iter().find_map(|part| match part {
+        Part::Text(text) => Some(says_error(&text.text)),
+        _ => None,
+    });
+    !result.is_error && !told.unwrap_or_default()
+}
+
 fn changes(result: &ToolResult, called_at: Timestamp, at: Timestamp) -> Changes {
-    let changes = Changes::new().set("output", output(result)).set("success", !result.is_error);
+    let changes = Changes::new().set("output", output(result)).set("success", succeeded(result));
     if at <= called_at {
         // Many forms have no times: all messages are of the moment they were read.
         return changes;

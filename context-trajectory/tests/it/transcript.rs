@@ -263,3 +263,42 @@ proptest! {
         }
     }
 }
+
+/// A file of a run that is over: what is not known is not made up, and what is known is kept.
+#[test]
+fn a_run_that_is_over_is_not_open_and_what_reads_like_an_error_did_not_go_well() {
+    let asked = Message::text(Role::User, "Submit it.");
+    let called = |id: &str| Message::new(Role::Assistant, [call(id, "submit", json!({}))]);
+    let said = |id: &str, text: &str| Message::new(Role::Tool, [result(id, text, false)]);
+    let state = |messages: Vec<Message>| build(&nodes(messages))[0].head().state.as_str();
+    assert_eq!(state(vec![asked.clone(), called("a"), said("a", "done")]), "closed");
+    assert_eq!(state(vec![asked.clone(), called("a")]), "interrupted");
+    assert_eq!(state(vec![asked.clone()]), "interrupted");
+    for (text, success) in [
+        ("done", "true"),
+        ("Error: no such flight", "false"),
+        ("Traceback (most recent call last):\n  File", "false"),
+        (r#"{"error": "no such flight"}"#, "false"),
+        (r#"{"error": null, "seats": 2}"#, "true"),
+        (r#"{"errors": 0}"#, "true"),
+        ("No errors: all is well", "true"),
+    ] {
+        let rounds = build(&nodes(vec![asked.clone(), called("a"), said("a", text)]));
+        let action = rounds[0].nodes().find(|node| &*node.label == "a").unwrap();
+        assert_eq!(action.body.get("success").unwrap().to_json().as_str(), success, "{text}");
+    }
+}
+
+#[test]
+fn what_an_answer_took_is_kept_with_its_node() {
+    let nodes = nodes([Message::text(Role::User, "Hi"), Message::text(Role::Assistant, "Hello")]);
+    let measured = |_: &Node| {
+        let mut measures = context_core::trajectory::Measures::default();
+        (measures.model, measures.output_tokens) = (Some("m".into()), Some(7));
+        measures
+    };
+    let rounds = Transcript::read_measured(&chat(), &nodes, measured).build(&agent()).unwrap();
+    let answer = rounds[0].nodes().last().unwrap();
+    let measures = answer.measures.as_ref().unwrap();
+    assert_eq!((measures.model.as_deref(), measures.output_tokens), (Some("m"), Some(7)));
+}

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use context_runtime::trajectory::{RoundImported, Transcript};
 use context_runtime::{
     BranchName, Error, Store,
-    store::{ChainEnd, Window},
+    store::{ChainEnd, Node, Window},
     trajectory::AgentRef,
 };
 use serde::Serialize;
 
 use super::recorder;
 use crate::app::App;
+use crate::commands::existing_chat;
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count};
+use crate::transcript;
 
 /// JSON record of `import --trajectory`: what became of a chat's rounds.
 #[derive(Serialize)]
@@ -46,7 +48,10 @@ pub(in crate::commands) async fn record(
         None => ChainEnd::Branch(main),
     };
     let chain = store.history().chain(&reference, &end, &Window::Whole).await?;
-    let transcript = Transcript::read(&reference.chat, chain.iter());
+    let about = existing_chat(store.history(), &reference).await?;
+    let measures = transcript::measures(chat, &about.metadata, chain.iter())?;
+    let measured = |node: &Node| measures.get(&node.id).cloned().unwrap_or_default();
+    let transcript = Transcript::read_measured(&reference.chat, chain.iter(), measured);
     let rounds = transcript.build(&AgentRef::main(app.user.clone(), chat)).map_err(Error::from)?;
     let recorder = recorder(app, store)?;
     let (mut recorded, mut taken) = (0, 0);

@@ -50,10 +50,11 @@ struct RoundStatsRecord<'a> {
     /// Which part of the input came from the provider's cache, from 0 to 1; null if no input was counted.
     cache_hit_rate: Option<f64>,
     cost_usd: f64,
-    /// From the beginning of the round to the last node or result, in seconds.
-    seconds: f64,
-    /// Spent in calls, in seconds; calls that ran side by side count each.
-    call_seconds: f64,
+    /// From the beginning of the round to the last node or result, in seconds; null if that is not known, because all
+    /// of it was recorded at one time.
+    seconds: Option<f64>,
+    /// Spent in calls, in seconds; calls that ran side by side count each. Null if it is not known of any.
+    call_seconds: Option<f64>,
 }
 
 pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
@@ -82,7 +83,8 @@ fn stats<'a>(session: &'a str, round: &Round) -> RoundStatsRecord<'a> {
         session,
         agent: head.round.agent.agent,
         round: head.round.round,
-        seconds: seconds(head.updated_at.as_micros() - head.created_at.as_micros()),
+        seconds: (head.updated_at > head.created_at)
+            .then(|| seconds(head.updated_at.as_micros().saturating_sub(head.created_at.as_micros()))),
         ..RoundStatsRecord::default()
     };
     let mut seen = HashSet::new();
@@ -100,7 +102,8 @@ fn stats<'a>(session: &'a str, round: &Round) -> RoundStatsRecord<'a> {
         if let (NodeKind::Action, Some(from), Some(to)) =
             (node.kind(), measures.started_at, measures.ended_at)
         {
-            stats.call_seconds += seconds(to.as_micros().saturating_sub(from.as_micros()).max(0));
+            let took = seconds(to.as_micros().saturating_sub(from.as_micros()).max(0));
+            *stats.call_seconds.get_or_insert_default() += took;
         }
     }
     if stats.input_tokens > 0 {
@@ -125,8 +128,9 @@ fn write(app: &mut App, stats: &RoundStatsRecord<'_>) -> Result<(), Failure> {
     let agent = if stats.agent == 0 { String::new() } else { format!("agent {} ", stats.agent) };
     let head = app.out.paint(Style::Bold, format!("{agent}round {}", stats.round)).to_string();
     let kinds = stats.nodes.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", ");
-    let seconds = stats.seconds;
-    app.out.line(format_args!("{head} of {} · {kinds} · {seconds:.1} s", clean(stats.session)))?;
+    let took =
+        stats.seconds.map_or_else(|| "times not known".to_owned(), |seconds| format!("{seconds:.1} s"));
+    app.out.line(format_args!("{head} of {} · {kinds} · {took}", clean(stats.session)))?;
     if stats.calls > 0 {
         let mut facts = vec![count(stats.calls, "call")];
         let named = [
@@ -135,9 +139,7 @@ fn write(app: &mut App, stats: &RoundStatsRecord<'_>) -> Result<(), Failure> {
             (stats.repeated_calls, "repeated"),
         ];
         facts.extend(named.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
-        if stats.call_seconds > 0.0 {
-            facts.push(format!("{:.1} s", stats.call_seconds));
-        }
+        facts.extend(stats.call_seconds.map(|seconds| format!("{seconds:.1} s")));
         app.out.line(format_args!("  {}", facts.join(" · ")))?;
     }
     if stats.input_tokens + stats.output_tokens > 0 {
