@@ -1,6 +1,6 @@
 //! What every command works with: the store, the user, the output, the clock, questions and Ctrl-C.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -203,11 +203,16 @@ pub(crate) fn maintenance<'a>(
     Ok(store.maintenance().ok_or_else(missing)?)
 }
 
+/// How much of an answer is read, in bytes.
+const LONGEST_ANSWER: u64 = 4096;
+
 fn says_yes(answers: &mut dyn BufRead, to: &mut dyn Write, question: &str) -> bool {
     let mut answer = String::new();
     // A question that cannot be shown, or not be answered, is not answered with yes.
     let asked = write!(to, "{question}? Type yes to go on: ").and_then(|()| to.flush());
-    asked.is_ok() && answers.read_line(&mut answer).is_ok() && answer.trim().eq_ignore_ascii_case("yes")
+    asked.is_ok()
+        && answers.take(LONGEST_ANSWER).read_line(&mut answer).is_ok()
+        && answer.trim().eq_ignore_ascii_case("yes")
 }
 
 /// Whether a store URL names a file that is not there.

@@ -25,6 +25,9 @@ pub(crate) enum Failure {
     /// A file that cannot be opened or read.
     #[error("cannot read {file}")]
     Read { file: String, source: io::Error },
+    /// A file, or a stream, that is longer than what is read of one.
+    #[error("{file} is larger than {limit} bytes, the most that is read as a whole")]
+    TooLarge { file: String, limit: u64 },
     /// A file that is no text.
     #[error("{file} is not UTF-8 text: line {line} has other bytes")]
     NotText { file: String, line: usize },
@@ -82,6 +85,9 @@ pub(crate) enum Failure {
     /// A file that cannot be written.
     #[error("cannot write {file}")]
     WriteFile { file: String, source: io::Error },
+    /// What does not go along with chats, and nobody has said that it may stay.
+    #[error("{} would stay behind", .left.join(", "))]
+    StaysBehind { left: Vec<String>, kinds: Vec<&'static str> },
     /// The command line asks for something that makes no sense.
     #[error("{0}")]
     Usage(String),
@@ -162,6 +168,7 @@ impl Failure {
             }
             Self::Taken { .. } => ErrorKind::Conflict.as_str(),
             Self::Declined => ErrorKind::Cancelled.as_str(),
+            Self::StaysBehind { .. } => ErrorKind::Unsupported.as_str(),
             Self::Usage(_) | Self::Unconfirmed { .. } => "usage",
             Self::Read { .. } | Self::Write(_) | Self::WriteFile { .. } | Self::Runtime(_) => "io",
             Self::Source { .. } => ErrorKind::Corrupt.as_str(),
@@ -181,6 +188,7 @@ impl Failure {
             }
             Self::NoStore { url } => vec![("store", url.clone())],
             Self::Read { file, .. } | Self::WriteFile { file, .. } => vec![("file", file.clone())],
+            Self::TooLarge { file, limit } => vec![("file", file.clone()), ("limit", limit.to_string())],
             Self::NotText { file, line } | Self::Form { file, line, .. } | Self::Line { file, line, .. } => {
                 vec![("file", file.clone()), ("line", line.to_string())]
             }
@@ -204,6 +212,7 @@ impl Failure {
             ],
             Self::NoRounds { file, .. } => vec![("file", file.clone())],
             Self::Taken { chat, file } => vec![("chat", chat.clone()), ("file", file.clone())],
+            Self::StaysBehind { kinds, .. } => vec![("without", kinds.join(","))],
             Self::ActiveBranch { branch } => vec![("branch", branch.clone())],
             Self::Exists { file } => vec![("file", file.clone())],
             Self::Ambiguous { what, text, .. } => vec![(*what, text.clone())],
@@ -219,8 +228,35 @@ impl Failure {
             Self::Form { problem, .. } => (*problem).to_owned(),
             Self::NotText { .. } => "it is not UTF-8 text".to_owned(),
             Self::Line { problem, .. } => problem.clone(),
+            Self::TooLarge { limit, .. } => format!("it is larger than {limit} bytes"),
+            Self::Read { source, .. } => format!("it cannot be read: {source}"),
+            Self::Taken { chat, .. } => format!("chat {chat} exists and holds something else"),
+            Self::Store(error) => match error.get("line") {
+                Some(line) => format!("line {line}: {}", error.message()),
+                None => error.message().to_owned(),
+            },
             Self::Message { source, .. } => source.to_string(),
             other => other.to_string(),
+        }
+    }
+
+    /// Whether one file is at fault, and others may be read all the same.
+    pub(crate) fn is_of_one_file(&self) -> bool {
+        match self {
+            Self::Read { .. }
+            | Self::TooLarge { .. }
+            | Self::NotText { .. }
+            | Self::Syntax { .. }
+            | Self::Line { .. }
+            | Self::Form { .. }
+            | Self::Message { .. }
+            | Self::Taken { .. } => true,
+            Self::Store(error) => match error.kind() {
+                ErrorKind::Invalid => true,
+                // Of the file and not of the store.
+                kind => kind == ErrorKind::Unavailable && error.operation() == "import_jsonl",
+            },
+            _ => false,
         }
     }
 
@@ -247,6 +283,9 @@ impl Failure {
                 "expected a folder of Run0_Sub0.json and so on, or a file in ATIF; transcripts are for `context \
                  import FILE --trajectory`",
             ),
+            Self::StaysBehind { .. } => {
+                Some("nothing was written · --without KINDS leaves them; `context backup` takes everything")
+            }
             Self::NewerSource { .. } => Some("upgrade this program"),
             Self::Ambiguous { .. } => Some("write more of the id"),
             Self::ActiveBranch { .. } => {

@@ -1,10 +1,24 @@
 //! Reading files and standard input as text.
 
-use std::fs;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use crate::error::Failure;
+
+/// The largest file, or standard input, that is read as a whole, in bytes.
+pub(crate) const MAX_WHOLE: u64 = 256 << 20;
+
+/// Reads everything there is, unless it is more than the limit: then no more than that is read.
+pub(crate) fn read_bounded(from: impl Read, shown: &str, limit: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let failed = |source| Failure::Read { file: shown.to_owned(), source };
+    from.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+    match bytes.len() as u64 > limit {
+        true => Err(Failure::TooLarge { file: shown.to_owned(), limit }),
+        false => Ok(bytes),
+    }
+}
 
 /// A text and what it is called.
 pub(crate) struct Input {
@@ -32,12 +46,8 @@ impl Input {
         let shown = if stdin { "standard input".to_owned() } else { path.display().to_string() };
         let failed = |source| Failure::Read { file: shown.clone(), source };
         let bytes = match stdin {
-            true => {
-                let mut bytes = Vec::new();
-                io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
-                bytes
-            }
-            false => fs::read(path).map_err(failed)?,
+            true => read_bounded(io::stdin().lock(), &shown, MAX_WHOLE)?,
+            false => read_bounded(File::open(path).map_err(failed)?, &shown, MAX_WHOLE)?,
         };
         let (text, not_text) = match String::from_utf8(bytes) {
             Ok(text) => (text, Vec::new()),
@@ -89,4 +99,17 @@ impl Input {
 
 fn line_behind(text: &[u8]) -> usize {
     1 + text.iter().filter(|byte| **byte == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An endless source is not read to its end.
+    #[test]
+    fn what_is_larger_than_the_limit_is_refused_with_the_limit() {
+        let error = read_bounded(io::repeat(0), "zeros", 1 << 10).expect_err("it never ends");
+        assert_eq!(error.to_string(), "zeros is larger than 1024 bytes, the most that is read as a whole");
+        assert!(read_bounded(io::repeat(0).take(1 << 10), "zeros", 1 << 10).is_ok());
+    }
 }

@@ -279,6 +279,21 @@ pub(crate) fn read_behind(
 }
 
 /// The one place where an error of the system becomes ours.
+/// The largest file that is read as a whole, and the longest line, in bytes.
+pub(crate) const MAX_WHOLE: u64 = 256 << 20;
+
+/// Reads a whole file that is no larger than [`MAX_WHOLE`], and no more of one that is.
+pub(crate) fn read_whole(operation: &'static str, path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_WHOLE + 1).read_to_end(&mut bytes));
+    read.map_err(|error| failed(operation, path, error))?;
+    if bytes.len() as u64 > MAX_WHOLE {
+        let error = Error::invalid(operation, "the file is too large to be read as a whole");
+        return Err(error.with("path", path.display()).with("limit", MAX_WHOLE));
+    }
+    Ok(bytes)
+}
+
 pub(crate) fn failed(operation: &'static str, path: &Path, error: io::Error) -> Error {
     let (kind, message) = match error.kind() {
         io::ErrorKind::NotFound => (ErrorKind::NotFound, "no such file or folder"),

@@ -66,7 +66,8 @@ fn last_written(place: &Place) -> Option<(RoundHead, Seen)> {
 }
 
 fn parse(path: &Path) -> Option<HeadFile<'static>> {
-    let file: HeadFile<'static> = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let file: HeadFile<'static> =
+        serde_json::from_slice(&journal::read_whole("read_head", path).ok()?).ok()?;
     (file.form == NAME && file.version == VERSION).then_some(file)
 }
 

@@ -1,11 +1,11 @@
 //! The lines of a journal: written, checked, and read from where somebody stands. What a torn tail is, is decided here.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 use context_core::{Error, ErrorKind, Result};
 
-use super::{Each, Form, TornTail, failed};
+use super::{Each, Form, MAX_WHOLE, TornTail, failed};
 
 const BEFORE_CHECK: &str = r#"{"check":""#;
 const BEFORE_RECORD: &str = r#"","record":"#;
@@ -33,10 +33,13 @@ impl Scan<'_> {
         let mut line = Vec::new();
         loop {
             line.clear();
-            let read = file.read_until(b'\n', &mut line);
+            let read = file.by_ref().take(MAX_WHOLE + 1).read_until(b'\n', &mut line);
             let bytes = read.map_err(|error| failed(self.operation, self.path, error))? as u64;
             if bytes == 0 {
                 return Ok(Last::Whole);
+            }
+            if bytes > MAX_WHOLE {
+                return Err(self.fault(ErrorKind::Invalid, "a line is too long").with("limit", MAX_WHOLE));
             }
             let ended = line.last() == Some(&b'\n');
             if ended {

@@ -1,12 +1,13 @@
 //! Message files of other systems.
 
+use std::io;
 use std::path::PathBuf;
 
 use context_core::{Error, ErrorKind, Json, JsonMap, Result, wire};
 
 use super::log::blocking;
 use super::record::{MessageRecord, RecordKind};
-use crate::journal::failed;
+use crate::journal::{failed, read_whole};
 
 const OPERATION: &str = "load_messages";
 const MESSAGES: &str = "messages";
@@ -113,7 +114,8 @@ pub fn import_messages(text: &str) -> std::result::Result<ImportedMessages, Impo
 pub async fn load_messages(path: impl Into<PathBuf>) -> Result<ImportedMessages> {
     let path = path.into();
     blocking(OPERATION, move || {
-        let text = std::fs::read_to_string(&path).map_err(|error| failed(OPERATION, &path, error))?;
+        let text = String::from_utf8(read_whole(OPERATION, &path)?)
+            .map_err(|error| failed(OPERATION, &path, io::Error::new(io::ErrorKind::InvalidData, error)))?;
         import_messages(&text).map_err(|error| Error::from(error).with("path", path.display()))
     })
     .await

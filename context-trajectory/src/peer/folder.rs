@@ -5,13 +5,14 @@ use std::path::Path;
 
 use context_core::trajectory::{NodeKind, RoundRecord};
 use context_core::{
-    AgentRef, Error, RecordOutcome, Result, RoundCommit, RoundRef, SessionId, Timestamp, TrajectoryStore, UserId,
+    AgentRef, Error, RecordOutcome, Result, RoundCommit, RoundRef, SessionId, Timestamp, TrajectoryStore,
+    UserId,
 };
 
 use super::export::{Export, Generation, LeftOut, export_round};
 use super::finding::{Finding, Problem};
 use super::import::{commits, import_round};
-use crate::journal::{failed, write_new};
+use crate::journal::{failed, read_whole, write_new};
 
 /// The rounds of a session that were imported.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,7 +81,7 @@ pub fn import_folder(
     }
     let read = |name: &str| -> Result<String> {
         let path = folder.join(name);
-        let bytes = std::fs::read(&path).map_err(|error| failed(OPERATION, &path, error))?;
+        let bytes = read_whole(OPERATION, &path)?;
         // What is no text is damage in the file, which its reader tells.
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
