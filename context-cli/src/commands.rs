@@ -17,6 +17,7 @@ pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod graph;
 pub(crate) mod import;
+mod left_behind;
 pub(crate) mod log;
 pub(crate) mod memory;
 mod planning;

@@ -10,27 +10,32 @@
 //!
 //! Everything of the graph arrives: ids, times, revisions, counts of tokens, bodies byte for byte, branches in their
 //! order, checkpoints, fragments, blobs with their times, title and metadata. What does not travel: the keys of commits
-//! that were made safe to repeat, and streams: they are the way of an answer to its readers, and what stays of it is a
-//! message. A chat that is written to while it is read arrives as of some moment in between.
+//! that were made safe to repeat, streams, rounds of trajectories and memories; [`LeftBehind`] counts the last three, so
+//! that a program can say so or refuse. A chat that is written to while it is read arrives as of some moment in between.
 
+mod check;
 mod copy;
 mod digest;
 mod jsonl;
+mod left_behind;
 mod line;
 mod migrate;
 mod reader;
 mod record;
+mod sections;
 mod tree;
 mod writer;
 
 pub use copy::copy_chat;
 pub use digest::{ChatDigest, PartDigest};
 pub use jsonl::{
-    BrokenLine, ExportedJsonl, ImportJsonl, ImportedChat, ImportedJsonl, check_jsonl, export_jsonl,
+    ChatOutcome, ExportedJsonl, ImportJsonl, ImportedChat, ImportedJsonl, check_jsonl, export_jsonl,
     import_jsonl, is_jsonl,
 };
+pub use left_behind::LeftBehind;
 pub use migrate::{MigrateChat, Migrated, migrate_chat};
 pub use reader::ChatReader;
 pub use record::{BlobRecord, ChatRecord, MessageRecord};
+pub use sections::BrokenLine;
 pub use tree::{Tree, TreeError, TreePlan, TreeWritten};
 pub use writer::{ChatWriter, WrittenChat};

@@ -4,9 +4,11 @@ mod stores;
 
 use std::sync::Arc;
 
-use context_runtime::{Diagnostic, store::StoreRegistry, transfer};
+use context_runtime::transfer::{self, LeftBehind};
+use context_runtime::{Diagnostic, store::StoreRegistry};
 use serde::Serialize;
 
+use super::left_behind::MayStay;
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::Style;
@@ -26,9 +28,10 @@ Examples:
   context copy sqlite:context.db postgres://ctx@db/chats --all-users
   context copy sqlite:context.db sqlite:archive.db --chat support-7 --dry-run
 
-Everything goes along: branches, checkpoints, fragments, revisions, blobs, ids and times; only
-streams do not, the way of answers that are being written. Between stores each chat is read back and
-compared with what was sent. Ctrl-C ends after the chat that is under way. To go on, run the same
+With a chat go its branches, checkpoints, fragments, revisions, blobs, ids and times. What was
+recorded of runs (rounds), memories and streams do not: if there are any, nothing is copied unless
+--without names them. Those of a chat are the ones of the session of its name; with all chats of a
+user, all of the user's. Between stores each chat is read back and compared with what was sent. Ctrl-C ends after the chat that is under way. To go on, run the same
 command again: chats that are there and equal are not sent again, half a chat is begun anew, and a
 chat that differs is left as it is, told, and makes the exit status 1.")]
 pub(crate) struct Args {
@@ -51,6 +54,8 @@ pub(crate) struct Args {
     /// Between stores: only say what would be copied
     #[arg(long, conflicts_with = "other")]
     dry_run: bool,
+    #[command(flatten)]
+    may_stay: MayStay,
 }
 
 /// JSON record of `copy` of a chat: the new chat.
@@ -91,11 +96,15 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 
 async fn chat(args: &Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store().await?;
-    let other = match &args.other {
-        None => Arc::clone(&store),
-        Some(url) => app.open(url).await?,
-    };
     let (from, to) = (app.chat(&args.from), app.chat(&args.to));
+    let other = match &args.other {
+        // Within a store the user's rounds and memories are still there.
+        None => Arc::clone(&store),
+        Some(url) => {
+            args.may_stay.check(app, &LeftBehind::of_chat(&*store, &from).await?)?;
+            app.open(url).await?
+        }
+    };
     let working = Progress::spinner(&app.out, "copying");
     let copied = transfer::copy_chat(&*store, &from, &*other, &to, &app.interrupt()).await?;
     working.done();

@@ -10,10 +10,11 @@ use context_runtime::wire::Lowered;
 use context_runtime::{
     ChatRef, Diagnostic, Error, Json, Message, MessageId, Store,
     store::{HistoryStore, NodeKind, Placed, Window},
-    transfer,
+    transfer::{self, LeftBehind},
 };
 use serde::Serialize;
 
+use super::left_behind::MayStay;
 use super::{all_chats, all_messages, branch_end, existing_chat};
 use crate::app::{App, Done};
 use crate::error::Failure;
@@ -32,8 +33,9 @@ Examples:
 
 `source` gives back equal JSON values for what was imported; what was added since follows. A chat
 that was not imported is a list of messages. One that came in as a tree goes out with all its
-branches, unless --branch names one. `jsonl` loses nothing: branches, checkpoints, fragments,
-revisions, ids and times; it is written as it is read, however long a chat is. A provider's form
+branches, unless --branch names one. `jsonl` loses nothing of a chat: branches, checkpoints,
+fragments, revisions, blobs, ids and times; it is written as it is read, however long a chat is.
+Rounds, memories and streams are not in it: if there are any, --without has to name them. A provider's form
 leaves out what that provider does not know, and each loss is told on standard error. It is a list
 of messages; `openai-responses` and `gemini` are repaired for sending and become an object where
 there is a system prompt, which these keep apart.")]
@@ -53,6 +55,8 @@ pub(crate) struct Args {
     /// The branch [default: the active one of each chat; all of a tree]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
+    #[command(flatten)]
+    may_stay: MayStay,
 }
 
 /// In which form.
@@ -131,6 +135,17 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     }
     if args.to == Form::Jsonl {
         let chats: Vec<_> = chats.iter().map(|(id, _)| app.chat(id)).collect();
+        if args.branch.is_none() {
+            let mut left = LeftBehind::default();
+            if args.all && args.file.is_none() {
+                left = LeftBehind::of_user(&*store, &app.user).await?;
+            } else {
+                for chat in &chats {
+                    left = left.and(LeftBehind::of_chat(&*store, chat).await?);
+                }
+            }
+            args.may_stay.check(app, &left)?;
+        }
         return jsonl(app, &*store, &chats, args.branch.as_deref()).await;
     }
     if args.to == Form::Source && !app.out.is_json() {

@@ -3,6 +3,7 @@
 
 mod jsonl;
 mod report;
+mod walk;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use context_runtime::{
     store::{HistoryStore, NewChat},
 };
 
-use self::report::{Report, Told};
+use self::report::{Report, Status, Told};
+use self::walk::{Found, Walk};
 use super::{prompt, trajectory};
 use crate::app::{App, Done};
 use crate::error::Failure;
@@ -32,13 +34,23 @@ is kept, so that `context export --to source` gives it back.
 
 Examples:
   context import support.json                one chat `support`, or `support-0001` and so on
-  context import ~/.claude/projects/*/*.jsonl
+  context import ~/.claude/projects          every session in the folder
   context import ~/.codex/sessions/*/*/*/*.jsonl
   curl -s URL | context import - --chat day  from standard input
   context import support.json --prompt       and show what a model would get
   context import support.json --trajectory   and record its rounds: `context trajectory list`
 
-A line of JSON Lines that cannot be read is left out and counted; --strict refuses it.
+A line of JSON Lines that cannot be read is left out and counted; --strict refuses it. Of
+what `export --to jsonl` has written a chat comes in whole or not at all: one in which a
+line is broken, or does not fit the others, is refused by file and line. A file that cannot
+be read does not keep the others out: it is listed, and the exit status is 1.
+
+Of a folder the files that end in .json, .jsonl, .ndjson and .traj are read, with those in
+folders within, in the order of their names; what begins with a dot, links to folders and
+what is no transcript are passed over (-v lists them). Their chats are named by the path
+from there. At most 256 MiB are read of a file as a whole; what `export --to jsonl` has
+written is read line by line, and lines of at most 256 MiB.
+
 Reading the same file again changes nothing and says so. Messages without an id of
 their own are named m1, m2, …";
 
@@ -46,7 +58,7 @@ their own are named m1, m2, …";
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Files to read; `-` is standard input
+    /// Files to read, or folders of files; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Name of the chat, or the beginning of the names [default: the file's name]
@@ -61,6 +73,9 @@ pub(crate) struct Args {
     /// List the lines that cannot be read
     #[arg(long)]
     broken: bool,
+    /// List the files of folders that are passed over
+    #[arg(short, long)]
+    verbose: bool,
     /// Then show what a model would get of each chat
     #[arg(long)]
     prompt: bool,
@@ -107,16 +122,17 @@ struct Planned {
 type Opened = (Arc<dyn Store>, CancelSignal);
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    if args.chat.is_some() && args.files.len() > 1 {
+    if args.chat.is_some() && (args.files.len() > 1 || args.files.iter().any(|path| path.is_dir())) {
         return Err(Failure::Usage("--chat names the chats of one file; import the files one by one".into()));
     }
-    let (mut opened, mut report) = (None, Report::new(args.broken));
+    let (mut opened, mut report) = (None, Report::new(args.broken, args.verbose));
     let done = files(&args, app, &mut opened, &mut report).await;
     // What was written before something failed is true.
     report.print(app)?;
     done?;
+    let ended = if report.has_failed() { Done::Found } else { Done::Fine };
     let Some((store, interrupt)) = opened.filter(|_| args.prompt || args.trajectory) else {
-        return Ok(Done::Fine);
+        return Ok(ended);
     };
     for chat in report.chats() {
         interrupt.check("import")?;
@@ -127,7 +143,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             prompt::print(app, Arc::clone(&store), chat, None).await?;
         }
     }
-    Ok(Done::Fine)
+    Ok(ended)
 }
 
 async fn files(
@@ -136,35 +152,52 @@ async fn files(
     opened: &mut Option<Opened>,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let mut prepared = Vec::new();
+    let Walk { found, skipped, failed } = Walk::of(&args.files);
+    // One file that was named is what the command is about.
+    let alone = found.len() == 1 && found[0].name.is_none();
+    for path in &skipped {
+        report.skipped(app, &path.display().to_string())?;
+    }
+    for (path, source) in failed {
+        let file = path.display().to_string();
+        report.failed(app, &file, &Failure::Read { file: file.clone(), source })?;
+    }
+    let mut ready = Vec::new();
     if args.strict {
-        for path in &args.files {
-            prepared.push(prepare(app, args, path)?);
+        for file in &found {
+            ready.push(prepare(app, args, file)?);
         }
     }
-    let (mut prepared, mut taken) = (prepared.into_iter(), None);
-    for path in &args.files {
-        let prepared = match prepared.next() {
-            Some(prepared) => prepared,
-            None => prepare(app, args, path)?,
-        };
-        match write(args, app, opened, prepared, report).await {
-            // The other files have nothing to do with it.
-            Err(failure @ Failure::Taken { .. }) if args.files.len() > 1 => {
-                if taken.is_some() {
-                    app.out.note(clean(&failure.to_string()));
+    let mut ready = ready.into_iter();
+    for file in &found {
+        let done = match ready.next() {
+            Some(ready) => write(args, app, opened, ready, report).await,
+            None => match prepare(app, args, file) {
+                Ok(ready) => write(args, app, opened, ready, report).await,
+                Err(Failure::Form { .. }) if file.name.is_some() => {
+                    report.skipped(app, &file.path.display().to_string())
                 }
-                taken.get_or_insert(failure);
+                Err(failure) => Err(failure),
+            },
+        };
+        match done {
+            // The other files have nothing to do with it.
+            Err(failure) if !alone && failure.is_of_one_file() => {
+                report.failed(app, &FileName::of(&file.path).shown, &failure)?;
             }
             done => done?,
         }
     }
-    taken.map_or(Ok(()), Err)
+    if found.is_empty() && !report.has_failed() {
+        app.out.note("there is no transcript in there");
+    }
+    Ok(())
 }
 
 /// Reads a whole file, and refuses it as a whole. One in the library's own form may be longer than memory: it is
 /// only looked through, if anything broken in it is to be refused.
-fn prepare(app: &App, args: &Args, path: &Path) -> Result<Prepared, Failure> {
+fn prepare(app: &App, args: &Args, file: &Found) -> Result<Prepared, Failure> {
+    let path = file.path.as_path();
     if jsonl::is_own(args, path)? {
         if args.strict {
             jsonl::check(path, &CancelSignal::default())?;
@@ -177,7 +210,7 @@ fn prepare(app: &App, args: &Args, path: &Path) -> Result<Prepared, Failure> {
     if args.strict && !broken.is_empty() {
         return Err(broken.swap_remove(0).failure);
     }
-    let name = args.chat.clone().unwrap_or_else(|| input.stem());
+    let name = args.chat.clone().or_else(|| file.name.clone()).unwrap_or_else(|| input.stem());
     let several = reading.drafts.len() > 1;
     let number = |index: usize| if several { format!("{name}-{:04}", index + 1) } else { name.clone() };
     let planned = |draft: Draft| {
@@ -219,7 +252,8 @@ async fn write(
         let is_new = chat(store.history(), &input, planned, interrupt, &bar).await?;
         let Planned { chat, messages, branches, diagnostics, .. } = planned;
         let told = Told { chat, messages: *messages, branches: *branches, diagnostics };
-        bar.pausing(|| report.chat(app, &input, &told, is_new, std::mem::take(&mut lines)))?;
+        let status = if is_new { Status::Imported } else { Status::Unchanged };
+        bar.pausing(|| report.chat(app, &input, &told, status, std::mem::take(&mut lines)))?;
     }
     bar.done();
     Ok(())

@@ -121,3 +121,31 @@ fn what_a_copy_does_not_take() {
     bench.ok("copy notes mem:x --to sqlite:context.db");
     bench.ok("copy mem:x y --to sqlite:context.db");
 }
+
+/// Rounds, memories and streams do not go along: that has to be said before anything is written.
+#[test]
+fn what_does_not_go_along_has_to_be_named() {
+    let bench = Bench::new();
+    bench.file("notes.json", crate::harness::sample());
+    let ran = bench.run("import notes.json --trajectory");
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    for line in [
+        "copy sqlite:context.db sqlite:archive.db",
+        "copy sqlite:context.db sqlite:archive.db --chat notes",
+        "copy notes notes --to sqlite:archive.db",
+        "export notes --to jsonl",
+        "export --all --to jsonl",
+    ] {
+        let ran = bench.run(line);
+        assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{line}");
+        assert!(ran.err.contains("would stay behind") && ran.err.contains("without rounds"), "{}", ran.err);
+        let ran = bench.run(&format!("{line} --without memories,streams"));
+        assert_eq!(ran.status, 1, "{line}");
+        assert!(!bench.path().join("archive.db").exists(), "{line}");
+    }
+    let ran = bench.run("copy sqlite:context.db sqlite:archive.db --without rounds");
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(ran.err.contains("left behind: ") && ran.err.contains("round"), "{}", ran.err);
+    // Within a store nothing is left.
+    bench.ok("copy notes again");
+}

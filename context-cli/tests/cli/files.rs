@@ -223,11 +223,9 @@ fn a_chat_that_holds_something_else_stops_only_its_own_file() {
     bench.file("b.json", said("three"));
     assert_snapshot!(bench.show(&["import a.json b.json", "chats"]), @r"
     $ context import a.json b.json
-    imported 1 chat · 1 message · 1 branch
+    imported 1 chat · 1 message · 1 branch · 1 file not imported
       b
-    error: chat a exists and does not hold what a.json does
-      chat a · file a.json
-      give the import another name with --chat, or delete that chat first
+    note: a.json: not imported: chat a exists and holds something else
     (exit status 1)
 
     $ context chats

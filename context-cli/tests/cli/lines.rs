@@ -103,6 +103,9 @@ fn files_before_a_refused_one_are_imported() {
     let bench = Bench::new();
     bench.file("good.jsonl", GOOD);
     let ran = bench.run("import good.jsonl nowhere.jsonl");
-    assert_eq!((ran.status, ran.out.as_str()), (1, "imported 1 chat · 1 message · 1 branch\n  good\n"));
+    assert_eq!(
+        (ran.status, ran.out.as_str()),
+        (1, "imported 1 chat · 1 message · 1 branch · 1 file not imported\n  good\n")
+    );
     assert_eq!(bench.records("chats").len(), 1);
 }

@@ -56,7 +56,7 @@ fn a_chat_comes_through_a_pipe_and_under_another_name() {
 }
 
 #[test]
-fn a_broken_line_costs_itself_or_with_strict_everything() {
+fn a_broken_line_costs_its_chat_or_with_strict_everything() {
     let bench = bench();
     let lines = bench.ok("export trip --to jsonl");
     let broken: String =
@@ -81,22 +81,22 @@ fn a_broken_line_costs_itself_or_with_strict_everything() {
     (exit status 1)
 
     $ context import broken.jsonl --chat kept --broken
-    imported 1 chat · 2 messages · 2 branches · 1 broken line
-      kept
+    imported nothing · 1 chat refused · 1 broken line
       broken.jsonl line 7: EOF while parsing a string
-    note: kept: broken_input at chat: 3 messages were announced, 2 came
-    note: kept: broken_input at branch main: its head m3 is missing: a branch without messages
+    note: broken.jsonl: chat kept: refused, nothing of it was written
+    (exit status 1)
 
     $ context branches kept
-    * main-v2  2 messages, at m2
-      main     0 messages
+    error: no such chat
+      chat kept
+      `context chats` lists the chats of this user
+    (exit status 1)
 
     $ context chats
-    kept  (time)  2 messages, 2 branches    Two tickets to Lisbon.
     trip  (time)  3 messages, 2 branches    Two tickets to Lisbon.
 
     $ context verify
-    sound: 2 chats, 5 messages
+    sound: 1 chat, 3 messages
 
     $ context export trip --to jsonl --branch main
     error: jsonl holds whole chats; leave --branch out

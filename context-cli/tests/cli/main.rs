@@ -4,6 +4,7 @@ mod copying;
 mod data;
 mod errors;
 mod files;
+mod folders;
 mod forms;
 mod harness;
 #[cfg(unix)]

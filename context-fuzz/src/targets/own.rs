@@ -1,5 +1,6 @@
 //! The library's own forms: packed nodes, messages, fragments, chats as JSON Lines.
 
+use std::io::Cursor;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -111,13 +112,19 @@ pub(crate) fn chats(bytes: &[u8]) -> bool {
 }
 
 /// Into an empty store and out again: how many chats, and the file.
-fn through(mut bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
+fn through(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
     let never = CancelSignal::never();
     wait(async {
         let store = context_runtime::open("mem:").await.expect("a store in memory");
         let options = ImportJsonl::new("ada");
-        let imported = import_jsonl(&*store, &mut bytes, &options, &never, &mut |_| {}).await.ok()?;
-        let mut chats: Vec<ChatRef> = imported.chats.iter().map(|chat| chat.chat.clone()).collect();
+        let mut file = Cursor::new(bytes);
+        let imported = import_jsonl(&*store, &mut file, &options, &never, &mut |_| {}).await.ok()?;
+        let mut chats: Vec<ChatRef> = imported
+            .chats
+            .iter()
+            .filter(|chat| chat.written().is_some())
+            .map(|chat| chat.chat.clone())
+            .collect();
         chats.dedup();
         let mut out = Vec::new();
         let exported = export_jsonl(&*store, &chats, &mut out, &never, &mut |_| {}).await;

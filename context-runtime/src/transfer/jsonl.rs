@@ -1,19 +1,14 @@
 //! To and from files of JSON Lines: the library's own form, which loses nothing.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Seek, Write};
 
-use context_core::{
-    CancelSignal, Chat, ChatId, ChatRef, Diagnostic, DiagnosticCode, Error, ErrorKind, Result, Severity,
-    Store, UserId,
-};
+use context_core::{CancelSignal, ChatId, ChatRef, Error, ErrorKind, Result, Store, UserId};
 
-use super::line::{self, LineError};
+use super::line::{self, LineError, MAX_LINE};
 use super::reader::ChatReader;
 use super::record::ChatRecord;
+use super::sections::{BrokenLine, Section, Sections};
 use super::writer::{ChatWriter, WrittenChat};
-
-/// The longest line that is read, in bytes: several revisions of the largest body.
-const MAX_LINE: u64 = 256 << 20;
 
 /// What was exported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,12 +27,12 @@ pub struct ImportJsonl {
     pub user: UserId,
     /// What the chat of a file with one chat is called, if not as it was.
     pub chat: Option<ChatId>,
-    /// Whether nothing is kept of a file in which anything is broken.
+    /// Whether nothing is written of a file in which anything is broken.
     pub strict: bool,
 }
 
 impl ImportJsonl {
-    /// Keeps what is good, under the names it had.
+    /// Writes the chats that are sound, under the names they had.
     pub fn new(user: impl Into<UserId>) -> Self {
         Self { user: user.into(), chat: None, strict: false }
     }
@@ -49,8 +44,30 @@ impl ImportJsonl {
 pub struct ImportedChat {
     /// Which.
     pub chat: ChatRef,
-    /// What was written; nothing if there was a chat of this name, which is left as it is.
-    pub written: Option<WrittenChat>,
+    /// What became of it.
+    pub outcome: ChatOutcome,
+}
+
+impl ImportedChat {
+    /// What was written, if it was.
+    pub fn written(&self) -> Option<&WrittenChat> {
+        match &self.outcome {
+            ChatOutcome::Written(written) => Some(written),
+            _ => None,
+        }
+    }
+}
+
+/// What became of a chat of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChatOutcome {
+    /// It was written.
+    Written(WrittenChat),
+    /// There was a chat of this name, which is left as it is.
+    Exists,
+    /// Something in its lines is broken, which [`ImportedJsonl::broken`] names: nothing of it was written.
+    Refused,
 }
 
 /// What was imported.
@@ -60,18 +77,8 @@ pub struct ImportedChat {
 pub struct ImportedJsonl {
     /// The chats of the file, in order.
     pub chats: Vec<ImportedChat>,
-    /// Lines that could not be read.
+    /// Lines that cannot be read, or that do not fit the other lines of their chat.
     pub broken: Vec<BrokenLine>,
-}
-
-/// A line that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BrokenLine {
-    /// Which, from 1.
-    pub line: u64,
-    /// What is wrong with it; the path says which line.
-    pub diagnostic: Diagnostic,
 }
 
 /// Writes chats as JSON Lines. `progress` is told how many messages are written so far. Asks `cancel` between pieces.
@@ -90,7 +97,7 @@ pub struct BrokenLine {
 /// export_jsonl(&*store, &[chat.chat_ref().clone()], &mut file, &never, &mut |_| ()).await?;
 /// let elsewhere = context_runtime::open("mem:").await?;
 /// let imported =
-///     import_jsonl(&*elsewhere, &mut &file[..], &ImportJsonl::new("bob"), &never, &mut |_| ()).await?;
+///     import_jsonl(&*elsewhere, &mut std::io::Cursor::new(&file), &ImportJsonl::new("bob"), &never, &mut |_| ()).await?;
 /// assert_eq!((imported.chats.len(), imported.broken.len()), (1, 0));
 /// # Ok(())
 /// # }
@@ -113,6 +120,11 @@ pub async fn export_jsonl(
                 Error::new(ErrorKind::Bug, OPERATION, "a chat has no JSON form").with_source(error)
             })?;
             line.push(b'\n');
+            if line.len() as u64 > MAX_LINE {
+                // Nobody could read it back.
+                let error = Error::invalid(OPERATION, "a piece of the chat is longer than a line may be");
+                return Err(error.with("chat", &chat.chat).with("limit", MAX_LINE));
+            }
             out.write_all(&line).map_err(|error| unavailable(OPERATION, "cannot write", error))?;
             progress(exported.messages);
         }
@@ -127,198 +139,113 @@ pub fn is_jsonl(first_line: &[u8]) -> bool {
     matches!(line::read(first_line, &UserId::from("")), Ok(ChatRecord::Chat(_)) | Err(LineError::Newer(_)))
 }
 
-/// Reads JSON Lines without keeping them: the first line that is broken is the error. What only shows when the
-/// lines come together (a parent that is missing), [`import_jsonl`] finds.
-pub fn check_jsonl(input: &mut (dyn BufRead + Send), cancel: &CancelSignal) -> Result<()> {
-    let (mut line, mut number, user) = (Vec::new(), 0u64, UserId::from(""));
-    while read_line(input, &mut line)? {
-        cancel.check(OPERATION)?;
-        number += 1;
-        if !line.trim_ascii().is_empty() {
-            line::read(&line, &user).map_err(|error| broken_line(number, &error.to_string()))?;
+/// Reads JSON Lines without keeping them: the first line that is broken, or does not fit the other lines of its chat,
+/// is the error.
+pub fn check_jsonl(input: &mut (impl BufRead + Seek), cancel: &CancelSignal) -> Result<()> {
+    let mut sections = Sections::new(input, UserId::from(""), cancel)?;
+    loop {
+        let section = sections.next()?;
+        if let Some(first) = sections.broken.first() {
+            return Err(broken_line(first));
+        }
+        if section.is_none() {
+            return Ok(());
         }
     }
-    Ok(())
 }
 
-fn broken_line(number: u64, text: &str) -> Error {
-    Error::invalid(OPERATION, format!("a line is broken: {text}")).with("line", number)
+fn broken_line(broken: &BrokenLine) -> Error {
+    Error::invalid(OPERATION, format!("a line is broken: {}", broken.diagnostic.message))
+        .with("line", broken.line)
 }
 
-/// Reads chats from JSON Lines into a store. Broken lines are reported and the good ones kept; with
-/// [`strict`](ImportJsonl::strict) the first broken one takes back all that was written and is the error.
-/// Cancelling takes back the chat that is not complete.
-pub async fn import_jsonl(
+/// Reads chats from JSON Lines into a store. Each chat is read twice: first it is checked whether its lines can be
+/// read, are within the limits and make a sound chat, then it is written. So a chat in which anything is broken is
+/// refused before any of it is written, and the others are imported. With [`strict`](ImportJsonl::strict) the whole
+/// file is checked first, and the first broken line is the error. Cancelling takes back the chat that is not complete.
+///
+/// Holds one line, the messages of one commit and the ids of one chat, however long the file is.
+pub async fn import_jsonl<R: BufRead + Seek + Send>(
     store: &dyn Store,
-    input: &mut (dyn BufRead + Send),
+    input: &mut R,
     options: &ImportJsonl,
     cancel: &CancelSignal,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<ImportedJsonl> {
-    let mut import = Import {
-        store,
-        options,
-        imported: ImportedJsonl::default(),
-        open: None,
-        messages: 0,
-        nothing_kept: options.strict,
+    let start = input.stream_position().map_err(|error| unavailable(OPERATION, "cannot read", error))?;
+    let rewind = |input: &mut R| {
+        let sought = input.seek(std::io::SeekFrom::Start(start));
+        sought.map(drop).map_err(|error| unavailable(OPERATION, "cannot read", error))
     };
-    let result = import.run(input, cancel, progress).await;
-    if result.is_err() {
-        import.take_back().await?;
+    if options.strict {
+        check_jsonl(input, cancel)?;
+        rewind(input)?;
     }
-    result.map(|()| import.imported)
-}
-
-struct Import<'a> {
-    store: &'a dyn Store,
-    options: &'a ImportJsonl,
-    imported: ImportedJsonl,
-    open: Option<Open<'a>>,
-    messages: u64,
-    /// Whether what is complete goes as well if the import fails.
-    nothing_kept: bool,
-}
-
-/// The chat whose lines are being read.
-struct Open<'a> {
-    chat: ChatRef,
-    /// Whether it is new.
-    created: bool,
-    /// Nothing if there is a chat of this name: its lines are passed over.
-    writer: Option<ChatWriter<'a>>,
-}
-
-impl<'a> Import<'a> {
-    async fn run(
-        &mut self,
-        input: &mut (dyn BufRead + Send),
-        cancel: &CancelSignal,
-        progress: &mut (dyn FnMut(u64) + Send),
-    ) -> Result<()> {
-        let mut line = Vec::new();
-        let mut number = 0u64;
-        while read_line(input, &mut line)? {
-            cancel.check(OPERATION)?;
-            number += 1;
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
-            match line::read(&line, &self.options.user) {
-                Ok(record) => self.take(record, number).await?,
-                Err(error) => self.broken(number, &error)?,
-            }
-            progress(self.messages);
+    if let Some(name) = &options.chat {
+        let mut sections = Sections::new(input, options.user.clone(), cancel)?;
+        if sections.next()?.is_some() && sections.next()?.is_some() {
+            let error = Error::invalid(OPERATION, "one name was given, but the file has several chats");
+            return Err(error.with("chat", name));
         }
-        if self.open.is_some() {
-            self.broken_text(number, "the file ends before its chat does")?;
-            self.close().await?;
-        }
-        Ok(())
+        rewind(input)?;
     }
-
-    async fn take(&mut self, record: ChatRecord, number: u64) -> Result<()> {
-        match record {
-            ChatRecord::Chat(source) => {
-                if self.open.is_some() {
-                    self.broken_text(number, "a chat begins before the one before it has ended")?;
-                    self.close().await?;
-                }
-                self.begin(&source).await
-            }
-            record => {
-                let ends = matches!(record, ChatRecord::End { .. });
-                self.messages += u64::from(matches!(record, ChatRecord::Message(_)));
-                match &mut self.open {
-                    None => self.broken_text(number, "it belongs to no chat")?,
-                    Some(Open { writer: None, .. }) => {}
-                    Some(Open { writer: Some(writer), .. }) => writer.push(record).await?,
-                }
-                if ends { self.close().await } else { Ok(()) }
-            }
-        }
-    }
-
-    async fn begin(&mut self, source: &Chat) -> Result<()> {
-        let mut chat = source.chat.clone();
-        if let Some(name) = &self.options.chat {
-            if !self.imported.chats.is_empty() {
-                self.nothing_kept = true;
-                let error = Error::invalid(OPERATION, "one name was given, but the file has several chats");
-                return Err(error.with("chat", name));
-            }
+    let mut sections = Sections::new(input, options.user.clone(), cancel)?;
+    let (mut imported, mut before) = (ImportedJsonl::default(), 0);
+    while let Some(section) = sections.next()? {
+        let mut chat = section.source.chat.clone();
+        if let Some(name) = &options.chat {
             chat.chat = name.clone();
         }
-        let writer = ChatWriter::create(self.store, chat.clone(), source).await?;
-        self.open = Some(Open { chat, created: writer.is_some(), writer });
-        Ok(())
-    }
-
-    async fn close(&mut self) -> Result<()> {
-        let Some(Open { chat, writer, .. }) = self.open.take() else { return Ok(()) };
-        let written = match writer {
-            None => None,
-            Some(writer) => {
-                // Until it is in the list, it is what is taken back.
-                self.open = Some(Open { chat: chat.clone(), created: true, writer: None });
-                Some(writer.finish().await?)
+        let outcome = match section.sound {
+            false => ChatOutcome::Refused,
+            true => {
+                let mut progress = |messages| progress(before + messages);
+                write(store, &mut sections, &section, &chat, &mut progress).await?
             }
         };
-        self.open = None;
-        let first = written.as_ref().and_then(|written| written.diagnostics.first()).cloned();
-        self.imported.chats.push(ImportedChat { chat, written });
-        match first {
-            Some(note) if self.options.strict => {
-                Err(Error::invalid(OPERATION, note.message).with("at", note.path))
-            }
-            _ => Ok(()),
+        if let ChatOutcome::Written(written) = &outcome {
+            before += written.messages;
         }
+        imported.chats.push(ImportedChat { chat, outcome });
     }
+    imported.broken = sections.broken;
+    Ok(imported)
+}
 
-    fn broken(&mut self, number: u64, error: &LineError) -> Result<()> {
-        self.broken_text(number, &error.to_string())
-    }
-
-    fn broken_text(&mut self, number: u64, text: &str) -> Result<()> {
-        if self.options.strict {
-            return Err(broken_line(number, text));
-        }
-        let path = format!("line {number}");
-        let diagnostic = Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Warning, path, text);
-        self.imported.broken.push(BrokenLine { line: number, diagnostic });
-        Ok(())
-    }
-
-    /// Deletes the chat that is not complete and, if nothing is to be kept, the complete ones.
-    async fn take_back(&mut self) -> Result<()> {
-        let history = self.store.history();
-        if let Some(open) = self.open.take()
-            && open.created
-        {
-            history.delete_chat(&open.chat, None).await?;
-        }
-        if self.nothing_kept {
-            for chat in self.imported.chats.iter().filter(|chat| chat.written.is_some()) {
-                history.delete_chat(&chat.chat, None).await?;
+/// Writes a chat that was found to be sound.
+async fn write<R: BufRead + Seek + Send>(
+    store: &dyn Store,
+    sections: &mut Sections<'_, R>,
+    section: &Section,
+    chat: &ChatRef,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<ChatOutcome> {
+    let Some(mut writer) = ChatWriter::create(store, chat.clone(), &section.source).await? else {
+        return Ok(ChatOutcome::Exists);
+    };
+    let written = async {
+        sections.seek(section)?;
+        loop {
+            let record = sections.record()?;
+            let ends = matches!(record, ChatRecord::End { .. });
+            writer.push(record).await?;
+            progress(writer.messages());
+            if ends {
+                return writer.finish().await;
             }
         }
-        Ok(())
+    };
+    match written.await {
+        Ok(written) => Ok(ChatOutcome::Written(written)),
+        Err(error) => {
+            store.history().delete_chat(chat, None).await?;
+            Err(error)
+        }
     }
 }
 
-const OPERATION: &str = "import_jsonl";
+pub(super) const OPERATION: &str = "import_jsonl";
 
-fn unavailable(operation: &'static str, what: &'static str, error: std::io::Error) -> Error {
+pub(super) fn unavailable(operation: &'static str, what: &'static str, error: std::io::Error) -> Error {
     Error::new(ErrorKind::Unavailable, operation, what).with_source(error)
-}
-
-/// Reads the next line; false at the end.
-fn read_line(input: &mut (dyn BufRead + Send), line: &mut Vec<u8>) -> Result<bool> {
-    line.clear();
-    let read = std::io::Read::take(input, MAX_LINE).read_until(b'\n', line);
-    let read = read.map_err(|error| unavailable(OPERATION, "cannot read", error))?;
-    if read as u64 == MAX_LINE && !line.ends_with(b"\n") {
-        return Err(Error::invalid(OPERATION, "a line is too long").with("limit", MAX_LINE));
-    }
-    Ok(read > 0)
 }

@@ -18,11 +18,16 @@ use super::record::{BlobRecord, ChatRecord, MessageRecord};
 /// The version of the form that is written; older ones are read.
 pub(super) const VERSION: u32 = 1;
 
+/// The longest line that is written and read, in bytes: several revisions of the largest body.
+pub(super) const MAX_LINE: u64 = 256 << 20;
+
 /// Why a line is no piece of a chat.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
     #[error("{}", .0.to_string().split(" at line ").next().unwrap_or_default())]
     Json(#[from] serde_json::Error),
+    #[error("it is longer than {MAX_LINE} bytes")]
+    TooLong,
     #[error("its type is not known to this version")]
     Type,
     #[error("version {0} is newer than this program, which knows up to {VERSION}")]

@@ -2,7 +2,7 @@
 //! with them.
 
 use std::fmt::Write as _;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use context_runtime::transfer::{ImportJsonl, export_jsonl, import_jsonl};
@@ -14,9 +14,12 @@ use context_runtime::{
 const MESSAGES: u64 = 1_000_000;
 
 /// The lines of a chat, made while they are read.
+#[derive(Default)]
 struct Lines {
     next: u64,
     ready: Vec<u8>,
+    /// How many bytes were read.
+    read: u64,
 }
 
 impl Lines {
@@ -57,7 +60,25 @@ impl Read for Lines {
         let n = self.ready.len().min(buffer.len());
         buffer[..n].copy_from_slice(&self.ready[..n]);
         self.ready.drain(..n);
+        self.read += n as u64;
         Ok(n)
+    }
+}
+
+/// Goes forward by reading and back by beginning again.
+impl Seek for Lines {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        let to = match to {
+            SeekFrom::Start(to) => to,
+            SeekFrom::Current(by) => self.read.saturating_add_signed(by),
+            SeekFrom::End(_) => return Err(std::io::ErrorKind::Unsupported.into()),
+        };
+        if to < self.read {
+            *self = Self::default();
+        }
+        let behind = to - self.read;
+        std::io::copy(&mut self.by_ref().take(behind), &mut std::io::sink())?;
+        Ok(self.read)
     }
 }
 
@@ -76,10 +97,10 @@ async fn a_million_messages_come_in_and_go_out_in_bounded_memory() {
     let url = format!("sqlite:{}", folder.path().join("large.db").display());
     let store: Arc<dyn Store> = context_runtime::open(&url).await.unwrap();
     let cancel = CancelSource::new().signal();
-    let mut input = BufReader::new(Lines { next: 0, ready: Vec::new() });
+    let mut input = BufReader::new(Lines::default());
     let options = ImportJsonl { strict: true, ..ImportJsonl::new("ada") };
     let imported = import_jsonl(&*store, &mut input, &options, &cancel, &mut |_| {}).await.unwrap();
-    assert_eq!(imported.chats[0].written.as_ref().unwrap().messages, MESSAGES);
+    assert_eq!(imported.chats[0].written().unwrap().messages, MESSAGES);
     let chat = ChatRef::new("ada", "c");
     let mut lines = 0u64;
     let mut out = CountLines(&mut lines);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context_runtime::transfer::{self, ChatDigest, MigrateChat, Migrated, WrittenChat};
+use context_runtime::transfer::{self, ChatDigest, LeftBehind, MigrateChat, Migrated, WrittenChat};
 use context_runtime::{ChatRef, Diagnostic, Error, ErrorKind, Store, UserId, limits};
 use serde::Serialize;
 
@@ -62,15 +62,29 @@ struct Tally {
 
 pub(super) async fn run(args: &Args, app: &mut App) -> Result<Done, Failure> {
     let from = app.open_existing(&args.from).await?;
-    // A dry run makes no store.
-    let absent = args.dry_run && is_absent(&args.to);
-    let to = app.open(if absent { "mem:" } else { &args.to }).await?;
     let interrupt = app.interrupt();
     let users = match args.all_users {
         true => all_users(&*from).await?,
         false => app.users().cloned().collect(),
     };
     let waiting = waiting(args, &users, &*from).await?;
+    let mut left = LeftBehind::default();
+    match args.chat.is_empty() {
+        true => {
+            for user in &users {
+                left = left.and(LeftBehind::of_user(&*from, user).await?);
+            }
+        }
+        false => {
+            for next in &waiting {
+                left = left.and(LeftBehind::of_chat(&*from, &next.chat).await?);
+            }
+        }
+    }
+    args.may_stay.check(app, &left)?;
+    // A dry run makes no store.
+    let absent = args.dry_run && is_absent(&args.to);
+    let to = app.open(if absent { "mem:" } else { &args.to }).await?;
     app.out.outlive_reader();
     let mut tally = Tally::default();
     let done = all(args, app, (&from, &to), &waiting, &mut tally, &interrupt).await;

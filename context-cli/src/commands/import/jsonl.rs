@@ -1,13 +1,13 @@
 //! Files in the library's own form, which are read line by line and not as a whole.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::Path;
 
-use context_runtime::transfer::{self, BrokenLine, ImportJsonl};
+use context_runtime::transfer::{self, BrokenLine, ChatOutcome, ImportJsonl};
 use context_runtime::{CancelSignal, Store};
 
-use super::report::{Report, Told};
+use super::report::{Report, Status, Told};
 use super::{Args, FileName};
 use crate::app::App;
 use crate::error::Failure;
@@ -18,6 +18,10 @@ use crate::transcript::{Broken, Wire};
 /// The longest first line that is looked at to find out what a file is, in bytes: that of a chat with the largest
 /// metadata is shorter.
 const FIRST_LINE: u64 = 4 << 20;
+
+/// The most that is read of standard input, or of a pipe, in bytes: chats are read twice, so it is put into a temporary
+/// file.
+const MAX_PIPED: u64 = 16 << 30;
 
 /// How what the export writes begins.
 const BEGINS: &[u8] = br#"{"type":"chat","v":"#;
@@ -69,7 +73,7 @@ pub(super) async fn write(
     let input = FileName::of(path);
     let working = Progress::counter(&app.out, clean(&input.shown).into_owned());
     let mut progress = |messages| working.reach(messages);
-    let imported = transfer::import_jsonl(store, &mut *open(path)?, &options, interrupt, &mut progress).await;
+    let imported = transfer::import_jsonl(store, &mut open(path)?, &options, interrupt, &mut progress).await;
     let imported = imported.map_err(|error| error.with("file", &input.shown))?;
     working.done();
     let broken = |broken: BrokenLine| {
@@ -81,18 +85,27 @@ pub(super) async fn write(
     let mut lines = broken.len();
     report.file(app, &input, broken)?;
     for chat in &imported.chats {
-        let written = chat.written.clone().unwrap_or_default();
-        if chat.written.is_none() {
-            let name = clean(chat.chat.chat.as_str()).into_owned();
-            app.out.note(format_args!("{name}: there is a chat of this name; it was left as it is"));
-        }
+        let name = chat.chat.chat.as_str();
+        let written = chat.written().cloned().unwrap_or_default();
+        let status = match &chat.outcome {
+            ChatOutcome::Written(_) => Status::Imported,
+            ChatOutcome::Refused => Status::Refused,
+            _ => {
+                let name = clean(name);
+                app.out.note(format_args!("{name}: there is a chat of this name; it was left as it is"));
+                Status::Unchanged
+            }
+        };
         let told = Told {
-            chat: chat.chat.chat.as_str(),
+            chat: name,
             messages: usize::try_from(written.messages).unwrap_or(usize::MAX),
             branches: usize::try_from(written.branches).unwrap_or(usize::MAX),
             diagnostics: &written.diagnostics,
         };
-        report.chat(app, &input, &told, chat.written.is_some(), std::mem::take(&mut lines))?;
+        report.chat(app, &input, &told, status, std::mem::take(&mut lines))?;
+    }
+    if imported.chats.is_empty() {
+        report.unread(lines);
     }
     Ok(())
 }
@@ -101,12 +114,29 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, Failure> {
-    if is_stdin(path) {
-        return Ok(Box::new(BufReader::new(io::stdin())));
+/// A file that can be read twice.
+fn open(path: &Path) -> Result<BufReader<File>, Failure> {
+    let failed = |source| failed(path, source);
+    let file = if is_stdin(path) {
+        copied(io::stdin().lock(), path)?
+    } else if path.is_file() {
+        File::open(path).map_err(failed)?
+    } else {
+        copied(File::open(path).map_err(failed)?, path)?
+    };
+    Ok(BufReader::with_capacity(1 << 16, file))
+}
+
+/// What comes out of a pipe, in a temporary file without a name.
+fn copied(from: impl Read, path: &Path) -> Result<File, Failure> {
+    let failed = |source| failed(path, source);
+    let mut file = tempfile::tempfile().map_err(failed)?;
+    let copied = io::copy(&mut from.take(MAX_PIPED + 1), &mut file).map_err(failed)?;
+    if copied > MAX_PIPED {
+        return Err(Failure::TooLarge { file: FileName::of(path).shown, limit: MAX_PIPED });
     }
-    let file = File::open(path).map_err(|source| failed(path, source))?;
-    Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
+    file.rewind().map_err(failed)?;
+    Ok(file)
 }
 
 fn failed(path: &Path, source: io::Error) -> Failure {

@@ -21,7 +21,7 @@ struct ImportRecord<'a> {
     file: &'a str,
     messages: usize,
     branches: usize,
-    /// `imported`, or `unchanged` if it was stored already.
+    /// `imported`, `unchanged` if it was stored already, `refused` if a line of it is broken.
     status: &'static str,
     /// How many lines of the file could not be read; told once, with its first conversation.
     broken: usize,
@@ -38,6 +38,38 @@ struct BrokenRecord<'a> {
     problem: String,
 }
 
+/// JSON record of `import`: a file that was not imported.
+#[derive(Serialize)]
+struct FileRecord<'a> {
+    v: u32,
+    /// As it was named, or found in a folder.
+    file: &'a str,
+    /// `failed` if it cannot be read or written, `skipped` if it is no transcript.
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+/// What became of a chat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    Imported,
+    /// It was stored already.
+    Unchanged,
+    /// A line of it is broken.
+    Refused,
+}
+
+impl Status {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Imported => "imported",
+            Self::Unchanged => "unchanged",
+            Self::Refused => "refused",
+        }
+    }
+}
+
 /// A chat that was written, or was there.
 pub(super) struct Told<'a> {
     pub(super) chat: &'a str,
@@ -49,8 +81,14 @@ pub(super) struct Told<'a> {
 /// What was done so far.
 pub(super) struct Report {
     list_broken: bool,
+    list_skipped: bool,
     imported: usize,
     unchanged: usize,
+    refused: usize,
+    /// Files that could not be imported.
+    failed: usize,
+    /// Files of folders that are no transcripts.
+    skipped: usize,
     messages: usize,
     branches: usize,
     broken: Vec<(String, Broken)>,
@@ -59,11 +97,15 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new(list_broken: bool) -> Self {
+    pub(super) fn new(list_broken: bool, list_skipped: bool) -> Self {
         Self {
             list_broken,
+            list_skipped,
             imported: 0,
             unchanged: 0,
+            refused: 0,
+            failed: 0,
+            skipped: 0,
             messages: 0,
             branches: 0,
             broken: Vec::new(),
@@ -75,6 +117,34 @@ impl Report {
     /// The chats that were imported or stored before.
     pub(super) fn chats(&self) -> impl Iterator<Item = &str> {
         self.chats.iter().map(String::as_str)
+    }
+
+    /// Whether a file or a chat was not imported that should have been.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed + self.refused > 0
+    }
+
+    /// A file could not be imported.
+    pub(super) fn failed(&mut self, app: &mut App, file: &str, failure: &Failure) -> Result<(), Failure> {
+        self.failed += 1;
+        let problem = failure.problem();
+        if app.out.is_json() {
+            return app.out.record(&FileRecord { v: 1, file, status: "failed", problem: Some(problem) });
+        }
+        app.out.note(format_args!("{}: not imported: {}", clean(file), clean(&problem)));
+        Ok(())
+    }
+
+    /// A file of a folder is no transcript.
+    pub(super) fn skipped(&mut self, app: &mut App, file: &str) -> Result<(), Failure> {
+        self.skipped += 1;
+        if app.out.is_json() {
+            return app.out.record(&FileRecord { v: 1, file, status: "skipped", problem: None });
+        }
+        if self.list_skipped {
+            app.out.note(format_args!("{}: passed over", clean(file)));
+        }
+        Ok(())
     }
 
     /// A file is about to be written, without these lines.
@@ -101,13 +171,18 @@ impl Report {
         Ok(())
     }
 
+    /// A file had broken lines and not one chat.
+    pub(super) fn unread(&mut self, broken: usize) {
+        self.failed += usize::from(broken > 0);
+    }
+
     /// A chat was written, or was there. `broken` lines of the file are told with it.
     pub(super) fn chat(
         &mut self,
         app: &mut App,
         input: &FileName,
         told: &Told<'_>,
-        is_new: bool,
+        status: Status,
         broken: usize,
     ) -> Result<(), Failure> {
         let &Told { chat, messages, branches, diagnostics } = told;
@@ -119,14 +194,25 @@ impl Report {
                 diagnostics.len() - SHOWN
             ));
         }
-        if is_new {
-            self.imported += 1;
-            self.messages += messages;
-            self.branches += branches;
-        } else {
-            self.unchanged += 1;
+        match status {
+            Status::Imported => {
+                self.imported += 1;
+                self.messages += messages;
+                self.branches += branches;
+            }
+            Status::Unchanged => self.unchanged += 1,
+            Status::Refused => {
+                self.refused += 1;
+                app.out.note(format_args!(
+                    "{}: chat {}: refused, nothing of it was written",
+                    clean(&input.shown),
+                    clean(chat)
+                ));
+            }
         }
-        self.chats.push(chat.to_owned());
+        if status != Status::Refused {
+            self.chats.push(chat.to_owned());
+        }
         if !app.out.is_json() {
             return Ok(());
         }
@@ -136,7 +222,7 @@ impl Report {
             file: &input.name,
             messages,
             branches,
-            status: if is_new { "imported" } else { "unchanged" },
+            status: status.as_str(),
             broken,
             diagnostics,
         })
@@ -144,11 +230,14 @@ impl Report {
 
     /// The end, for people.
     pub(super) fn print(&self, app: &mut App) -> Result<(), Failure> {
-        if app.out.is_json() || self.chats.is_empty() {
+        let nothing = self.chats.is_empty() && self.failed + self.refused + self.skipped == 0;
+        if app.out.is_json() || nothing {
             return Ok(());
         }
         let mut facts = Vec::new();
-        if self.imported == 0 {
+        if self.chats.is_empty() {
+            facts.push("imported nothing".to_owned());
+        } else if self.imported == 0 {
             let files = match self.files.as_slice() {
                 [file] => clean(file).into_owned(),
                 files => count(files.len(), "file"),
@@ -163,6 +252,16 @@ impl Report {
                 facts.push(format!("{} stored before", count(self.unchanged, "chat")));
             }
         }
+        if self.refused > 0 {
+            facts.push(format!("{} refused", count(self.refused, "chat")));
+        }
+        if self.failed > 0 {
+            facts.push(format!("{} not imported", count(self.failed, "file")));
+        }
+        if self.skipped > 0 {
+            let show = if self.list_skipped { "" } else { " (show: -v)" };
+            facts.push(format!("{} passed over{show}", count(self.skipped, "file")));
+        }
         if !self.broken.is_empty() {
             let show = if self.list_broken { "" } else { " (show: --broken)" };
             facts.push(format!("{}{show}", count(self.broken.len(), "broken line")));
@@ -173,7 +272,9 @@ impl Report {
             [only] => only.clone(),
             [first, .., last] => format!("{first} … {last}"),
         };
-        app.out.line(format_args!("  {}", clean(&names)))?;
+        if !names.is_empty() {
+            app.out.line(format_args!("  {}", clean(&names)))?;
+        }
         for (file, Broken { line, failure }) in self.broken.iter().filter(|_| self.list_broken) {
             let problem = failure.problem();
             app.out.line(format_args!("  {} line {line}: {}", clean(file), clean(&problem)))?;

@@ -252,10 +252,11 @@ fn to_folder(app: &mut App, session: &str, graph: &SessionGraph, folder: &Path) 
     let sides: Vec<_> = graph.agents().collect();
     let rounds = sides.iter().flat_map(|side| side.trajectory().rounds());
     let records: Vec<_> = rounds.map(|round| round.to_record()).collect();
-    let done = export_folder(folder, &records, Generation::default()).map_err(|error| match error.get("file") {
-        Some(file) if error.kind() == ErrorKind::Invalid => Failure::Exists { file: file.to_owned() },
-        _ => error.into(),
-    })?;
+    let done =
+        export_folder(folder, &records, Generation::default()).map_err(|error| match error.get("file") {
+            Some(file) if error.kind() == ErrorKind::Invalid => Failure::Exists { file: file.to_owned() },
+            _ => error.into(),
+        })?;
     let left_out = done.left_out.iter().map(|(round, what)| format!("round {}: {what}", round.round));
     let left_out = left_out.collect();
     told(app, session, folder.display().to_string(), Some(done.rounds), left_out)

@@ -1,0 +1,89 @@
+//! Files that cannot be read beside those that can, folders, and what never ends.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::harness::Bench;
+
+const GOOD: &str = "{\"role\":\"user\",\"content\":\"x\"}\n";
+
+#[test]
+fn a_folder_is_walked_in_order_and_what_cannot_be_read_is_listed() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.path().join("in/b/.git")).expect("the folder can be written to");
+    for (name, text) in [
+        ("in/z.jsonl", GOOD),
+        ("in/a.json", "{ no JSON"),
+        ("in/notes.md", "not a transcript"),
+        ("in/other.json", "{\"version\": 2}"),
+        ("in/b/z.jsonl", GOOD),
+        ("in/b/.git/hidden.jsonl", GOOD),
+    ] {
+        bench.file(name, text);
+    }
+    bench.file("in/b/bytes.json", [0xff, 0xfe, 0x00]);
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("..", bench.path().join("in/b/loop")).expect("a link");
+    let ran = bench.run("--json import in");
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    let said: Vec<_> = crate::harness::values(&ran.out)
+        .into_iter()
+        .map(|record| {
+            (record["status"].clone(), record["chat"].as_str().map(str::to_owned), record["file"].clone())
+        })
+        .collect();
+    let failed: Vec<_> =
+        said.iter().filter(|(status, ..)| status == "failed").map(|(.., file)| file).collect();
+    assert_eq!(failed, [&json!("in/a.json"), &json!("in/b/bytes.json")]);
+    let chats: Vec<_> = said.iter().filter_map(|(_, chat, _)| chat.as_deref()).collect();
+    assert_eq!(chats, ["z", "b/z"]);
+    let skipped = said.iter().filter(|(status, ..)| status == "skipped").count();
+    assert_eq!(skipped, if cfg!(unix) { 4 } else { 3 });
+    assert_eq!(bench.records("chats").len(), 2);
+    bench.ok("verify");
+
+    let ran = bench.run("import in -v");
+    assert_eq!(ran.status, 1);
+    assert!(ran.err.contains("in/a.json: not imported"), "{}", ran.err);
+    assert!(ran.err.contains("in/notes.md: passed over"), "{}", ran.err);
+    assert!(ran.out.contains("2 files not imported"), "{}", ran.out);
+    assert_eq!(bench.run("import in --chat all").status, 2);
+}
+
+#[test]
+fn a_damaged_chat_of_a_transfer_file_is_refused_and_the_store_is_sound() {
+    let bench = Bench::with_sample();
+    let text = bench.ok("export notes --to jsonl");
+    let damaged =
+        text.replacen("\"role\":\"assistant\"", "\"role\":\"judge\"", 1).replace("\"notes\"", "\"bad\"");
+    let line = 1 + damaged.lines().position(|line| line.contains("judge")).expect("there is an answer");
+    bench.file("both.jsonl", format!("{damaged}{}", text.replace("\"notes\"", "\"good\"")));
+    let ran = bench.run("import both.jsonl --store sqlite:new.db");
+    assert_eq!(ran.status, 1, "{}", ran.out);
+    assert!(ran.out.contains("imported 1 chat") && ran.out.contains("1 chat refused"), "{}", ran.out);
+    assert!(ran.err.contains("both.jsonl") && ran.err.contains(&format!("line {line}")), "{}", ran.err);
+    bench.ok("verify --store sqlite:new.db");
+    let chats = bench.records("chats --store sqlite:new.db");
+    assert_eq!((chats.len(), &chats[0]["chat"]), (1, &json!("good")));
+    // The same through a pipe, which cannot be read twice.
+    let ran = bench.run_with("import - --store sqlite:piped.db", &format!("{damaged}{text}"));
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert_eq!(bench.records("chats --store sqlite:piped.db").len(), 1);
+    let ran = bench.run("import both.jsonl --strict --store sqlite:strict.db");
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""));
+    assert!(!bench.path().join("strict.db").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_never_ends_is_refused_with_the_limit() {
+    let bench = Bench::with_sample();
+    for line in
+        ["import /dev/zero", "render /dev/zero", "prepare notes --provider openai --fragments /dev/zero"]
+    {
+        let ran = bench.run(line);
+        assert_eq!(ran.status, 1, "{line}");
+        assert!(ran.err.contains("/dev/zero is larger than 268435456 bytes"), "{line}: {}", ran.err);
+    }
+}

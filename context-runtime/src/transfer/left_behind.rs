@@ -1,0 +1,123 @@
+//! What belongs to a chat or a user and does not travel with chats.
+
+use context_core::{
+    ChatQuery, ChatRef, Cursor, MemoryList, MemoryScope, MemorySource, Result, RoundQuery, SessionId, Store,
+    UserId, limits,
+};
+
+/// How much of a chat, or of a user, stays where it is when chats are copied or exported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftBehind {
+    /// Rounds of trajectories: of the session that is named as the chat.
+    pub rounds: u64,
+    /// Records of memories: those whose source is the session that is named as the chat.
+    pub memories: u64,
+    /// Streams of answers.
+    pub streams: u64,
+}
+
+impl LeftBehind {
+    /// Counts what there is of a chat.
+    pub async fn of_chat(store: &dyn Store, chat: &ChatRef) -> Result<Self> {
+        let session = SessionId::from(chat.chat.as_str());
+        Ok(Self {
+            rounds: rounds(store, RoundQuery::of_user(chat.user.clone()).session(session.clone())).await?,
+            memories: memories_from(store, &chat.user, session).await?,
+            streams: streams(store, chat).await?,
+        })
+    }
+
+    /// Counts what there is of a user, whether it belongs to a chat or not.
+    pub async fn of_user(store: &dyn Store, user: &UserId) -> Result<Self> {
+        let rounds = rounds(store, RoundQuery::of_user(user.clone())).await?;
+        let mut left = Self { rounds, ..Self::default() };
+        if let Some(memories) = store.memories() {
+            let mut after = None;
+            loop {
+                let page = memories.memory_stats(user, limits::MAX_PAGE, after.as_ref()).await?;
+                left.memories += page.items.iter().map(|stats| stats.records()).sum::<u64>();
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        let mut query = ChatQuery::new(user.clone());
+        query.limit = limits::MAX_PAGE;
+        loop {
+            let page = store.history().list_chats(&query).await?;
+            for summary in &page.items {
+                left.streams += streams(store, &summary.chat.chat).await?;
+            }
+            query.after = page.next;
+            if query.after.is_none() {
+                return Ok(left);
+            }
+        }
+    }
+
+    /// Adds what stays of another.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            rounds: self.rounds + other.rounds,
+            memories: self.memories + other.memories,
+            streams: self.streams + other.streams,
+        }
+    }
+}
+
+async fn rounds(store: &dyn Store, query: RoundQuery) -> Result<u64> {
+    let Some(trajectories) = store.trajectories() else { return Ok(0) };
+    let (mut query, mut count) = (query.limit(limits::MAX_PAGE), 0);
+    loop {
+        let page = trajectories.rounds(&query).await?;
+        count += page.items.len() as u64;
+        if page.next.is_none() {
+            return Ok(count);
+        }
+        query = query.after(page.next);
+    }
+}
+
+async fn streams(store: &dyn Store, chat: &ChatRef) -> Result<u64> {
+    let Some(streams) = store.streams() else { return Ok(0) };
+    let (mut count, mut after): (_, Option<Cursor>) = (0, None);
+    loop {
+        let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+        count += page.items.len() as u64;
+        after = page.next;
+        if after.is_none() {
+            return Ok(count);
+        }
+    }
+}
+
+/// How many records come from a session, in whatever scope.
+async fn memories_from(store: &dyn Store, user: &UserId, session: SessionId) -> Result<u64> {
+    let Some(memories) = store.memories() else { return Ok(0) };
+    let (mut scopes, mut after): (Vec<MemoryScope>, Option<Cursor>) = (Vec::new(), None);
+    loop {
+        let page = memories.memory_stats(user, limits::MAX_PAGE, after.as_ref()).await?;
+        scopes.extend(page.items.into_iter().map(|stats| stats.scope));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let mut count = 0;
+    for scopes in scopes.chunks(limits::MAX_MEMORY_SCOPES) {
+        let mut list = MemoryList::new(scopes.to_vec(), limits::MAX_PAGE);
+        list.source = Some(MemorySource::session(session.clone()));
+        loop {
+            let page = memories.list_memories(&list).await?;
+            count += page.items.len() as u64;
+            list.after = page.next;
+            if list.after.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(count)
+}
