@@ -30,7 +30,7 @@ pub struct Encoded {
 }
 
 /// Why a stored form could not be written or read.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecError {
     /// The stored form is of another kind than was asked for.
@@ -87,8 +87,10 @@ pub enum CodecError {
     },
 }
 
+crate::readable_debug!(CodecError);
+
 /// Why a fragment is not of a kind.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum MisfitError {
     /// It is named otherwise.
@@ -127,6 +129,8 @@ pub enum MisfitError {
     #[error("{0}")]
     Other(Cow<'static, str>),
 }
+
+crate::readable_debug!(MisfitError);
 
 impl From<CodecError> for Error {
     fn from(error: CodecError) -> Self {

@@ -197,13 +197,45 @@ impl fmt::Display for Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}\n  kind: {}\n  retry: {:?}", self.0.kind, self.0.retry)?;
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            write!(f, "\n  caused by: {error}")?;
-            cause = error.source();
-        }
-        Ok(())
+        write_causes(self.source(), f)
     }
+}
+
+/// Writes an error for people: what it says, and a line for each cause. The `Debug` of errors that a `main` may return, see
+/// [`readable_debug!`](crate::readable_debug).
+pub fn write_readable(error: &(dyn StdError + 'static), f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{error}")?;
+    write_causes(error.source(), f)
+}
+
+fn write_causes(mut cause: Option<&(dyn StdError + 'static)>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    while let Some(error) = cause {
+        write!(f, "\n  caused by: {error}")?;
+        cause = error.source();
+    }
+    Ok(())
+}
+
+/// Gives error types a `Debug` for people, with [`write_readable`](crate::write_readable): a `main` that returns an error prints its
+/// `Debug`.
+///
+/// ```
+/// #[derive(thiserror::Error)]
+/// #[error("no key: set TRIPS_KEY")]
+/// struct NoKey;
+/// context_core::readable_debug!(NoKey);
+///
+/// assert_eq!(format!("{NoKey:?}"), "no key: set TRIPS_KEY");
+/// ```
+#[macro_export]
+macro_rules! readable_debug {
+    ($($error:ty),+ $(,)?) => {$(
+        impl ::std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                $crate::write_readable(self, f)
+            }
+        }
+    )+};
 }
 
 impl StdError for Error {

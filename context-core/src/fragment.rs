@@ -61,7 +61,7 @@ pub enum FragmentContent {
 }
 
 /// Why a fragment is not what it was taken for.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FragmentError {
     /// A message fragment holds plain data, so nothing says what message it is.
@@ -74,6 +74,8 @@ pub enum FragmentError {
     #[error("a fragment needs a name")]
     MissingName,
 }
+
+crate::readable_debug!(FragmentError);
 
 /// A named piece of context.
 ///

@@ -81,7 +81,7 @@ pub use compaction::{
 };
 pub use diagnostic::{Diagnostic, DiagnosticCode, Severity};
 pub use environment::{Clock, IdGenerator, Timestamp};
-pub use error::{BoxError, Error, ErrorKind, Result, Retry};
+pub use error::{BoxError, Error, ErrorKind, Result, Retry, write_readable};
 pub use fragment::{
     DEFAULT_LOAD_TIMEOUT, FRAGMENTS_SCHEMA, Fragment, FragmentContent, FragmentData, FragmentError,
     FragmentKind, FragmentList, FragmentMap, LazyData, LazyMessage, Loader, MAX_JSON_DEPTH, MAX_STREAM_ITEMS,

@@ -76,7 +76,7 @@ pub trait Renderer: fmt::Debug + Send + Sync + 'static {
 }
 
 /// Why fragments could not be rendered.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenderError {
     /// The fragment holds something else than data.
@@ -92,6 +92,8 @@ pub enum RenderError {
         name: String,
     },
 }
+
+crate::readable_debug!(RenderError);
 
 impl From<RenderError> for Error {
     fn from(error: RenderError) -> Self {

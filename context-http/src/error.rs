@@ -6,7 +6,7 @@ use std::time::Duration;
 use context_core::{BoxError, Retry};
 
 /// Why there is no reply, or no reply that may be used. Addresses in it hold neither credentials nor queries; no header and no body is shown.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
     /// The address of the service cannot be used.
@@ -120,6 +120,8 @@ pub enum HttpError {
     #[error("cancelled by the caller")]
     Cancelled,
 }
+
+context_core::readable_debug!(HttpError);
 
 /// What takes too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

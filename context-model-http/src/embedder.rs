@@ -70,7 +70,7 @@ impl HttpEmbedder {
     pub fn new(model: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
         let model = model.into();
         Ok(Self {
-            client: endpoint.client(Manners::OpenAi)?,
+            client: endpoint.client(Manners::OpenAi, ("embedder", &model))?,
             name: model.clone(),
             model,
             dimensions: None,

@@ -54,7 +54,7 @@ pub(crate) enum Manners {
 }
 
 /// Why there is no model or embedder.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
     /// The environment does not say what is needed.
@@ -63,10 +63,26 @@ pub enum SetupError {
         /// What should hold it.
         variable: &'static str,
     },
+    /// A name is empty.
+    #[error("the name of the {kind} is empty: say which one is asked, as its service calls it")]
+    EmptyName {
+        /// `model` or `embedder`.
+        kind: &'static str,
+    },
+    /// The address ends in what is put behind it.
+    #[error(
+        "the address ends in `{path}`, which is put behind it: leave that out, as in `https://api.openai.com/v1`"
+    )]
+    FullPath {
+        /// What is to be left out.
+        path: &'static str,
+    },
     /// The endpoint cannot be used as it is.
     #[error(transparent)]
     Http(#[from] HttpError),
 }
+
+context_core::readable_debug!(SetupError);
 
 impl Endpoint {
     /// A service at this address, such as `http://localhost:11434/v1`, without a key.
@@ -125,7 +141,11 @@ impl Endpoint {
         let get = |name: &str| variables(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
         let address = get("ANTHROPIC_BASE_URL").map(|address| {
             let address = address.trim_end_matches('/');
-            if address.ends_with("/v1") { address.to_owned() } else { format!("{address}/v1") }
+            if address.ends_with("/v1") || full_path(address).is_some() {
+                address.to_owned()
+            } else {
+                format!("{address}/v1")
+            }
         });
         let key = get("ANTHROPIC_API_KEY").map(|key| Key::Own(key.into()));
         let key = key.or_else(|| get("ANTHROPIC_AUTH_TOKEN").map(|token| Key::Bearer(token.into())));
@@ -168,8 +188,18 @@ impl Endpoint {
         self
     }
 
-    /// A client of it.
-    pub(crate) fn client(self, manners: Manners) -> Result<Client, HttpError> {
+    /// A client of it, for a model or an embedder of this name.
+    pub(crate) fn client(
+        self,
+        manners: Manners,
+        (kind, name): (&'static str, &str),
+    ) -> Result<Client, SetupError> {
+        if name.trim().is_empty() {
+            return Err(SetupError::EmptyName { kind });
+        }
+        if let Some(path) = full_path(&self.address) {
+            return Err(SetupError::FullPath { path });
+        }
         let mut options = self.options;
         options = match (self.key, manners) {
             (Some(Key::Own(key)), _) | (Some(Key::Bearer(key)), _) if key.is_empty() => options,
@@ -180,8 +210,20 @@ impl Endpoint {
         if manners == Manners::Anthropic {
             options = options.header("anthropic-version", ANTHROPIC_VERSION);
         }
-        Client::new(&self.address, options)
+        Ok(Client::new(&self.address, options)?)
     }
+}
+
+/// What services have behind their address, of which an address is taken for one that was copied whole.
+const PATHS: [&str; 5] = ["chat/completions", "completions", "responses", "v1/messages", "embeddings"];
+
+/// Which of them an address ends in.
+fn full_path(address: &str) -> Option<&'static str> {
+    let address = address.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+    let ends = |path: &&str| {
+        address.strip_suffix(*path).is_some_and(|before| before.ends_with('/') && !before.ends_with("//"))
+    };
+    PATHS.into_iter().find(|path| ends(&path))
 }
 
 impl fmt::Debug for Endpoint {

@@ -57,12 +57,13 @@ impl HttpModel {
         codec: Arc<dyn ModelCodec>,
         path: &'static str,
     ) -> Result<Self, SetupError> {
-        let client = endpoint.client(manners)?;
+        let name = name.into();
+        let client = endpoint.client(manners, ("model", &name))?;
         Ok(Self {
             client,
             codec,
             path,
-            name: name.into(),
+            name,
             in_events: false,
             usage_in_events: true,
             older_max_tokens: false,

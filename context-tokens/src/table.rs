@@ -72,7 +72,7 @@ pub struct ModelTable {
 }
 
 /// Why a table cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
     /// It is not JSON of the form.
@@ -101,6 +101,8 @@ pub enum TableError {
         theirs: String,
     },
 }
+
+context_core::readable_debug!(TableError);
 
 /// Models that count alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -34,7 +34,7 @@ enum Entry {
 }
 
 /// Why no boundary can be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DraftError {
     /// The compacted history does not say where its messages came from, or does not say it in order.
@@ -56,6 +56,8 @@ pub enum DraftError {
         boundary: MessageId,
     },
 }
+
+crate::readable_debug!(DraftError);
 
 impl Entry {
     fn of(shown: &Shown) -> Self {

@@ -85,7 +85,7 @@ impl Edit {
 }
 
 /// Why a plan cannot be applied. Nothing was changed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
     /// Its ranges are out of order, overlap, or reach beyond the history: it was made for another one.
@@ -124,6 +124,8 @@ pub enum PlanError {
         after: u64,
     },
 }
+
+crate::readable_debug!(PlanError);
 
 /// A history that plans were applied to.
 #[derive(Clone, Debug, Default, PartialEq)]

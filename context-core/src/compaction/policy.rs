@@ -154,7 +154,7 @@ impl SummaryTask {
 }
 
 /// Why an answer was not taken for a summary. The history is as it was.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SummaryError {
     /// The policy did not ask for one.
@@ -193,6 +193,8 @@ pub enum SummaryError {
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
+
+crate::readable_debug!(SummaryError);
 
 #[cfg(test)]
 mod tests {

@@ -19,7 +19,7 @@ use crate::secrets;
 ///
 /// What a caller needs in order to go on is parsed out of the words: sizes of windows and outputs, limits of images,
 /// how long to wait.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{provider} refused: {code}{}: {message}", shown_status(.status))]
 #[non_exhaustive]
 pub struct ModelError {
@@ -56,6 +56,8 @@ pub struct ModelError {
     /// What images may be.
     pub images: ImageLimits,
 }
+
+crate::readable_debug!(ModelError);
 
 /// What images may be, as far as an error told it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

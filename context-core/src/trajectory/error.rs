@@ -6,7 +6,7 @@ use super::{NodeId, NodeKind};
 use crate::{Error, ErrorKind};
 
 /// Why a change of a trajectory is refused, or a record of one cannot be read. Nothing was changed.
-#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[derive(Clone, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum TrajectoryError {
     /// There is no such kind of nodes.
@@ -183,6 +183,8 @@ pub enum TrajectoryError {
         what: String,
     },
 }
+
+crate::readable_debug!(TrajectoryError);
 
 impl TrajectoryError {
     /// The stable name, for programs.

@@ -14,7 +14,7 @@ use crate::{RoundRef, Timestamp};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RoundState {
-    /// It runs, or whoever ran it ended without a word.
+    /// It runs, or its writer ended without a word; see [`RoundHead::state_as_read`].
     #[default]
     Open,
     /// It ended well.
@@ -81,6 +81,20 @@ pub struct RoundHead {
 impl RoundHead {
     /// How many bytes of a question its head has, at most.
     pub const TITLE_BYTES: usize = 240;
+
+    /// How long nothing is written to a round before a reader takes it for interrupted: an hour, in microseconds.
+    pub const SILENCE_MICROS: i64 = 3_600_000_000;
+
+    /// The state to show to a reader, who cannot know whether the writer of a round is gone. A round that says it is open is
+    /// [`Interrupted`](RoundState::Interrupted) if its agent has a later one, or if nothing was written to it for
+    /// [an hour](Self::SILENCE_MICROS); without a time to compare with, only the later round counts.
+    pub fn state_as_read(&self, has_later: bool, now: Option<Timestamp>) -> RoundState {
+        let silence = now.map_or(0, |now| now.as_micros().saturating_sub(self.updated_at.as_micros()));
+        match self.state {
+            RoundState::Open if has_later || silence >= Self::SILENCE_MICROS => RoundState::Interrupted,
+            state => state,
+        }
+    }
 
     /// A round that nothing is recorded of.
     pub fn new(round: RoundRef, at: Timestamp) -> Self {

@@ -4,7 +4,7 @@ use crate::{Error, ErrorKind};
 
 /// Why a wire form could not be read. `path` says where in the message, such as `tool_calls[0].function`; it
 /// is empty for the message itself.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
     /// Something is of another type than the form allows.
@@ -43,6 +43,8 @@ pub enum WireError {
     #[error("nothing to send: no message of the conversation has content")]
     NothingToSend,
 }
+
+crate::readable_debug!(WireError);
 
 fn place(path: &str) -> &str {
     if path.is_empty() { "a message" } else { path }

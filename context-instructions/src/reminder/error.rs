@@ -3,7 +3,7 @@
 use context_core::{Error, ErrorKind};
 
 /// Why a reminder is refused, when it is built.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReminderError {
     /// The text is empty or only white space.
@@ -31,6 +31,8 @@ pub enum ReminderError {
         limit: usize,
     },
 }
+
+context_core::readable_debug!(ReminderError);
 
 impl From<ReminderError> for Error {
     fn from(error: ReminderError) -> Self {

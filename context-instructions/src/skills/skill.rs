@@ -13,7 +13,7 @@ use crate::files::FileHead;
 pub const MAX_SKILL_BYTES: u64 = 1 << 20;
 
 /// Why a file is no skill.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillError {
     /// The file does not begin with a line `---`.
@@ -52,6 +52,8 @@ pub enum SkillError {
     #[error("the file cannot be read: {0}")]
     Unreadable(#[from] io::Error),
 }
+
+context_core::readable_debug!(SkillError);
 
 /// A skill: what the model is told of it, and where the rest is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use context_core::{Error, ErrorKind};
 
 /// Why a block cannot be read or changed. Nothing was written. The words are for a model: they say what would be right.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BlockError {
     /// The name is none of a block.
@@ -108,6 +108,8 @@ pub enum BlockError {
     #[error("the blocks cannot be reached")]
     Store(#[from] Error),
 }
+
+context_core::readable_debug!(BlockError);
 
 impl From<BlockError> for Error {
     fn from(error: BlockError) -> Self {

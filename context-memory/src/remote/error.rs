@@ -6,7 +6,7 @@ use context_http::{HttpError, Refused};
 use super::wire;
 
 /// Why an answer of a remote memory is not used: the cause of the [`Error`] that a call gives. Shows no content.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
     /// There is no answer, or one that says no.
@@ -44,6 +44,8 @@ pub enum RemoteError {
         version: u32,
     },
 }
+
+context_core::readable_debug!(RemoteError);
 
 impl RemoteError {
     /// The error of a call.

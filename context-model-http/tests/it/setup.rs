@@ -1,7 +1,7 @@
 //! Endpoints are what the environment says, or what is said.
 
 use context_core::LanguageModel;
-use context_model_http::{Endpoint, HttpError, HttpModel, SetupError};
+use context_model_http::{Endpoint, HttpEmbedder, HttpError, HttpModel, SetupError};
 
 fn variables<'v>(set: &'v [(&'v str, &'v str)]) -> impl Fn(&str) -> Option<String> + 'v {
     move |name| set.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned())
@@ -60,4 +60,27 @@ fn what_cannot_be_used_is_refused_before_anything_is_sent() {
     assert!(matches!(refused, SetupError::Http(HttpError::BadHeader { number: 0 })));
     let named = HttpModel::responses("gpt-5", Endpoint::openai("k")).unwrap();
     assert_eq!((named.name(), named.codec().name()), ("gpt-5", "openai-responses"));
+}
+
+/// An address that was copied with its path was asked for `…/chat/completions/chat/completions`, and said only 404.
+#[test]
+fn an_address_with_the_path_and_a_model_without_a_name_are_refused_with_what_to_do() {
+    for path in ["chat/completions", "completions/", "responses", "messages?beta=true", "embeddings"] {
+        let refused = HttpModel::chat("m", Endpoint::at(format!("https://a.example/v1/{path}"))).unwrap_err();
+        assert!(matches!(refused, SetupError::FullPath { .. }), "{path}: {refused}");
+    }
+    let set = [("ANTHROPIC_BASE_URL", "https://a.example/v1/messages"), ("ANTHROPIC_API_KEY", "k")];
+    let refused = HttpModel::messages("m", Endpoint::anthropic_from(variables(&set)).unwrap()).unwrap_err();
+    let said = "the address ends in `v1/messages`, which is put behind it: leave that out, as in `https://api.openai.com/v1`";
+    assert_eq!((refused.to_string(), format!("{refused:?}")), (said.to_owned(), said.to_owned()));
+    for address in ["https://responses", "https://a.example/my-responses", "https://a.example/messages"] {
+        assert!(HttpModel::chat("m", Endpoint::at(address)).is_ok(), "{address}");
+    }
+    let nameless = [
+        HttpModel::chat(" ", Endpoint::openai("k")).map(drop),
+        HttpEmbedder::new("", Endpoint::openai("k")).map(drop),
+    ];
+    for refused in nameless {
+        assert!(matches!(refused.unwrap_err(), SetupError::EmptyName { .. }));
+    }
 }

@@ -16,7 +16,7 @@ const KEY_BYTES: usize = 32;
 pub struct KeyId([u8; Self::BYTES]);
 
 /// Why something is no key.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// The name of a key is empty, too long, or has characters that are not visible ASCII.
@@ -32,6 +32,8 @@ pub enum KeyError {
     #[error("the file with the key cannot be read")]
     File(#[from] std::io::Error),
 }
+
+context_core::readable_debug!(KeyError);
 
 /// A secret key of 32 bytes. What it is made of is wiped from memory when it is dropped, and never shown.
 #[derive(Clone)]

@@ -24,7 +24,7 @@ const NONCE_BYTES: usize = 24;
 const TEXT: usize = NONCE + NONCE_BYTES;
 
 /// Why what is stored could not be opened: the source of the store's error.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SealError {
     /// It was sealed with a key that the ring does not have.
@@ -40,6 +40,8 @@ pub enum SealError {
     #[error("altered, moved, or sealed with another key")]
     Broken,
 }
+
+context_core::readable_debug!(SealError);
 
 impl SealError {
     /// The store's error; `what` is the thing, by its name.
