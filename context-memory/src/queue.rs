@@ -24,7 +24,7 @@ use self::line::{Limits, Line};
 ///
 /// A capture that fails and may be tried again is tried again, up to five times, each time after a longer pause; then it waits for the
 /// next flush. What cannot be kept at all is dropped, and the next flush says so. When the last handle is gone, the task still keeps what
-/// was taken, as long as its runtime lives.
+/// was taken, as long as its runtime lives; and since nobody can flush any more, a warning is traced if something waits.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -72,6 +72,19 @@ impl<P: MemoryProvider> Queued<P> {
     /// How many turns were taken and are not yet kept.
     pub fn waiting(&self) -> usize {
         self.line.waiting()
+    }
+}
+
+impl<P> Drop for Queued<P> {
+    /// Says that turns may be lost, so that a program that ends without a flush does not find that out later.
+    fn drop(&mut self) {
+        let turns = self.line.waiting();
+        if turns > 0 {
+            tracing::warn!(
+                turns,
+                "a memory is dropped with turns that it has not kept yet: call `flush` before the program ends"
+            );
+        }
     }
 }
 
