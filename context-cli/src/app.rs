@@ -1,12 +1,13 @@
 //! What every command works with: the store, the user, the output, the clock, questions and Ctrl-C.
 
 use std::io::{BufRead, IsTerminal, Read, Write};
-use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use context_runtime::{
     CancelSignal, CancelSource, ChatRef, Clock, Error, ErrorKind, IdGenerator, Store, SystemClock, Timestamp,
-    UserId, Uuid7Ids, store::Maintenance,
+    UserId, Uuid7Ids,
+    store::{Maintenance, OpenMode, StoreRegistry},
 };
 
 use crate::error::{Failure, INTERRUPTED};
@@ -59,6 +60,44 @@ enum Place {
     Open(Arc<dyn Store>),
 }
 
+/// The stores that a command has opened, which are closed before the process ends.
+#[derive(Debug, Default)]
+pub(crate) struct OpenStores {
+    stores: Mutex<Vec<Arc<dyn Store>>>,
+    /// Whether the command itself hears Ctrl-C.
+    interrupts: AtomicBool,
+}
+
+impl OpenStores {
+    fn add(&self, store: &Arc<dyn Store>) {
+        self.stores.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(store));
+    }
+
+    fn leave_interrupts(&self) {
+        self.interrupts.store(true, Ordering::Relaxed);
+    }
+
+    /// Closes all, also if one fails, and gives the first error.
+    pub(crate) async fn close(&self) -> context_runtime::Result<()> {
+        let stores = std::mem::take(&mut *self.stores.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut closed = Ok(());
+        for store in stores {
+            closed = closed.and(store.close().await);
+        }
+        closed
+    }
+
+    /// Ends the process at Ctrl-C, the stores closed first, unless the command hears it itself. What is
+    /// written is written in whole commits.
+    pub(crate) async fn end_when_interrupted(&self) {
+        if tokio::signal::ctrl_c().await.is_ok() && !self.interrupts.load(Ordering::Relaxed) {
+            // Nobody is left to be told.
+            let _ = self.close().await;
+            std::process::exit(INTERRUPTED.into());
+        }
+    }
+}
+
 /// What every command works with.
 pub(crate) struct App {
     pub(crate) user: UserId,
@@ -67,6 +106,7 @@ pub(crate) struct App {
     pub(crate) out: Output,
     pub(crate) world: World,
     place: Place,
+    opened: Arc<OpenStores>,
 }
 
 impl App {
@@ -77,7 +117,7 @@ impl App {
     fn at(place: Place, users: Vec<String>, out: Output, world: World) -> Self {
         let mut users = users.into_iter().map(UserId::from);
         let user = users.next().unwrap_or_else(|| UserId::from(""));
-        Self { user, more_users: users.collect(), out, world, place }
+        Self { user, more_users: users.collect(), out, world, place, opened: Arc::default() }
     }
 
     /// A command on a store that is open, in a world of its own.
@@ -99,39 +139,56 @@ impl App {
         }
     }
 
-    /// The store, which must exist: looking for something does not make one.
-    pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, Failure> {
-        match &self.place {
-            Place::Url(url) => self.open_existing(url).await,
-            #[cfg(test)]
-            Place::Open(store) => Ok(Arc::clone(store)),
-        }
+    /// The store, only to look at it: nothing is made, upgraded or written.
+    pub(crate) async fn store_to_read(&self) -> Result<Arc<dyn Store>, Failure> {
+        self.store_in(OpenMode::Read).await
+    }
+
+    /// The store, which must exist, to change it.
+    pub(crate) async fn store_to_write(&self) -> Result<Arc<dyn Store>, Failure> {
+        self.store_in(OpenMode::Write).await
+    }
+
+    /// The store, to look at it if the command is only to say what it would do, else to change it.
+    pub(crate) async fn store_unless(&self, dry_run: bool) -> Result<Arc<dyn Store>, Failure> {
+        self.store_in(if dry_run { OpenMode::Read } else { OpenMode::Write }).await
     }
 
     /// The store, made if it does not exist.
     pub(crate) async fn store_or_new(&self) -> Result<Arc<dyn Store>, Failure> {
+        self.store_in(OpenMode::Create).await
+    }
+
+    /// The store, opened in this mode.
+    pub(crate) async fn store_in(&self, mode: OpenMode) -> Result<Arc<dyn Store>, Failure> {
         match &self.place {
-            Place::Url(url) => self.open(url).await,
+            Place::Url(url) => self.open(url, mode).await,
             #[cfg(test)]
             Place::Open(store) => Ok(Arc::clone(store)),
         }
     }
 
-    /// A store that must exist.
-    pub(crate) async fn open_existing(&self, url: &str) -> Result<Arc<dyn Store>, Failure> {
-        if is_absent(url) {
-            return Err(Failure::NoStore { url: url.to_owned() });
-        }
-        self.open(url).await
-    }
-
-    /// A store, made if it does not exist. Says what an operator should know of it.
-    pub(crate) async fn open(&self, url: &str) -> Result<Arc<dyn Store>, Failure> {
-        let store = context_runtime::open(url).await?;
+    /// A store. Says what an operator should know of it. It is closed when the command ends.
+    pub(crate) async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>, Failure> {
+        let store = match StoreRegistry::default().open_with(url, mode).await {
+            Err(error) if error.is_not_found() && mode != OpenMode::Create => {
+                return Err(match file_of(url) {
+                    Some(file) => Failure::NoStore { url: format!("sqlite:{file}") },
+                    None => error.into(),
+                });
+            }
+            opened => opened?,
+        };
+        self.opened.add(&store);
         if let Some(warning) = store.info().warning {
             self.out.note(warning);
         }
         Ok(store)
+    }
+
+    /// The stores that were opened so far.
+    pub(crate) fn opened(&self) -> Arc<OpenStores> {
+        Arc::clone(&self.opened)
     }
 
     /// A chat of the user.
@@ -173,6 +230,7 @@ impl App {
     /// A signal that is raised by Ctrl-C, for work that asks between two steps; a second Ctrl-C ends the process.
     /// Everything else may be killed at any time, because what is written is written in whole commits.
     pub(crate) fn interrupt(&self) -> CancelSignal {
+        self.opened.leave_interrupts();
         let source = CancelSource::new();
         let signal = source.signal();
         let json = self.out.is_json();
@@ -215,13 +273,8 @@ fn says_yes(answers: &mut dyn BufRead, to: &mut dyn Write, question: &str) -> bo
         && answer.trim().eq_ignore_ascii_case("yes")
 }
 
-/// Whether a store URL names a file that is not there.
-pub(crate) fn is_absent(url: &str) -> bool {
-    file_of(url).is_some_and(|path| !Path::new(path).exists())
-}
-
 /// The file a store URL names, if it names one.
-fn file_of(url: &str) -> Option<&str> {
+pub(crate) fn file_of(url: &str) -> Option<&str> {
     let path = url.strip_prefix("sqlite:")?;
     let path = path.strip_prefix("//").unwrap_or(path);
     let path = path.split_once('?').map_or(path, |(path, _)| path);

@@ -12,7 +12,7 @@ use crate::app::{App, Done};
 use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff, erase,
     export, fork, graph, import, log, memory, prepare, prompt, redact, render, restore, retain, rewind,
-    search, show, spill, streams, tokens, trajectory, vacuum, verify,
+    search, show, spill, streams, tokens, trajectory, upgrade, vacuum, verify,
 };
 use crate::error::Failure;
 
@@ -47,7 +47,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("To a model", &["prepare", "tokens", "compact"]),
     ("Branch", &["branches", "fork", "rewind", "checkpoint", "restore", "diff", "cherry-pick"]),
     ("Remove", &["redact", "delete", "retain", "erase"]),
-    ("Look after the store", &["verify", "vacuum", "backup"]),
+    ("Look after the store", &["verify", "vacuum", "backup", "upgrade"]),
     ("Other", &["completions", "help"]),
 ];
 
@@ -143,6 +143,8 @@ pub(crate) enum Command {
     Vacuum(vacuum::Args),
     /// Write the whole store to a new file
     Backup(backup::Args),
+    /// Bring a store of an older version up to date
+    Upgrade(upgrade::Args),
     /// Print a script that completes this command in a shell
     Completions(completions::Args),
 }
@@ -213,6 +215,7 @@ impl Command {
             Self::Verify(args) => verify::run(args, app).await,
             Self::Vacuum(args) => vacuum::run(args, app).await,
             Self::Backup(args) => backup::run(args, app).await,
+            Self::Upgrade(args) => upgrade::run(args, app).await,
             Self::Completions(args) => completions::run(args, &mut Cli::command(), app),
         }
     }
@@ -223,6 +226,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::{Cli, GROUPS};
+    use crate::command_table::{COMMANDS, Use};
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -241,6 +245,41 @@ mod tests {
         for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
             let help = command.clone().render_long_help().to_string();
             assert!(help.contains("Example"), "{}", command.get_name());
+        }
+    }
+
+    /// Names of all commands that do something themselves, and whether they take `--dry-run`.
+    fn leaves(command: &clap::Command, before: &str, all: &mut Vec<(String, bool)>) {
+        for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
+            let name = format!("{before} {}", command.get_name()).trim().to_owned();
+            if command.has_subcommands() {
+                leaves(command, &name, all);
+            } else {
+                let dry_run = command.get_arguments().any(|arg| arg.get_long() == Some("dry-run"));
+                all.push((name, dry_run));
+            }
+        }
+    }
+
+    /// If this fails, a command is new: file it in `tests/cli/command_table.rs`, and it is asked too whether
+    /// it leaves alone what is not ours.
+    #[test]
+    fn every_command_is_filed_under_looks_or_writes() {
+        let mut command = Cli::command();
+        command.build();
+        let mut all = Vec::new();
+        leaves(&command, "", &mut all);
+        for (name, dry_run) in &all {
+            let lines = || COMMANDS.iter().filter(|(filed, ..)| filed == name);
+            assert!(lines().count() > 0, "`{name}` is in no table");
+            let dry = |(_, usage, line): &(_, Use, &str)| *usage == Use::Looks && line.contains("--dry-run");
+            assert_eq!(lines().any(dry), *dry_run, "`{name}` with --dry-run only looks");
+        }
+        for (name, _, line) in COMMANDS {
+            assert!(all.iter().any(|(known, _)| known == name), "there is no command `{name}`");
+            assert!(line.starts_with(name), "{line}");
+            let args = ["context"].into_iter().chain(line.split(' '));
+            assert!(Cli::read(args).is_ok(), "{line}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use context_runtime::wire::WireError;
 use context_runtime::{
-    Error, ErrorKind,
+    Error, ErrorKind, Retry,
     fragments::{MAX_JSON_DEPTH, RenderError},
 };
 
@@ -138,7 +138,12 @@ fn store_advice(error: &Error) -> Option<&'static str> {
             "choose another name, or look at it with `context branches`"
         }
         ErrorKind::Conflict => "somebody else was faster: look again, then repeat",
-        ErrorKind::Unavailable | ErrorKind::Timeout => "nothing was changed; try again",
+        ErrorKind::Unavailable | ErrorKind::Timeout if error.retry() == Retry::Safe => {
+            "nothing was changed; try again"
+        }
+        ErrorKind::Unsupported if about("older_schema") => {
+            "nothing was changed · `context upgrade` brings the store up to date"
+        }
         ErrorKind::Corrupt => "`context verify` says what else is broken",
         ErrorKind::Unsupported if about("schema") => {
             "the file was not changed · upgrade the program, or open a backup from before the upgrade"
@@ -296,6 +301,11 @@ impl Failure {
             Self::Mixed { .. } => Some("choose one with --file NAME, or export one chat at a time"),
             _ => None,
         }
+    }
+
+    /// Whether what was asked for is not there.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.kind() == ErrorKind::NotFound.as_str()
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {

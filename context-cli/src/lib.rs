@@ -7,6 +7,9 @@
 
 mod app;
 mod cli;
+#[cfg(test)]
+#[path = "../tests/cli/command_table.rs"]
+mod command_table;
 mod commands;
 mod drawing;
 mod error;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::app::{App, Done};
-use crate::cli::{Cli, Global};
+use crate::cli::{Cli, Command, Global};
 use crate::error::Failure;
 use crate::output::report;
 
@@ -32,7 +32,7 @@ pub fn run() -> ExitCode {
         .enable_all()
         .build()
         .map_err(Failure::Runtime)
-        .and_then(|runtime| runtime.block_on(command.run(&mut app)))
+        .and_then(|runtime| runtime.block_on(run_and_close(command, &mut app)))
         .and_then(|done| app.out.flush().map(|()| done));
     match result {
         Ok(Done::Fine) => ExitCode::SUCCESS,
@@ -46,4 +46,16 @@ pub fn run() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// Runs a command, and closes what it has opened, however it ends.
+async fn run_and_close(command: Command, app: &mut App) -> Result<Done, Failure> {
+    let opened = app.opened();
+    let hearing = app.opened();
+    tokio::spawn(async move { hearing.end_when_interrupted().await });
+    let done = command.run(app).await;
+    let closed = opened.close().await;
+    let done = done?;
+    closed?;
+    Ok(done)
 }

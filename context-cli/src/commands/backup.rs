@@ -6,7 +6,8 @@ use bytesize::ByteSize;
 use context_runtime::Error;
 use serde::Serialize;
 
-use crate::app::{App, Done, maintenance};
+use crate::app::{App, Done, file_of, maintenance};
+use crate::commands::copy::is_store;
 use crate::error::Failure;
 use crate::output::Style;
 use crate::progress::Progress;
@@ -16,7 +17,7 @@ use crate::text::clean;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
-  context backup chats-monday.db
+  context backup chats-monday.db             sqlite:chats-monday.db means the same file
   context verify --store sqlite:chats-monday.db
 
 The file holds one consistent state of all users' chats, also while others write, and is a store
@@ -35,7 +36,8 @@ struct BackupRecord {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let args = Args { file: file_named(args.file)? };
+    let store = app.store_to_read().await?;
     let file = args.file.display().to_string();
     if args.file.symlink_metadata().is_ok() {
         return Err(Failure::Exists { file });
@@ -57,4 +59,19 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         app.out.line(format_args!("{done} {}, {}", clean(&file), ByteSize(bytes)))?;
     }
     Ok(Done::Fine)
+}
+
+/// The file that is meant: a store may be named by its URL, if that names a file.
+fn file_named(given: PathBuf) -> Result<PathBuf, Failure> {
+    let Some(text) = given.to_str() else { return Ok(given) };
+    if text.starts_with("sqlite:") {
+        let usage = "a backup is a new file: name it as PATH or as sqlite:PATH, without options";
+        let file = file_of(text).filter(|_| !text.contains('?'));
+        return file.map(PathBuf::from).ok_or_else(|| Failure::Usage(usage.into()));
+    }
+    if is_store(text) {
+        let usage = "a backup is a file; `context copy` copies chats to another store";
+        return Err(Failure::Usage(usage.into()));
+    }
+    Ok(given)
 }

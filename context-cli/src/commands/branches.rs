@@ -73,7 +73,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let chat = args.chat.as_str();
     match (args.switch, args.rename.as_deref(), args.delete) {
         (Some(branch), ..) => {
-            let mut engine = engine(app, app.store().await?, chat).await?;
+            let mut engine = engine(app, app.store_to_write().await?, chat).await?;
             let result = engine.switch_branch(BranchName::from(branch)).await?;
             moved(&mut app.out, chat, &result.branch, result.head.as_ref(), true)
         }
@@ -84,7 +84,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 }
 
 async fn list(app: &mut App, chat: &str) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let branches = store.history().branches(&app.chat(chat)).await?;
     let width = branches.iter().map(|branch| clean(branch.name.as_str()).chars().count()).max().unwrap_or(0);
     for branch in &branches {
@@ -108,7 +108,7 @@ async fn list(app: &mut App, chat: &str) -> Result<Done, Failure> {
 }
 
 async fn rename(app: &mut App, chat: &str, from: &str, to: &str) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_write().await?;
     let (old, new) = (BranchName::from(from), BranchName::from(to));
     store.history().rename_branch(&app.chat(chat), &old, &new, app.now()).await?;
     if app.out.is_json() {
@@ -121,7 +121,7 @@ async fn rename(app: &mut App, chat: &str, from: &str, to: &str) -> Result<Done,
 }
 
 async fn delete(app: &mut App, chat: &str, branch: &str) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_write().await?;
     existing_chat(store.history(), &app.chat(chat)).await?;
     let name = BranchName::from(branch);
     let branches = store.history().branches(&app.chat(chat)).await?;

@@ -35,7 +35,7 @@ struct ChatRecord<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let mut chats = all_chats(app, store.history()).await?;
     chats.truncate(args.limit.unwrap_or(usize::MAX));
     let width =

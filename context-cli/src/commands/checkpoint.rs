@@ -42,7 +42,7 @@ struct CheckpointRecord<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_unless(args.name.is_none()).await?;
     let chat = app.chat(&args.chat);
     let Some(name) = args.name.map(CheckpointName::from) else {
         existing_chat(store.history(), &chat).await?;

@@ -51,7 +51,7 @@ struct CopyRecord<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_write().await?;
     let mut messages = Vec::with_capacity(args.messages.len());
     for text in &args.messages {
         messages.push(find_message(store.history(), &app.chat(&args.chat), text).await?.node.id.clone());

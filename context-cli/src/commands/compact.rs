@@ -79,7 +79,7 @@ struct CompactRecord<'a> {
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     // However empty the window is: whoever runs the command wants it.
     let pipeline = pipeline(&args.policy, |policy| Stage::shared(policy).trigger(0.0).target(TARGET))?;
-    let store = app.store().await?;
+    let store = app.store_unless(args.dry_run).await?;
     let mut builder = ContextEngine::builder(store).user(app.user.clone()).chat(args.chat.as_str());
     builder = builder.clock(app.world.clone()).ids(app.world.clone()).existing();
     if let Some(branch) = &args.branch {

@@ -64,7 +64,7 @@ impl Which {
     }
 
     async fn of_chat(&self, app: &App) -> Result<Conversation, Failure> {
-        let store = app.store().await?;
+        let store = app.store_to_read().await?;
         let chat = existing_chat(store.history(), &app.chat(&self.source)).await?;
         let mut builder =
             ContextEngine::builder(store).user(app.user.clone()).chat(self.source.as_str()).existing();

@@ -5,7 +5,10 @@ mod stores;
 use std::sync::Arc;
 
 use context_runtime::transfer::{self, LeftBehind};
-use context_runtime::{Diagnostic, store::StoreRegistry};
+use context_runtime::{
+    Diagnostic,
+    store::{OpenMode, StoreRegistry},
+};
 use serde::Serialize;
 
 use super::left_behind::MayStay;
@@ -73,7 +76,7 @@ struct CopyRecord<'a> {
 }
 
 /// Whether a text names a store and no chat.
-fn is_store(text: &str) -> bool {
+pub(super) fn is_store(text: &str) -> bool {
     let scheme = text.split_once(':').map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| StoreRegistry::default().schemes().any(|known| known == scheme))
 }
@@ -95,14 +98,17 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 }
 
 async fn chat(args: &Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = match &args.other {
+        None => app.store_to_write().await?,
+        Some(_) => app.store_to_read().await?,
+    };
     let (from, to) = (app.chat(&args.from), app.chat(&args.to));
     let other = match &args.other {
         // Within a store the user's rounds and memories are still there.
         None => Arc::clone(&store),
         Some(url) => {
             args.may_stay.check(app, &LeftBehind::of_chat(&*store, &from).await?)?;
-            app.open(url).await?
+            app.open(url, OpenMode::Create).await?
         }
     };
     let working = Progress::spinner(&app.out, "copying");

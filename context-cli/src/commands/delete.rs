@@ -31,7 +31,7 @@ struct DeleteRecord<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_write().await?;
     let history = store.history();
     for chat in &args.chats {
         existing_chat(history, &app.chat(chat)).await?;

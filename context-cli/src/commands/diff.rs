@@ -72,7 +72,7 @@ impl<'a> Side<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let (left, right) = (BranchName::from(args.left.as_str()), BranchName::from(args.right.as_str()));
     let diff = engine(app, store, &args.chat).await?.diff(&left, &right).await?;
     if app.out.is_json() {

@@ -57,7 +57,7 @@ struct EraseRecord<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_write().await?;
     let maintenance = maintenance(&*store, "erase_user")?;
     let user = UserId::from(args.name.as_str());
     if !args.yes {

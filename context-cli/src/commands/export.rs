@@ -108,7 +108,7 @@ struct ExportRecord<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let history = store.history();
     let mut chats = Vec::new();
     if args.all {

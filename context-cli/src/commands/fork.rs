@@ -30,7 +30,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_write().await?;
     let history = store.history();
     let chat = app.chat(&args.chat);
     let active = existing_chat(history, &chat).await?.active;

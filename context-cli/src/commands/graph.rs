@@ -70,7 +70,7 @@ struct GraphTextRecord<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let history = store.history();
     let chat = app.chat(&args.chat);
     existing_chat(history, &chat).await?;

@@ -47,7 +47,7 @@ struct LogRecord<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let history = store.history();
     let chat = app.chat(&args.chat);
     let end = branch_end(history, &chat, args.branch.as_deref()).await?;

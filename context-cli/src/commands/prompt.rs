@@ -46,7 +46,7 @@ struct PromptMessage<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     print(app, store, &args.chat, args.branch.as_deref()).await?;
     Ok(Done::Fine)
 }

@@ -41,7 +41,7 @@ struct RedactRecord<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_write().await?;
     // All are looked up first: a wrong id must not leave half of it done.
     let mut nodes = Vec::with_capacity(args.messages.len());
     for text in &args.messages {

@@ -108,7 +108,7 @@ fn is_none(n: &u64) -> bool {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_unless(args.dry_run).await?;
     let mut policy = Retention::default();
     policy.idle_chats = args.older_than.as_ref().map(|given| given.value);
     policy.max_chats = args.keep;

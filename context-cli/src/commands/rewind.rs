@@ -19,7 +19,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_write().await?;
     let message = find_message(store.history(), &app.chat(&args.chat), &args.message).await?;
     let result = engine(app, store, &args.chat).await?.rewind(&message.node.id).await?;
     moved(&mut app.out, &args.chat, &result.branch, result.head.as_ref(), true)

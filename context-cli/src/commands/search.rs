@@ -99,7 +99,7 @@ enum SearchRecord<'a> {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let missing = || {
         let info = store.info();
         let why = match info.encrypted {

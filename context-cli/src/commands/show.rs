@@ -78,7 +78,7 @@ async fn nodes_of(
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let history = store.history();
     let chat = app.chat(&args.chat);
     let placed = find_message(history, &chat, &args.message).await?;

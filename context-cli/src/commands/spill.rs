@@ -156,7 +156,8 @@ struct SpillPruneRecord {
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let looks = !matches!(args.action, Action::Prune { dry_run: false, .. });
+    let store = app.store_unless(looks).await?;
     match args.action {
         Action::List { chat } => list(app, &*store, &chat).await,
         Action::Read { chat, blob, range, output } => {

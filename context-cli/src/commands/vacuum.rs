@@ -26,7 +26,7 @@ struct VacuumRecord {
 }
 
 pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_write().await?;
     let working = Progress::spinner(&app.out, "vacuuming");
     let sizes = app.unless_interrupted("vacuum", maintenance(&*store, "vacuum")?.vacuum()).await?;
     working.done();

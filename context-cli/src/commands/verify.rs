@@ -36,7 +36,7 @@ struct VerifyRecord<'a> {
 }
 
 pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let working = Progress::spinner(&app.out, "checking");
     let report = maintenance(&*store, "verify")?.check(&app.interrupt()).await?;
     working.done();

@@ -1,5 +1,6 @@
 //! The real executable on real files: what an operator sees, and what a script reads.
 
+mod command_table;
 mod copying;
 mod data;
 mod errors;
@@ -16,4 +17,5 @@ mod lossless;
 mod memory;
 mod models;
 mod operator;
+mod others_data;
 mod trees;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use context_runtime::transfer::{self, ChatDigest, LeftBehind, MigrateChat, Migrated, WrittenChat};
-use context_runtime::{ChatRef, Diagnostic, Error, ErrorKind, Store, UserId, limits};
+use context_runtime::{ChatRef, Diagnostic, Error, ErrorKind, Store, UserId, limits, store::OpenMode};
 use serde::Serialize;
 
 use super::Args;
-use crate::app::{App, Done, is_absent};
+use crate::app::{App, Done};
 use crate::commands::{all_chats_of, existing_chat};
 use crate::error::Failure;
 use crate::output::Style;
@@ -61,7 +61,7 @@ struct Tally {
 }
 
 pub(super) async fn run(args: &Args, app: &mut App) -> Result<Done, Failure> {
-    let from = app.open_existing(&args.from).await?;
+    let from = app.open(&args.from, OpenMode::Read).await?;
     let interrupt = app.interrupt();
     let users = match args.all_users {
         true => all_users(&*from).await?,
@@ -82,9 +82,14 @@ pub(super) async fn run(args: &Args, app: &mut App) -> Result<Done, Failure> {
         }
     }
     args.may_stay.check(app, &left)?;
-    // A dry run makes no store.
-    let absent = args.dry_run && is_absent(&args.to);
-    let to = app.open(if absent { "mem:" } else { &args.to }).await?;
+    let to = match args.dry_run {
+        false => app.open(&args.to, OpenMode::Create).await?,
+        // Nothing is there yet, and nothing is made.
+        true => match app.open(&args.to, OpenMode::Read).await {
+            Err(failure) if failure.is_not_found() => app.open("mem:", OpenMode::Create).await?,
+            opened => opened?,
+        },
+    };
     app.out.outlive_reader();
     let mut tally = Tally::default();
     let done = all(args, app, (&from, &to), &waiting, &mut tally, &interrupt).await;

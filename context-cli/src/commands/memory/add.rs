@@ -182,7 +182,7 @@ async fn chat(args: &Args, name: &str, scope: MemoryScope, app: &mut App) -> Res
             "a chat is its own session: leave --session out, or name the chat".to_owned(),
         ));
     }
-    let store = app.store().await?;
+    let store = app.store_to_write().await?;
     records_of(&*store)?;
     let history = store.history();
     let chat = app.chat(name);

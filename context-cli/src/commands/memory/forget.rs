@@ -73,7 +73,7 @@ struct MemoryForgetRecord<'a> {
 }
 
 pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_unless(args.dry_run).await?;
     let records = records_of(&*store)?;
     let forget = match (&args.message, &args.in_session, &args.from_session) {
         (Some(message), Some(session), _) => {

@@ -39,7 +39,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let records = records_of(&*store)?;
     let scopes = if args.here { vec![scope.clone()] } else { scope.visible() };
     let mut list = MemoryList::new(scopes, args.limit);

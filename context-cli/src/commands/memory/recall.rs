@@ -59,7 +59,7 @@ struct MemoryPromptRecord<'a> {
 }
 
 pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     records_of(&*store)?;
     let clock: Arc<dyn Clock> = Arc::new(app.world.clone());
     let mut said = episodic(&store, &scope)?;

@@ -42,7 +42,7 @@ enum MemoryStatsRecord<'a> {
 }
 
 pub(super) async fn run(_args: &Args, scope: &MemoryScope, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let mut all = stats_within(records_of(&*store)?, scope).await?;
     all.sort_by_cached_key(|stats| {
         let MemoryScope { project, agent, session, .. } = &stats.scope;

@@ -45,7 +45,7 @@ struct RoundHeadRecord<'a> {
 }
 
 pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let heads = all_rounds(app, &*store, args.session.as_deref()).await?;
     let mut session = None;
     for head in &heads {

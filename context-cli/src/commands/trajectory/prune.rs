@@ -73,7 +73,7 @@ struct Going<'a> {
 }
 
 pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_unless(args.dry_run).await?;
     let heads = all_rounds(app, &*store, args.session.as_deref()).await?;
     let mut agents: BTreeMap<&AgentRef, Vec<&RoundHead>> = BTreeMap::new();
     for head in &heads {

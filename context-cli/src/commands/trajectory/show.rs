@@ -34,7 +34,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let graph = session(app, &store, &args.session).await?;
     let records = app.out.is_json();
     match args.what.as_deref() {

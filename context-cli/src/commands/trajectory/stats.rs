@@ -58,7 +58,7 @@ struct RoundStatsRecord<'a> {
 }
 
 pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let graph = session(app, &store, &args.session).await?;
     for side in graph.agents() {
         for round in side.trajectory().rounds() {

@@ -166,7 +166,7 @@ fn select(graph: SessionGraph, part: &Part) -> Result<SessionGraph, Failure> {
 }
 
 pub(super) async fn graph(args: GraphArgs, app: &mut App) -> Result<Done, Failure> {
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     let graph = select(session(app, &store, &args.session).await?, &args.part)?;
     let options = DiagramOptions::default();
     let format = args.format.unwrap_or(GraphFormat::Text);
@@ -195,7 +195,7 @@ pub(super) async fn export(args: ExportArgs, app: &mut App) -> Result<Done, Fail
             "--format peer writes whole sessions: leave out --active, --round and --around".into(),
         ));
     }
-    let store = app.store().await?;
+    let store = app.store_to_read().await?;
     if args.format == ExportFormat::Peer {
         let Some(folder) = &args.output else {
             return Err(Failure::Usage("--format peer needs a folder: --output FOLDER".into()));

@@ -1,0 +1,63 @@
+//! `upgrade`: brings a store of an older version up to date.
+
+use context_runtime::store::OpenMode;
+use serde::Serialize;
+
+use crate::app::{App, Done};
+use crate::error::Failure;
+use crate::output::Style;
+use crate::progress::Progress;
+use crate::text::clean;
+
+/// Bring a store of an older version up to date.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  context backup before.db                   with the older program, before the upgrade
+  context upgrade --store sqlite:chats.db
+
+Commands that only look do not change a store, and so refuse one of an older version. This one
+changes it, all or nothing; so does every command that writes. There is no way back: programs of
+the older version cannot read the store any more.")]
+pub(crate) struct Args {}
+
+/// JSON record of `upgrade`: versions are those of the store's schema.
+#[derive(Serialize)]
+struct UpgradeRecord<'a> {
+    v: u32,
+    store: &'static str,
+    /// `upgraded` or `unchanged`.
+    status: &'static str,
+    /// The version before; none if nothing was to be done.
+    from: Option<&'a str>,
+    /// The version now; none if nothing was to be done.
+    to: Option<&'a str>,
+}
+
+pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
+    // Looking says from where to where, and changes nothing if there is nothing to do.
+    let older = match app.store_to_read().await {
+        Ok(_) => None,
+        Err(Failure::Store(error)) if error.get("older_schema").is_some() => Some(error),
+        Err(failure) => return Err(failure),
+    };
+    app.opened().close().await?;
+    let working = Progress::spinner(&app.out, "upgrading");
+    let store = app.store_in(OpenMode::Write).await?;
+    working.done();
+    let version = |key| older.as_ref().and_then(|error| error.get(key));
+    let (from, to) = (version("older_schema"), version("newest_schema"));
+    let status = if from.is_some() { "upgraded" } else { "unchanged" };
+    if app.out.is_json() {
+        app.out.record(&UpgradeRecord { v: 1, store: store.info().name, status, from, to })?;
+        return Ok(Done::Fine);
+    }
+    let Some(from) = from else {
+        app.out.line("nothing to do: the store is up to date")?;
+        return Ok(Done::Fine);
+    };
+    let done = app.out.paint(Style::Green, "upgraded").to_string();
+    let to = to.map(|to| format!(" to {}", clean(to))).unwrap_or_default();
+    app.out.line(format_args!("{done} from schema {}{to}", clean(from)))?;
+    Ok(Done::Fine)
+}

@@ -1,0 +1,84 @@
+//! Every command, with what it does to a store. Read by tests of the parser, which say if one is missing, and by
+//! those of the executable, which run them all.
+
+/// What a command does to a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Opens none.
+    None,
+    /// Changes nothing.
+    Looks,
+    /// Changes one that is there.
+    Writes,
+    /// Makes one if it is not there.
+    Makes,
+}
+
+use Use::{Looks, Makes, None, Writes};
+
+/// Name, use, and a command line. The store is the default one and has a chat `notes`; files are `notes.json`
+/// and `runs.json`.
+pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
+    ("chats", Looks, "chats"),
+    ("log", Looks, "log notes"),
+    ("show", Looks, "show notes m1"),
+    ("search", Looks, "search notes"),
+    ("branches", Looks, "branches notes"),
+    ("branches", Writes, "branches notes --switch main"),
+    ("branches", Writes, "branches notes --rename main trunk"),
+    ("branches", Writes, "branches notes --delete other"),
+    ("checkpoint", Looks, "checkpoint notes"),
+    ("checkpoint", Writes, "checkpoint notes here"),
+    ("diff", Looks, "diff notes main main"),
+    ("render", None, "render fragments.json"),
+    ("prompt", Looks, "prompt notes"),
+    ("prepare", Looks, "prepare notes --provider anthropic"),
+    ("tokens", Looks, "tokens notes"),
+    ("compact", Looks, "compact notes --dry-run"),
+    ("compact", Looks, "compact notes --undo --dry-run"),
+    ("compact", Writes, "compact notes"),
+    ("graph", Looks, "graph notes"),
+    ("spill list", Looks, "spill list notes"),
+    ("spill read", Looks, "spill read notes 3f2a91c0"),
+    ("spill prune", Looks, "spill prune --older-than 1d --dry-run"),
+    ("spill prune", Writes, "spill prune --older-than 1d"),
+    ("streams list", Looks, "streams list notes"),
+    ("streams show", Looks, "streams show notes answer"),
+    ("streams prune", Looks, "streams prune --older-than 1d --dry-run"),
+    ("streams prune", Writes, "streams prune --older-than 1d"),
+    ("trajectory list", Looks, "trajectory list"),
+    ("trajectory show", Looks, "trajectory show notes"),
+    ("trajectory graph", Looks, "trajectory graph notes"),
+    ("trajectory export", Looks, "trajectory export notes --format atif"),
+    ("trajectory stats", Looks, "trajectory stats notes"),
+    ("trajectory prune", Looks, "trajectory prune --older-than 90d --dry-run"),
+    ("trajectory prune", Writes, "trajectory prune --older-than 90d"),
+    ("trajectory import", Makes, "trajectory import runs.json --session runs"),
+    ("memory recall", Looks, "memory recall tickets"),
+    ("memory list", Looks, "memory list"),
+    ("memory stats", Looks, "memory stats"),
+    ("memory add", Makes, "memory add words"),
+    ("memory add", Makes, "memory add --block user words"),
+    ("memory add", Writes, "memory add --chat notes"),
+    ("memory forget", Looks, "memory forget --all --dry-run"),
+    ("memory forget", Writes, "memory forget --all --yes"),
+    ("import", Makes, "import notes.json"),
+    ("export", Looks, "export notes"),
+    ("export", Looks, "export --all --to jsonl"),
+    ("copy", Looks, "copy sqlite:context.db sqlite:other.db --dry-run"),
+    ("copy", Writes, "copy notes copy"),
+    ("fork", Writes, "fork notes"),
+    ("rewind", Writes, "rewind notes m2"),
+    ("restore", Writes, "restore notes here"),
+    ("cherry-pick", Writes, "cherry-pick notes m1 --onto main"),
+    ("redact", Writes, "redact notes m1"),
+    ("retain", Looks, "retain --older-than 90d --dry-run"),
+    ("retain", Writes, "retain --older-than 90d"),
+    ("verify", Looks, "verify"),
+    ("vacuum", Writes, "vacuum"),
+    ("backup", Looks, "backup elsewhere/new.db"),
+    ("upgrade", Writes, "upgrade"),
+    ("delete", Writes, "delete notes"),
+    ("erase", Writes, "erase local --yes"),
+    ("completions", None, "completions bash"),
+];
