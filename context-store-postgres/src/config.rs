@@ -261,6 +261,11 @@ impl PostgresConfig {
         self
     }
 
+    /// Whether what is missing may be made.
+    pub(crate) fn may_create(&self) -> bool {
+        self.create && !self.read_only
+    }
+
     /// Refuses what cannot be opened.
     pub(crate) fn check(&self) -> Result<()> {
         let name = self.schema.as_str();

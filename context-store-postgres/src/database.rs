@@ -12,11 +12,17 @@ use crate::pool::quoted;
 /// Databases that every server has, unless somebody dropped them.
 const KNOWN: [&str; 2] = ["postgres", "template1"];
 
+/// The name of the database that a configuration asks for.
+pub(crate) fn name(config: &PostgresConfig) -> Option<String> {
+    let Server::At(options) = &config.server else { return None };
+    Some(options.get_database().unwrap_or(options.get_username()).to_owned())
+}
+
 /// Makes the database of a configuration, unless somebody else was faster.
 pub(crate) async fn create(config: &PostgresConfig) -> Result<()> {
     let Server::At(options) = &config.server else { return Ok(()) };
-    let name = options.get_database().unwrap_or(options.get_username());
-    let made = timeout(config.connect_timeout, create_at(options, name)).await;
+    let Some(name) = name(config) else { return Ok(()) };
+    let made = timeout(config.connect_timeout, create_at(options, &name)).await;
     match made.unwrap_or(Err(Fault::TimedOut)) {
         Err(fault) if fault.is_made_already() => Ok(()),
         Err(fault) => {

@@ -16,6 +16,8 @@ pub(crate) enum Fault {
     Corrupt(&'static str, Option<UnpackError>),
     /// No answer within the time the configuration allows.
     TimedOut,
+    /// A write through a handle that only reads.
+    ReadOnly,
 }
 
 pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
@@ -51,6 +53,7 @@ impl Fault {
                 }
             }
             Self::TimedOut => Error::new(ErrorKind::Timeout, operation, "the server did not answer in time"),
+            Self::ReadOnly => Error::new(ErrorKind::Unsupported, operation, "the store was opened to read"),
             Self::Driver(error) => driver_error(operation, error),
         }
     }
@@ -63,6 +66,11 @@ impl Fault {
     /// Whether there is no database of that name.
     pub(crate) fn is_no_database(&self) -> bool {
         matches!(self, Self::Driver(error) if code(error).as_deref() == Some("3D000"))
+    }
+
+    /// Whether a table has not the columns that ours of its name has.
+    pub(crate) fn is_other_table(&self) -> bool {
+        matches!(self, Self::Driver(error) if code(error).is_some_and(|code| code.starts_with("42") && code != "42501"))
     }
 
     /// Whether somebody else has made the database, maybe at the same moment.
@@ -82,7 +90,7 @@ impl Fault {
                 | sqlx::Error::ColumnIndexOutOfBounds { .. },
             ) => true,
             Self::Driver(_) | Self::TimedOut => false,
-            Self::Ours(_) | Self::Corrupt(..) => true,
+            Self::Ours(_) | Self::Corrupt(..) | Self::ReadOnly => true,
         }
     }
 }

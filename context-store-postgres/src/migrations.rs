@@ -36,16 +36,13 @@ pub(crate) const KNOWN: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
 pub(crate) async fn run(connection: &mut PgConnection, config: &PostgresConfig) -> Result<()> {
     let mut transaction = locked(connection, config).await?;
     let has_run = applied(&mut transaction).await?;
-    if let Some(version) = has_run.iter().map(|(version, _)| *version).find(|version| *version > KNOWN) {
-        return Err(too_new(version).into());
+    if !has_run.is_empty() {
+        let version = version(&has_run)?;
+        if version > KNOWN {
+            return Err(too_new(version).into());
+        }
     }
     let known = known();
-    let ours =
-        has_run.iter().zip(&known).all(|(has, ours)| has.0 == ours.version && *has.1 == *ours.checksum);
-    if !ours {
-        let message = "the schema's record of its versions is not ours";
-        return Err(Error::new(ErrorKind::Corrupt, "open", message).into());
-    }
     let policies: bool = sqlx::query(sql::POLICIES_HERE).fetch_one(&mut *transaction).await?.try_get(0)?;
     let mut script = script(&known, has_run.len());
     if policies {
@@ -84,6 +81,27 @@ pub(crate) async fn add_table(
     sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut *transaction).await?;
     transaction.commit().await?;
     Ok(())
+}
+
+/// The newest version of a record. It is ours if it begins with our first migration, as the file was.
+pub(crate) fn version(record: &[(i64, Vec<u8>)]) -> Result<i64, Error> {
+    let known = known();
+    let is = |(has, ours): (&(i64, Vec<u8>), &Migration)| has.0 == ours.version && *has.1 == *ours.checksum;
+    if !record.iter().zip(&known).take(1).all(is) {
+        return Err(foreign());
+    }
+    let newest = record.last().ok_or_else(foreign)?.0;
+    if !record.iter().zip(&known).all(is) && newest <= KNOWN {
+        let message = "the schema's record of its versions is damaged";
+        return Err(Error::new(ErrorKind::Corrupt, "open", message));
+    }
+    Ok(newest)
+}
+
+/// The refusal of a schema that somebody else uses.
+pub(crate) fn foreign() -> Error {
+    let message = "the schema holds tables of another program, and is left as it is";
+    Error::new(ErrorKind::Unsupported, "open", message)
 }
 
 pub(crate) fn too_new(version: i64) -> Error {

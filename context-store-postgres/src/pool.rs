@@ -29,6 +29,7 @@ pub(crate) struct Pool {
     connect_timeout: Duration,
     operation_timeout: Duration,
     row_security: bool,
+    read_only: bool,
 }
 
 enum Source {
@@ -49,8 +50,16 @@ pub(crate) enum Work {
     Append,
     /// A transaction that writes.
     Write,
-    /// Statements that run outside of transactions.
+    /// Statements that read what belongs to no one user.
+    Look,
+    /// Statements that write and run outside of transactions.
     Upkeep,
+}
+
+impl Work {
+    fn writes(self) -> bool {
+        matches!(self, Self::Append | Self::Write | Self::Upkeep)
+    }
 }
 
 impl Pool {
@@ -69,7 +78,13 @@ impl Pool {
             connect_timeout: config.connect_timeout,
             operation_timeout: config.operation_timeout,
             row_security: config.row_security,
+            read_only: config.read_only,
         }
+    }
+
+    /// Whether nothing may be written.
+    pub(crate) fn read_only(&self) -> bool {
+        self.read_only
     }
 
     /// Whether policies hold for what is done with the connections.
@@ -84,6 +99,9 @@ impl Pool {
 
     /// A connection on which the work has begun. [`Session::end`] ends it.
     pub(crate) async fn begin(&self, work: Work, user: Option<&UserId>) -> Result<Session<'_>> {
+        if self.read_only && work.writes() {
+            return Err(Fault::ReadOnly);
+        }
         let connected = timeout(self.connect_timeout, self.connected()).await;
         let mut session = connected.unwrap_or(Err(sqlx::Error::PoolTimedOut.into()))?;
         match session.start(work, user).await {
@@ -195,16 +213,18 @@ impl Session<'_> {
     }
 
     async fn start(&mut self, work: Work, user: Option<&UserId>) -> Result<()> {
-        let row_security = self.pool.row_security;
+        let Pool { row_security, read_only, .. } = *self.pool;
         match work {
+            // The server itself then refuses what this program must not have asked for.
+            Work::Read | Work::Look if read_only => self.begin_with(sql::BEGIN_SNAPSHOT).await?,
             Work::Read if row_security => self.begin_with(sql::BEGIN_SNAPSHOT).await?,
             Work::Append if row_security => self.begin_with(sql::BEGIN_WRITE).await?,
-            Work::Read | Work::Append | Work::Upkeep => {}
+            Work::Read | Work::Look | Work::Append | Work::Upkeep => {}
             Work::Loops => self.begin_with(sql::BEGIN_SNAPSHOT_UNCOMPILED).await?,
             Work::Snapshot => self.begin_with(sql::BEGIN_SNAPSHOT).await?,
             Work::Write => self.begin_with(sql::BEGIN_WRITE).await?,
         }
-        if row_security && work != Work::Upkeep {
+        if row_security && !matches!(work, Work::Look | Work::Upkeep) {
             let user = user.map_or(&[][..], |user| user.as_str().as_bytes());
             let query = self.query(sql::SET_USER).bind(user);
             self.execute(query).await?;

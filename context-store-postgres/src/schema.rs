@@ -25,7 +25,8 @@ pub(crate) struct Facts {
 
 /// Opens a store of this configuration.
 pub(crate) async fn begin(pool: &Pool, config: &PostgresConfig) -> Result<Facts> {
-    let mut session = pool.begin(Work::Upkeep, None).await?;
+    let work = if config.read_only { Work::Look } else { Work::Upkeep };
+    let mut session = pool.begin(work, None).await?;
     let facts = open(&mut session, config).await;
     session.end(facts).await
 }
@@ -33,23 +34,24 @@ pub(crate) async fn begin(pool: &Pool, config: &PostgresConfig) -> Result<Facts>
 /// Brings the schema up to date and says what the store is.
 pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> Result<Facts> {
     let query = session.query(sql::SERVER).bind(format!("{}{}", session.prefix(), sql::MIGRATIONS_TABLE));
+    let query = query.bind(session.prefix().trim_end_matches('.').to_owned());
     let row = session.only(query).await?;
     let (durability, warning) = server(&row)?;
-    let version = if row.try_get(5)? {
-        let query = session.query(sql::VERSION);
-        session.only(query).await?.try_get(0)?
-    } else {
-        None
-    };
-    match version {
+    match version(session, &row).await? {
         Some(KNOWN) => {}
         Some(version) if version > KNOWN => return Err(migrations::too_new(version).into()),
-        found if !config.create => {
-            let message = match found {
-                None => "there is no store in the schema, and none may be made",
-                Some(_) => "the schema is of an older program, and may not be brought up to date",
+        None if !config.may_create() => {
+            let message = "there is no context store in the schema";
+            return Err(Error::new(ErrorKind::NotFound, "open", message).into());
+        }
+        Some(version) if !config.may_create() => {
+            let message = if config.read_only {
+                "the store is of an older version: bring it up to date with `context upgrade`"
+            } else {
+                "the schema is of an older program, and may not be brought up to date"
             };
-            return Err(Error::new(ErrorKind::Unsupported, "open", message).with("known", KNOWN).into());
+            let error = Error::new(ErrorKind::Unsupported, "open", message);
+            return Err(error.with("version", version).with("known", KNOWN).into());
         }
         _ => migrations::run(session.connection(), config).await?,
     }
@@ -69,6 +71,25 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
     Ok(Facts { full_text, pgvector, durability, warning })
 }
 
+/// The version of the store in the schema; nothing if the schema is empty, or there is none. A schema that another program uses
+/// is refused.
+async fn version(session: &mut Session<'_>, row: &PgRow) -> Result<Option<i64>> {
+    let (has_record, has_tables): (bool, bool) = (row.try_get(5)?, row.try_get(6)?);
+    if !has_record {
+        return if has_tables { Err(migrations::foreign().into()) } else { Ok(None) };
+    }
+    let query = session.query(sql::VERSIONS);
+    let rows = match session.all(query).await {
+        Err(fault) if fault.is_other_table() => return Err(migrations::foreign().into()),
+        rows => rows?,
+    };
+    let read = |row: &PgRow| Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get(1)?));
+    // A record of other types is another program's as well.
+    let record: Vec<(i64, Vec<u8>)> =
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(|_| migrations::foreign())?;
+    Ok(Some(migrations::version(&record)?))
+}
+
 /// Sees to it that the policies are there if they are wanted, and that they are known of if they hold.
 async fn row_security(
     session: &mut Session<'_>,
@@ -77,7 +98,7 @@ async fn row_security(
     active: bool,
 ) -> Result<()> {
     if !on && config.row_security {
-        if !config.create {
+        if !config.may_create() {
             let message = "row-level security is wanted, and may not be switched on";
             return Err(Error::new(ErrorKind::Unsupported, "open", message)
                 .with("schema", &config.schema)

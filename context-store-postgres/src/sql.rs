@@ -112,14 +112,17 @@ macro_rules! hits {
 
 statements! {
     // The store.
-    VERSION = "SELECT max(version) FROM #context_migrations";
+    VERSIONS = "SELECT version, checksum FROM #context_migrations ORDER BY version";
     /// What was decided, whether the tables have policies, and whether they hold for this role.
     STORE = "SELECT s.full_text, c.relrowsecurity, row_security_active(c.oid)
         FROM #store s, pg_class c WHERE c.oid = to_regclass($1)";
-    /// What promises depend on, and whether the schema has the table $1 of its versions.
+    /// What promises depend on, whether the schema has the table $1 of its versions, and whether the schema $2 has any table,
+    /// those of extensions excepted.
     SERVER = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
         current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'),
-        to_regclass($1) IS NOT NULL";
+        to_regclass($1) IS NOT NULL,
+        EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = to_regnamespace($2) AND NOT EXISTS (
+          SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'))";
     /// Whose rows the transaction is about: what the policies of row-level security look at.
     SET_USER = "SELECT set_config('context.user_id', encode($1, 'hex'), true)";
 

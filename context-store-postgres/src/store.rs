@@ -39,16 +39,18 @@ pub(crate) struct Shared {
 
 impl PostgresStore {
     /// Opens a store, making its database if there is none and bringing its schema up to date. Several processes may open the
-    /// same one at once.
+    /// same one at once. With [`read_only`](PostgresConfig::read_only) nothing is made or written.
     ///
-    /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote the schema, if the
-    /// server is older than version 13 or its database is not encoded in UTF-8;
-    /// [`ErrorKind::Unavailable`](context_core::ErrorKind::Unavailable) if it cannot be reached.
+    /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote the schema or another
+    /// one uses it, if a store of an older version is opened to read, if the server is older than version 13 or its
+    /// database is not encoded in UTF-8; [`ErrorKind::NotFound`](context_core::ErrorKind::NotFound) if there is no store
+    /// in the schema and none may be made; [`ErrorKind::Unavailable`](context_core::ErrorKind::Unavailable) if the server
+    /// cannot be reached, or has no such database and none may be made.
     pub async fn open(config: PostgresConfig) -> Result<Self> {
         config.check()?;
         let pool = Pool::new(&config);
         let opened = match schema::begin(&pool, &config).await {
-            Err(fault) if fault.is_no_database() && config.create && config.create_database => {
+            Err(fault) if fault.is_no_database() && config.may_create() && config.create_database => {
                 match database::create(&config).await {
                     Ok(()) => schema::begin(&pool, &config).await,
                     Err(fault) => Err(fault),
@@ -56,7 +58,14 @@ impl PostgresStore {
             }
             opened => opened,
         };
-        let facts = opened.map_err(|fault| fault.during("open").with("schema", &config.schema))?;
+        let facts = opened.map_err(|fault| {
+            let missing = fault.is_no_database().then(|| database::name(&config)).flatten();
+            let error = fault.during("open").with("schema", &config.schema);
+            match missing {
+                Some(name) => error.with("database", name),
+                None => error,
+            }
+        })?;
         Ok(Self(Shared { pool, ends: Ends::default(), schema: config.schema, facts }))
     }
 
@@ -317,7 +326,7 @@ impl Maintenance for Shared {
     async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
         limits::check_page("users", limit)?;
         let work = async {
-            let mut session = self.pool.begin(Work::Upkeep, None).await?;
+            let mut session = self.pool.begin(Work::Look, None).await?;
             let users = listing::users(&mut session, limit, after).await;
             session.end(users).await
         };

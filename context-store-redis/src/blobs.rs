@@ -127,7 +127,7 @@ async fn put(shared: &Shared, chat: &ChatRef, new: &NewBlob) -> Result<Blob> {
     let mut call = of_chat(shared, OPERATION, &BLOB_PUT, chat).await?;
     call.arg(id.to_string()).arg(fields::time(new.at)).arg(media_type).arg(new.bytes.len());
     if new.bytes.len() > SENT_UNASKED {
-        let mut reply = answer(shared, OPERATION, chat, &call).await?;
+        let mut reply = answer(OPERATION, chat, shared.connection.call(&call).await?)?;
         if reply.number()? == REFERRED {
             return blob_of(&mut reply.list()?);
         }
@@ -135,7 +135,7 @@ async fn put(shared: &Shared, chat: &ChatRef, new: &NewBlob) -> Result<Blob> {
     new.bytes.chunks(PIECE).for_each(|piece| {
         call.arg(piece);
     });
-    let mut reply = answer(shared, OPERATION, chat, &call).await?;
+    let mut reply = answer(OPERATION, chat, shared.connection.call(&call).await?)?;
     match reply.number()? {
         REFERRED => blob_of(&mut reply.list()?),
         _ => Err(Fault::Corrupt(DAMAGED, None)),
@@ -145,14 +145,8 @@ async fn put(shared: &Shared, chat: &ChatRef, new: &NewBlob) -> Result<Blob> {
 /// What scripts answer when there is something to be known of.
 const REFERRED: u64 = 2;
 
-/// Runs a script that begins its answer with 0 if the chat is gone.
-async fn answer(
-    shared: &Shared,
-    operation: &'static str,
-    chat: &ChatRef,
-    call: &ScriptInvocation<'_>,
-) -> Result<Reply> {
-    let value: Value = shared.connection.call(call).await?;
+/// The answer of a script that begins it with 0 if the chat is gone.
+fn answer(operation: &'static str, chat: &ChatRef, value: Value) -> Result<Reply> {
     match &value {
         Value::Array(items) if items.first() == Some(&Value::Int(0)) => Err(absent(operation, chat)),
         _ => Reply::of(value),
@@ -168,9 +162,11 @@ async fn find(
     range: &Range<u64>,
     at: Option<Timestamp>,
 ) -> Result<Option<(Blob, Vec<Bytes>)>> {
+    // Without a time the script only reads.
+    let at = at.filter(|_| !shared.connection.read_only());
     let mut call = of_chat(shared, operation, &BLOB_READ, chat).await?;
     call.arg(id.to_string()).arg(at.map(fields::time).unwrap_or_default()).arg(range.start).arg(range.end);
-    let mut reply = answer(shared, operation, chat, &call).await?;
+    let mut reply = answer(operation, chat, shared.connection.ask(&call).await?)?;
     if reply.number()? != REFERRED {
         return Ok(None);
     }
@@ -235,7 +231,7 @@ async fn list(shared: &Shared, chat: &ChatRef, limit: usize, after: Option<&Curs
     let after = after.map_err(|_| bad_cursor(OPERATION))?;
     let mut call = of_chat(shared, OPERATION, &BLOB_LIST, chat).await?;
     call.arg(after.map(|id| id.to_string()).unwrap_or_default()).arg(limit + 1);
-    let mut reply = answer(shared, OPERATION, chat, &call).await?;
+    let mut reply = answer(OPERATION, chat, shared.connection.ask(&call).await?)?;
     let _there = reply.number()?;
     let mut items = Vec::new();
     while !reply.is_empty() {
@@ -281,7 +277,7 @@ async fn drop_of_chat(
 ) -> Result<BlobsPruned> {
     let mut call = of_chat(shared, operation, &BLOB_DROP, chat).await?;
     call.arg(id).arg(since);
-    pruned(answer(shared, operation, chat, &call).await?)
+    pruned(answer(operation, chat, shared.connection.call(&call).await?)?)
 }
 
 fn pruned(mut reply: Reply) -> Result<BlobsPruned> {

@@ -58,7 +58,8 @@ impl RedisConfig {
 
     /// Reads `redis://…`, `rediss://…` or `unix://…`; a cluster is `redis+cluster://HOST:PORT,HOST:PORT` (or
     /// `rediss+cluster://`), or several addresses with a comma between. Options behind a `?`, separated by `&`:
-    /// `prefix=TEXT`, `chat_ttl_s=N`, `response_timeout_ms=N`, `connection_timeout_ms=N`; the others are the driver's.
+    /// `prefix=TEXT`, `chat_ttl_s=N`, `response_timeout_ms=N`, `connection_timeout_ms=N`, and those of the driver: `protocol=resp2|resp3`,
+    /// and `db=N`, `user=NAME`, `pass=PASSWORD` of a Unix socket. Any other is refused.
     ///
     /// ```
     /// use std::time::Duration;
@@ -81,6 +82,7 @@ impl RedisConfig {
         let mut of_driver = Vec::new();
         for option in options.split('&').filter(|option| !option.is_empty()) {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            let unknown = || Error::invalid(OPERATION, "unknown option in the url");
             let millis = || value.parse().ok().map(Duration::from_millis);
             let known = match key {
                 "prefix" => {
@@ -90,10 +92,13 @@ impl RedisConfig {
                 "chat_ttl_s" => value.parse().ok().map(|s| config.chat_ttl = Some(Duration::from_secs(s))),
                 "response_timeout_ms" => millis().map(|timeout| config.response_timeout = timeout),
                 "connection_timeout_ms" => millis().map(|timeout| config.connection_timeout = timeout),
-                _ => {
+                _ if of_the_driver(key, addresses) => {
                     of_driver.push(option);
                     Some(())
                 }
+                // Behind a `?` that nobody escaped, the rest of a password looks like options, up to the @.
+                _ if options.contains('@') => return Err(unknown()),
+                _ => return Err(unknown().with("option", key)),
             };
             if known.is_none() {
                 return Err(Error::invalid(OPERATION, "bad value in the url").with("option", key));
@@ -200,6 +205,12 @@ fn nodes_of(scheme: &str, nodes: &str) -> Vec<String> {
     hosts.split(',').map(|host| format!("{scheme}://{login}{}", host.trim())).collect()
 }
 
+/// Whether an option is the driver's to read.
+fn of_the_driver(option: &str, addresses: &str) -> bool {
+    let socket = addresses.starts_with("unix://") || addresses.starts_with("redis+unix://");
+    option == "protocol" || socket && matches!(option, "db" | "user" | "pass")
+}
+
 fn with_scheme(scheme: &str, node: &str) -> String {
     if node.contains("://") { node.to_owned() } else { format!("{scheme}://{node}") }
 }
@@ -229,6 +240,23 @@ mod tests {
         refused("redis://x?chat_ttl_s=0", None);
         refused("redis://x?response_timeout_ms=0", None);
         refused("redis://x?response_timeout_ms=-1", Some("response_timeout_ms"));
+    }
+
+    #[test]
+    fn options_that_nobody_knows_are_named_and_refused() {
+        refused("redis://x?conections=4", Some("conections"));
+        refused("redis://ada:secret@x/1?prefix=p&chat_ttl=60", Some("chat_ttl"));
+        refused("redis+cluster://:secret@a:1,b:2?read_from=replica", Some("read_from"));
+        refused("redis://a:1,redis://b:2?sslmode=require", Some("sslmode"));
+        // A password that is given as if it were an option is not repeated, nor is one with an unescaped `?`.
+        refused("redis://x?password=secret", Some("password"));
+        refused("redis://x?pass=secret", Some("pass"));
+        refused("redis://x?sslpassword=s%65cret&secret", Some("sslpassword"));
+        refused("redis://ada:pa?secret@x", None);
+        refused("redis://ada:pa?db=1&secret@x/1", None);
+        let socket =
+            RedisConfig::from_url("unix:///run/redis.sock?db=2&user=ada&pass=secret&prefix=p").unwrap();
+        assert_eq!(socket, RedisConfig::new("unix:///run/redis.sock?db=2&user=ada&pass=secret").prefix("p"));
     }
 
     #[test]

@@ -9,11 +9,18 @@ use redis::{
 };
 
 use crate::config::RedisConfig;
-use crate::error::Result;
+use crate::error::{Fault, Result};
 
 /// A connection that is shared and comes back by itself. Calls of many tasks travel on it one behind the other.
 #[derive(Clone)]
-pub(crate) enum Connection {
+pub(crate) struct Connection {
+    link: Link,
+    /// Whether commands and scripts that write are refused instead of sent.
+    read_only: bool,
+}
+
+#[derive(Clone)]
+enum Link {
     Single(Arc<Renewed>),
     #[cfg(feature = "cluster")]
     Cluster(redis::cluster_async::ClusterConnection),
@@ -56,8 +63,9 @@ impl Connection {
             // Without one, the first encrypted connection panics. Another that was installed before is as good.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
+        let read_only = config.read_only;
         if config.cluster {
-            return Self::open_cluster(config).await;
+            return Ok(Self { link: Self::open_cluster(config).await?, read_only });
         }
         let address = config.nodes.first().map(String::as_str).unwrap_or_default();
         let client = Client::open(address)?;
@@ -65,43 +73,62 @@ impl Connection {
             .set_response_timeout(Some(config.response_timeout))
             .set_connection_timeout(Some(config.connection_timeout))
             .set_number_of_retries(2);
-        Ok(Self::Single(Arc::new(Renewed::open(client, manager).await?)))
+        Ok(Self { link: Link::Single(Arc::new(Renewed::open(client, manager).await?)), read_only })
     }
 
     #[cfg(feature = "cluster")]
-    async fn open_cluster(config: &RedisConfig) -> Result<Self> {
+    async fn open_cluster(config: &RedisConfig) -> Result<Link> {
         let client = redis::cluster::ClusterClient::builder(config.nodes.iter().map(String::as_str))
             .response_timeout(config.response_timeout)
             .connection_timeout(config.connection_timeout)
             .build()?;
-        Ok(Self::Cluster(client.get_async_connection().await?))
+        Ok(Link::Cluster(client.get_async_connection().await?))
     }
 
     #[cfg(not(feature = "cluster"))]
-    async fn open_cluster(_config: &RedisConfig) -> Result<Self> {
+    async fn open_cluster(_config: &RedisConfig) -> Result<Link> {
         use context_core::{Error, ErrorKind};
         let message = "this program was built without clusters; the feature is `cluster`";
         Err(Error::new(ErrorKind::Unsupported, "open", message).into())
     }
 
+    /// Whether nothing may be written.
+    pub(crate) fn read_only(&self) -> bool {
+        self.read_only
+    }
+
     /// Sends a command.
     pub(crate) async fn run<T: FromRedisValue>(&self, command: &Cmd) -> Result<T> {
-        Ok(match self {
-            Self::Single(single) => single.watch(command.query_async(&mut single.connection()).await)?,
+        self.allow(command)?;
+        Ok(match &self.link {
+            Link::Single(single) => single.watch(command.query_async(&mut single.connection()).await)?,
             #[cfg(feature = "cluster")]
-            Self::Cluster(connection) => command.query_async(&mut connection.clone()).await?,
+            Link::Cluster(connection) => command.query_async(&mut connection.clone()).await?,
         })
     }
 
-    /// Runs a script by its hash; sends its text only to a server that does not have it. A server that forgets it in
-    /// between has run nothing.
+    /// Refuses a command that writes, if nothing may be written.
+    fn allow(&self, command: &Cmd) -> Result<()> {
+        if self.read_only && !reads(command) { Err(Fault::ReadOnly) } else { Ok(()) }
+    }
+
+    /// Runs a script that may write.
     pub(crate) async fn call<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T> {
+        if self.read_only {
+            return Err(Fault::ReadOnly);
+        }
+        self.ask(script).await
+    }
+
+    /// Runs a script that only reads, as it is asked here. It goes by its hash, and by its text only to a server that does not have it. A server that forgets it in
+    /// between has run nothing.
+    pub(crate) async fn ask<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T> {
         let mut tries = 0;
         loop {
-            let answer = match self {
-                Self::Single(single) => single.watch(script.invoke_async(&mut single.connection()).await),
+            let answer = match &self.link {
+                Link::Single(single) => single.watch(script.invoke_async(&mut single.connection()).await),
                 #[cfg(feature = "cluster")]
-                Self::Cluster(connection) => script.invoke_async(&mut connection.clone()).await,
+                Link::Cluster(connection) => script.invoke_async(&mut connection.clone()).await,
             };
             match answer {
                 Err(error) if error.kind() == ServerErrorKind::NoScript.into() && tries < FORGOTTEN => {
@@ -116,8 +143,8 @@ impl Connection {
     pub(crate) async fn fields_of_all(&self, keys: Vec<String>, fields: &[&str]) -> Result<Vec<Values>> {
         let mut all = Vec::with_capacity(keys.len());
         for keys in keys.chunks(BATCH) {
-            match self {
-                Self::Single(single) => {
+            match &self.link {
+                Link::Single(single) => {
                     let mut pipe = redis::pipe();
                     for key in keys {
                         pipe.cmd("HMGET").arg(key).arg(fields);
@@ -127,7 +154,7 @@ impl Connection {
                     all.extend(values);
                 }
                 #[cfg(feature = "cluster")]
-                Self::Cluster(connection) => {
+                Link::Cluster(connection) => {
                     all.extend(cluster::fields_of_all(connection, keys, fields).await?)
                 }
             }
@@ -137,28 +164,29 @@ impl Connection {
 
     /// Sends commands whose keys are all in one place.
     pub(crate) async fn pipe<T: FromRedisValue>(&self, commands: &Pipeline) -> Result<T> {
-        Ok(match self {
-            Self::Single(single) => single.watch(commands.query_async(&mut single.connection()).await)?,
+        commands.cmd_iter().try_for_each(|command| self.allow(command))?;
+        Ok(match &self.link {
+            Link::Single(single) => single.watch(commands.query_async(&mut single.connection()).await)?,
             #[cfg(feature = "cluster")]
-            Self::Cluster(connection) => commands.query_async(&mut connection.clone()).await?,
+            Link::Cluster(connection) => commands.query_async(&mut connection.clone()).await?,
         })
     }
 
     /// The servers that hold keys, for what is asked of each.
     pub(crate) async fn nodes(&self) -> Result<Vec<Node>> {
-        match self {
-            Self::Single(_) => Ok(vec![Node::default()]),
+        match &self.link {
+            Link::Single(_) => Ok(vec![Node::default()]),
             #[cfg(feature = "cluster")]
-            Self::Cluster(_) => cluster::nodes(self).await,
+            Link::Cluster(_) => cluster::nodes(self).await,
         }
     }
 
     /// Sends a command to one of them.
     #[cfg(feature = "cluster")]
     pub(crate) async fn run_on<T: FromRedisValue>(&self, node: Node, command: &Cmd) -> Result<T> {
-        match self {
-            Self::Single(_) => self.run(command).await,
-            Self::Cluster(connection) => cluster::run_on(connection.clone(), node, command).await,
+        match &self.link {
+            Link::Single(_) => self.run(command).await,
+            Link::Cluster(connection) => cluster::run_on(connection.clone(), node, command).await,
         }
     }
 
@@ -186,6 +214,30 @@ impl Connection {
         }
         Ok(found)
     }
+}
+
+/// The commands that write no key, as far as this store sends them.
+const READING: [&[u8]; 15] = [
+    b"CLUSTER",
+    b"CONFIG",
+    b"EXISTS",
+    b"GET",
+    b"HGET",
+    b"HGETALL",
+    b"HKEYS",
+    b"HMGET",
+    b"INFO",
+    b"SCAN",
+    b"TYPE",
+    b"ZRANDMEMBER",
+    b"ZRANGE",
+    b"ZRANGEBYLEX",
+    b"ZSCORE",
+];
+
+fn reads(command: &Cmd) -> bool {
+    let name = command.args_iter().next();
+    matches!(name, Some(redis::Arg::Simple(name)) if READING.contains(&name))
 }
 
 /// The fields of a hash; nothing for what is not there.

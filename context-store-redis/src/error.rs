@@ -15,6 +15,8 @@ pub(crate) enum Fault {
     Corrupt(&'static str, Option<UnpackError>),
     /// Others wrote first, each time.
     Beaten,
+    /// A write through a handle that only reads.
+    ReadOnly,
 }
 
 pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
@@ -53,6 +55,7 @@ impl Fault {
                 let message = "others wrote to the chat first, each time";
                 Error::new(ErrorKind::Unavailable, operation, message).with_retry(Retry::Safe)
             }
+            Self::ReadOnly => Error::new(ErrorKind::Unsupported, operation, "the store was opened to read"),
             Self::Driver(error) => driver_error(operation, error),
         }
     }
@@ -78,6 +81,7 @@ fn driver_error(operation: &'static str, error: RedisError) -> Error {
             _ => (Bug, Never, "a command failed"),
         },
         DriverKind::Extension => of_code(error.code().unwrap_or_default()),
+        DriverKind::Io if is_useless(&error) => (Unavailable, Never, "no connection can be made this way"),
         DriverKind::Io if error.is_timeout() => (Timeout, Safe, "the server did not answer in time"),
         DriverKind::Io => (Unavailable, Safe, "the server cannot be reached"),
         DriverKind::ClusterConnectionNotFound => (Unavailable, Safe, "no node of the cluster can be reached"),
@@ -92,12 +96,26 @@ fn driver_error(operation: &'static str, error: RedisError) -> Error {
     if message == OUT_OF_MEMORY.2 { error.with("limit", "maxmemory") } else { error }
 }
 
+/// Whether the system says of a connection that it will never be: a socket without permission, an address that is none, a certificate
+/// that nobody trusts.
+fn is_useless(error: &RedisError) -> bool {
+    use std::io::ErrorKind::{InvalidData, InvalidInput, PermissionDenied, Unsupported};
+    let mut cause = std::error::Error::source(error);
+    while let Some(source) = cause {
+        if let Some(io) = source.downcast_ref::<std::io::Error>() {
+            return matches!(io.kind(), InvalidData | InvalidInput | PermissionDenied | Unsupported);
+        }
+        cause = source.source();
+    }
+    false
+}
+
 const OUT_OF_MEMORY: (ErrorKind, Retry, &str) =
     (ErrorKind::Unavailable, Retry::Never, "the server has no memory left");
 
 /// Errors that the driver does not know by name. Inside a script they come as text that begins with the code.
 fn of_code(text: &str) -> (ErrorKind, Retry, &'static str) {
-    use ErrorKind::{Bug, Corrupt, Unavailable};
+    use ErrorKind::{Bug, Corrupt, Invalid, Unavailable};
     let is = |code: &str| text.split(|c: char| !c.is_ascii_uppercase()).any(|word| word == code);
     if is("OOM") {
         OUT_OF_MEMORY
@@ -111,8 +129,12 @@ fn of_code(text: &str) -> (ErrorKind, Retry, &'static str) {
         (Unavailable, Retry::Safe, "the server is a replica that cannot be written to")
     } else if is("UNKILLABLE") {
         (Unavailable, Retry::Safe, "the server is busy with a script")
-    } else if is("NOPERM") || is("NOAUTH") || is("WRONGPASS") {
+    } else if is("NOPERM") {
         (Unavailable, Retry::Never, "the user may not do this on the server")
+    } else if is("NOAUTH") || is("WRONGPASS") || is("NOPROTO") || is("DENIED") {
+        (Unavailable, Retry::Never, "the server did not accept the login")
+    } else if text.contains("DB index is out of range") {
+        (Invalid, Retry::Never, "the server has no database of this number")
     } else if is("WRONGTYPE") {
         (Corrupt, Retry::Never, "a value is of another type than was written")
     } else {
@@ -175,6 +197,43 @@ mod tests {
         check("ERR", script, (Unavailable, Retry::Never));
         check("ERR", "unknown command 'EVALSHA', with args beginning with: 'secret'", (Bug, Retry::Never));
         check("NOAUTH", "Authentication required", (Unavailable, Retry::Never));
+    }
+
+    /// Each code of the server, and what callers are told.
+    #[test]
+    fn codes_of_the_server_are_kinds_of_ours() {
+        use ErrorKind::{Bug, Corrupt, Invalid, Unavailable};
+        use Retry::{Never, Safe};
+        let table = [
+            ("WRONGPASS", "invalid username-password pair or user is disabled.", Unavailable, Never),
+            ("NOAUTH", "Authentication required.", Unavailable, Never),
+            ("NOPERM", "this user has no permissions to run the 'set' command", Unavailable, Never),
+            ("DENIED", "Redis is running in protected mode", Unavailable, Never),
+            ("ERR", "DB index is out of range", Invalid, Never),
+            ("ERR", "unknown command 'EVALSHA'", Bug, Never),
+            ("WRONGTYPE", "Operation against a key holding the wrong kind of value", Corrupt, Never),
+            ("OOM", "command not allowed when used memory > 'maxmemory'.", Unavailable, Never),
+            ("MISCONF", "Redis is configured to save RDB snapshots", Unavailable, Never),
+            ("LOADING", "Redis is loading the dataset in memory", Unavailable, Safe),
+            ("MASTERDOWN", "Link with MASTER is down", Unavailable, Safe),
+            ("CLUSTERDOWN", "The cluster is down", Unavailable, Safe),
+            ("TRYAGAIN", "Multiple keys request during rehashing of slot", Unavailable, Safe),
+            ("NOREPLICAS", "Not enough good replicas to write.", Unavailable, Safe),
+            ("BUSY", "Redis is busy running a script", Unavailable, Safe),
+            ("READONLY", "You can't write against a read only replica.", Unavailable, Safe),
+        ];
+        for (code, detail, kind, retry) in table {
+            check(code, detail, (kind, retry));
+        }
+    }
+
+    #[test]
+    fn what_the_system_refuses_for_good_is_not_tried_again() {
+        use std::io::{Error as Io, ErrorKind as Kind};
+        for kind in [Kind::PermissionDenied, Kind::InvalidInput, Kind::InvalidData] {
+            let error = Fault::from(RedisError::from(Io::from(kind))).during("open");
+            assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Never), "{kind:?}");
+        }
     }
 
     #[test]

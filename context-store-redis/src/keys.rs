@@ -146,6 +146,11 @@ impl Keys {
         format!("{}{{store}}:{kind}", self.prefix)
     }
 
+    /// The pattern of all keys of the store.
+    pub(crate) fn pattern_of_all(&self) -> String {
+        format!("{}{{*", escaped(&self.prefix))
+    }
+
     /// The pattern of all keys of a user: of the user and of every chat.
     pub(crate) fn pattern_of_user(&self, user: &UserId) -> String {
         format!("{}{{{}*", escaped(&self.prefix), hash(user.as_str()))

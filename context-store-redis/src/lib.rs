@@ -97,6 +97,7 @@ mod error;
 mod fragments;
 mod history;
 mod keys;
+mod layout;
 mod memories;
 mod reply;
 mod rounds;
@@ -105,6 +106,7 @@ mod server;
 mod shared;
 mod store;
 mod streams;
+mod upgrade;
 mod upkeep;
 
 pub use config::RedisConfig;

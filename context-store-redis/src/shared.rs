@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use context_core::Error;
-use redis::cmd;
 
 use crate::config::RedisConfig;
 use crate::connection::Connection;
 use crate::error::Result;
 use crate::keys::Keys;
+use crate::layout;
 
 /// How often a write is decided anew because others were first.
 pub(crate) const ATTEMPTS: u32 = 64;
@@ -40,7 +40,7 @@ impl Shared {
     pub(crate) async fn open(config: &RedisConfig) -> Result<Self> {
         let connection = Connection::open(config).await?;
         let keys = Keys::new(&config.prefix);
-        let handle = connection.run(cmd("INCR").arg(keys.of_store("handles"))).await?;
+        let handle = layout::open(&connection, &keys).await?;
         Ok(Self { connection, keys, ttl: config.ttl_millis(), handle, writes: AtomicU64::new(0) })
     }
 

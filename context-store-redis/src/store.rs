@@ -32,12 +32,13 @@ impl RedisStore {
     /// something that an operator should know, it is logged once and part of [`Store::info`].
     pub async fn open(config: RedisConfig) -> Result<Self> {
         config.check()?;
+        let prefix = config.prefix.clone();
         let opened = async {
             let shared = Shared::open(&config).await?;
             let server = server::ask(&shared.connection).await?;
             Ok(Self { shared, server })
         };
-        opened.await.map_err(|fault: crate::error::Fault| fault.during("open"))
+        opened.await.map_err(|fault: crate::error::Fault| fault.during("open").with("prefix", prefix))
     }
 }
 

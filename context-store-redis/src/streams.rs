@@ -255,7 +255,7 @@ async fn part(
     let mut call = STREAM_READ.key(shared.keys.chat(chat));
     // Scripts count in floating point, and no stream is longer.
     call.arg(id.as_str()).arg(offset.min(limits::MAX_STREAM_CHUNKS + 1)).arg(limit).arg(most);
-    let mut reply = Reply::of(shared.connection.call::<Value>(&call).await?)?;
+    let mut reply = Reply::of(shared.connection.ask::<Value>(&call).await?)?;
     match reply.number()? {
         0 => Err(absent(operation, chat)),
         1 => Ok(None),

@@ -33,7 +33,7 @@ impl BlobStore for Shared {
         range: Range<u64>,
         at: Option<Timestamp>,
     ) -> Result<Option<Bytes>> {
-        if let Some(at) = at {
+        if let Some(at) = at.filter(|_| !self.pool.read_only()) {
             work!(self, "read_blob", Work::Append, &chat.user, |session| {
                 blobs::touch(session, chat, id, at).await
             })?;

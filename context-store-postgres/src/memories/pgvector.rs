@@ -50,7 +50,7 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
         return Ok(None);
     }
     let mut found = look(session).await?;
-    if found.table || !config.create || !found.available && found.pgvector.is_none() {
+    if found.table || !config.may_create() || !found.available && found.pgvector.is_none() {
         return Ok(found.pgvector.filter(|_| found.table && found.allowed));
     }
     if found.pgvector.is_none() {

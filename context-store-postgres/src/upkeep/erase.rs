@@ -108,7 +108,7 @@ async fn rewrite(pool: &Pool, schema: &str, how: &str) -> Result<()> {
 }
 
 async fn size(pool: &Pool, schema: &str) -> Result<u64> {
-    let mut session = pool.begin(Work::Upkeep, None).await?;
+    let mut session = pool.begin(Work::Look, None).await?;
     let query = session.query(sql::SIZE).bind(quoted(schema));
     let size = session.only(query).await.and_then(|row| Ok(row.try_get::<i64, _>(0)?));
     count(session.end(size).await?)

@@ -11,6 +11,7 @@ mod memories;
 mod memories_at_once;
 mod memories_kept;
 mod proxy;
+mod reading;
 mod round_tables;
 mod round_trips;
 mod rounds;

@@ -78,7 +78,7 @@ async fn a_newer_schema_is_refused_and_not_touched() {
 async fn what_may_not_be_made_is_refused() {
     let Some(lab) = Lab::new() else { return };
     let error = PostgresStore::open(lab.config().create(false)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     lab.open().await.close().await.unwrap();
     let store = PostgresStore::open(lab.config().create(false)).await.unwrap();
     assert!(store.search().is_some());

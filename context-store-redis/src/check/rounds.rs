@@ -61,7 +61,7 @@ async fn check_round(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
     let (name, [list, links]) = (rounds::names::of(&round), shared.keys.round_indexes(&round.agent.user));
     let mut call = ROUND_LOOK.key(list);
     call.key(links).key(key).arg(&name);
-    let mut reply = Reply::of(shared.connection.call(&call).await?)?;
+    let mut reply = Reply::of(shared.connection.ask(&call).await?)?;
     let is_listed = reply.number()? == 1;
     let (mut list, mut fields) = (reply.list()?, Fields::new());
     while !list.is_empty() {

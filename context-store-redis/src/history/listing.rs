@@ -46,7 +46,8 @@ pub(crate) async fn list(shared: &Shared, query: &ChatQuery) -> Result<Page<Chat
             found.push((order, name));
         }
     }
-    for name in gone.iter().take(SWEEP) {
+    let swept = if shared.connection.read_only() { 0 } else { SWEEP };
+    for name in gone.iter().take(swept) {
         sweep(shared, &query.user, name).await?;
     }
     found.sort_unstable_by_key(|(order, _)| std::cmp::Reverse(*order));

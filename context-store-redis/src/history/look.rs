@@ -99,7 +99,7 @@ impl Shared {
         for field in fields {
             call.arg(field);
         }
-        let mut reply = Reply::of(self.connection.call::<Value>(&call).await?)?;
+        let mut reply = Reply::of(self.connection.ask::<Value>(&call).await?)?;
         if reply.is_empty() {
             return Ok(None);
         }

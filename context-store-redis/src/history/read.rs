@@ -56,7 +56,7 @@ async fn window_of(shared: &Shared, chat: &ChatRef, end: &ChainEnd, window: &Win
         }
         _ => call.arg("all"),
     };
-    let mut reply = Reply::of(shared.connection.call::<Value>(&call).await?)?;
+    let mut reply = Reply::of(shared.connection.ask::<Value>(&call).await?)?;
     match reply.number()? {
         0 => return Err(absent(OPERATION, chat)),
         1 => {

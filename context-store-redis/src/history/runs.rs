@@ -84,7 +84,7 @@ pub(crate) async fn read(
     for range in ranges {
         call.arg(range.piece).arg(range.first).arg(range.last);
     }
-    let mut reply = Reply::of(shared.connection.call::<Value>(&call).await?)?;
+    let mut reply = Reply::of(shared.connection.ask::<Value>(&call).await?)?;
     match reply.number()? {
         0 => return Ok(None),
         1 => {}

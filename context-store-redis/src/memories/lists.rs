@@ -103,7 +103,7 @@ impl<'a> Scopes<'a> {
             call.key(counts).key(index);
         }
         call.arg(kinds.len()).arg(kinds).arg(terms);
-        let mut reply = Reply::of(self.shared.connection.call::<Value>(&call).await?)?;
+        let mut reply = Reply::of(self.shared.connection.ask::<Value>(&call).await?)?;
         let mut known = Vec::with_capacity(self.keys.len());
         while !reply.is_empty() {
             let mut scope = reply.list()?;

@@ -75,7 +75,9 @@ impl Walk {
                 None => gone.push(rounds::names::of(round)),
             }
         }
-        sweep(shared, &self.user, gone).await?;
+        if !shared.connection.read_only() {
+            sweep(shared, &self.user, gone).await?;
+        }
         Ok(Some(found))
     }
 }

@@ -10,6 +10,7 @@ mod memories;
 mod memories_beside;
 mod names;
 mod open;
+mod reading;
 mod rivals;
 mod rounds;
 mod rounds_beside;

@@ -1,0 +1,141 @@
+//! Stores that are opened to read: no key is made, changed or put off, whatever is there. Prefixes of other programs are left alone
+//! however they are opened.
+
+use std::collections::BTreeMap;
+
+use context_core::{
+    BlobId, CancelSignal, ChatPatch, ChatQuery, ErrorKind, NewBlob, Retry, RoundQuery, Store,
+};
+use context_store_redis::RedisStore;
+
+use crate::lab::{Lab, T, extend, ids, many};
+
+/// Every key that begins with the prefix: what it holds, and when it goes.
+fn everything(lab: &Lab) -> BTreeMap<String, (Vec<u8>, i64)> {
+    let mut server = lab.server();
+    let mut all = BTreeMap::new();
+    for key in lab.keys("") {
+        let holds: Vec<u8> = redis::cmd("DUMP").arg(&key).query(&mut server).unwrap();
+        let goes: i64 = redis::cmd("PEXPIRETIME").arg(&key).query(&mut server).unwrap();
+        all.insert(key, (holds, goes));
+    }
+    all
+}
+
+#[tokio::test]
+async fn reading_changes_no_key_and_writing_is_refused() {
+    let Some(lab) = Lab::new().await else { return };
+    let chat = lab.create("ada", "trip").await;
+    lab.extend(&chat, "main", "", many("m", 20)).await;
+    lab.store.blobs().unwrap().put_blob(&chat, NewBlob::new(&b"bytes"[..], T)).await.unwrap();
+    // A chat that is gone without its entry: a listing that may write would sweep it.
+    let gone = lab.create("ada", "gone").await;
+    let keys = lab.keys(":chat");
+    let before: Vec<_> = everything(&lab).into_keys().collect();
+    assert_eq!(keys.len(), 2, "{before:?}");
+    let _ = gone;
+    let before = everything(&lab);
+    let store = RedisStore::open(lab.config.clone().read_only(true)).await.unwrap();
+    let history = store.history();
+    let chain = history
+        .chain(&chat, &context_core::ChainEnd::Branch("main".into()), &context_core::Window::Whole)
+        .await
+        .unwrap();
+    assert_eq!(ids(&chain).len(), 20);
+    history.list_chats(&ChatQuery::new("ada")).await.unwrap();
+    history.chat_size(&chat).await.unwrap();
+    history.branches(&chat).await.unwrap();
+    history.checkpoints(&chat).await.unwrap();
+    history.messages(&chat, &["m1".into()]).await.unwrap();
+    history.all_messages(&chat, 10, None).await.unwrap();
+    history.revisions(&chat, &"m1".into()).await.unwrap();
+    store.fragments().fragments(&chat).await.unwrap();
+    let blobs = store.blobs().unwrap();
+    // The use of a blob is not noted either.
+    let read = blobs.read_blob(&chat, &BlobId::of(b"bytes"), 0..5, Some(T)).await.unwrap();
+    assert_eq!(read.as_deref(), Some(&b"bytes"[..]));
+    blobs.blobs(&chat, 5, None).await.unwrap();
+    store.streams().unwrap().streams(&chat, 5, None).await.unwrap();
+    store.trajectories().unwrap().rounds(&RoundQuery::of_user("ada")).await.unwrap();
+    store.memories().unwrap().memory_stats(&"ada".into(), 5, None).await.unwrap();
+    let maintenance = store.maintenance().unwrap();
+    maintenance.users(5, None).await.unwrap();
+    assert_eq!(maintenance.check(&CancelSignal::never()).await.unwrap().findings, []);
+    let refused = |error: context_core::Error| {
+        assert_eq!((error.kind(), error.retry()), (ErrorKind::Unsupported, Retry::Never), "{error}");
+        assert_eq!(error.message(), "the store was opened to read");
+    };
+    refused(history.commit(extend(&chat, "main", "m19", many("n", 1))).await.unwrap_err());
+    refused(history.update_chat(&chat, &ChatPatch::default(), T).await.unwrap_err());
+    refused(history.delete_chat(&chat, None).await.unwrap_err());
+    refused(blobs.put_blob(&chat, NewBlob::new(&b"more"[..], T)).await.unwrap_err());
+    refused(maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap_err());
+    assert_eq!(everything(&lab), before);
+}
+
+#[tokio::test]
+async fn a_listing_that_reads_sweeps_nothing() {
+    let Some(lab) = Lab::new().await else { return };
+    lab.create("ada", "trip").await;
+    let _gone: u8 = redis::cmd("DEL").arg(lab.chat_key()).query(&mut lab.server()).unwrap();
+    let before = everything(&lab);
+    let store = RedisStore::open(lab.config.clone().read_only(true)).await.unwrap();
+    assert_eq!(store.history().list_chats(&ChatQuery::new("ada")).await.unwrap().items, []);
+    assert_eq!(everything(&lab), before);
+}
+
+#[tokio::test]
+async fn a_prefix_without_a_store_is_not_made_one_by_looking() {
+    let Some(lab) = Lab::new().await else { return };
+    let other = format!("{}none:", lab.config.prefix);
+    let config = lab.config.clone().prefix(other.as_str()).read_only(true);
+    let error = RedisStore::open(config).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.message()),
+        (ErrorKind::NotFound, "there is no context store under the prefix")
+    );
+    assert_eq!(error.get("prefix"), Some(&*other));
+    assert!(lab.keys("").iter().all(|key| !key.starts_with(&other)));
+}
+
+#[tokio::test]
+async fn keys_of_another_program_are_left_alone_however_they_are_opened() {
+    let Some(lab) = Lab::new().await else { return };
+    let prefix = |n: usize| format!("{}other{n}:", lab.config.prefix);
+    let mut server = lab.server();
+    let others: [&[&str]; 5] = [
+        &["SET", "{user}:chats", "7"],
+        &["SET", "{store}:layout", "blue"],
+        &["RPUSH", "{store}:layout", "2"],
+        &["SET", "{store}:handles", "ours"],
+        &["HSET", "{store}:handles", "a", "b"],
+    ];
+    for (n, other) in others.iter().enumerate() {
+        let mut command = redis::cmd(other[0]);
+        command.arg(format!("{}{}", prefix(n), other[1])).arg(&other[2..]);
+        let _done: redis::Value = command.query(&mut server).unwrap();
+    }
+    let before = everything(&lab);
+    for n in 0..others.len() {
+        for read_only in [true, false] {
+            let config = lab.config.clone().prefix(prefix(n)).read_only(read_only);
+            let error = RedisStore::open(config).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{:?}: {error}", others[n]);
+            assert!(error.message().contains("another program"), "{error}");
+        }
+    }
+    assert_eq!(everything(&lab), before);
+}
+
+#[tokio::test]
+async fn a_newer_layout_is_refused_and_not_touched() {
+    let Some(lab) = Lab::new().await else { return };
+    let layout = lab.keys("{store}:layout").pop().unwrap();
+    let () = redis::cmd("SET").arg(layout).arg(99).query(&mut lab.server()).unwrap();
+    let before = everything(&lab);
+    for read_only in [true, false] {
+        let error = RedisStore::open(lab.config.clone().read_only(read_only)).await.unwrap_err();
+        assert_eq!((error.kind(), error.get("layout")), (ErrorKind::Unsupported, Some("99")), "{error}");
+    }
+    assert_eq!(everything(&lab), before);
+}
