@@ -32,6 +32,7 @@ use crate::history::fields::{self, Edition};
 use crate::history::look::absent;
 use crate::reply::Reply;
 use crate::scripts::{BLOB_DROP, BLOB_LIST, BLOB_PUT, BLOB_READ};
+use crate::seals;
 use crate::shared::Shared;
 use crate::upkeep::sweep::sweep_all;
 
@@ -132,9 +133,9 @@ async fn put(shared: &Shared, chat: &ChatRef, new: &NewBlob) -> Result<Blob> {
             return blob_of(&mut reply.list()?);
         }
     }
-    new.bytes.chunks(PIECE).for_each(|piece| {
-        call.arg(piece);
-    });
+    for (n, piece) in (0..).zip(new.bytes.chunks(PIECE)) {
+        call.arg(seals::seal(&piece_field(n, &id), piece.to_vec()));
+    }
     let mut reply = answer(OPERATION, chat, shared.connection.call(&call).await?)?;
     match reply.number()? {
         REFERRED => blob_of(&mut reply.list()?),
@@ -172,10 +173,17 @@ async fn find(
     }
     let blob = blob_of(&mut reply.list()?)?;
     let (mut list, mut pieces) = (reply.list()?, Vec::new());
+    let first = range.start / PIECE as u64;
     while !list.is_empty() {
-        pieces.push(list.bytes()?);
+        let field = piece_field(first + pieces.len() as u64, id);
+        pieces.push(seals::open(&field, &list.bytes()?)?);
     }
     Ok(Some((blob, pieces)))
+}
+
+/// The field of a piece.
+pub(crate) fn piece_field(n: u64, id: &BlobId) -> String {
+    format!("{n}:{id}")
 }
 
 /// Reads a range. Of the whole it is certain that it is what was put.

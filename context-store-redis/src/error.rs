@@ -100,14 +100,11 @@ fn driver_error(operation: &'static str, error: RedisError) -> Error {
 /// that nobody trusts.
 fn is_useless(error: &RedisError) -> bool {
     use std::io::ErrorKind::{InvalidData, InvalidInput, PermissionDenied, Unsupported};
-    let mut cause = std::error::Error::source(error);
-    while let Some(source) = cause {
-        if let Some(io) = source.downcast_ref::<std::io::Error>() {
-            return matches!(io.kind(), InvalidData | InvalidInput | PermissionDenied | Unsupported);
-        }
-        cause = source.source();
-    }
-    false
+    // The driver shares its causes.
+    type Shared = std::sync::Arc<dyn std::error::Error + Send + Sync>;
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Shared>());
+    let io = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    io.is_some_and(|io| matches!(io.kind(), InvalidData | InvalidInput | PermissionDenied | Unsupported))
 }
 
 const OUT_OF_MEMORY: (ErrorKind, Retry, &str) =

@@ -11,6 +11,7 @@ use crate::error::{Fault, Result};
 use crate::history::change::Change;
 use crate::history::fields::{self, broken};
 use crate::history::look::{Look, absent};
+use crate::seals;
 use crate::shared::{ATTEMPTS, Shared};
 
 /// Which fragments there are, in order.
@@ -41,7 +42,12 @@ struct Header {
 
 impl Listed {
     pub(crate) fn read(value: Option<&Bytes>) -> Result<Self> {
-        value.map_or_else(|| Ok(Self::default()), |value| serde_json::from_slice(value).map_err(|_| broken()))
+        let Some(value) = value else { return Ok(Self::default()) };
+        serde_json::from_slice(seals::opened("x", value)?).map_err(|_| broken())
+    }
+
+    fn write(&self) -> Result<Vec<u8>> {
+        Ok(seals::seal("x", serde_json::to_vec(self).map_err(|_| broken())?))
     }
 
     fn place(&mut self, new: &StoredFragment) -> u64 {
@@ -78,7 +84,7 @@ pub(crate) fn put(change: &mut Change, look: &Look, fragments: &[StoredFragment]
     for (no, fragment) in bodies {
         change.set(fields::fragment(no), write(fragment)?);
     }
-    change.set("x", serde_json::to_vec(&listed).map_err(|_| broken())?);
+    change.set("x", listed.write()?);
     Ok(())
 }
 
@@ -104,11 +110,12 @@ fn write(fragment: &StoredFragment) -> Result<Vec<u8>> {
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(&header);
     out.extend_from_slice(body.bytes());
-    Ok(out)
+    Ok(seals::seal("f", out))
 }
 
 /// Reads a stored fragment. Its body is a slice of `value`.
 pub(crate) fn read(value: &Bytes) -> Result<StoredFragment> {
+    let value = seals::open("f", value)?;
     let length = value.first_chunk().map(|length| u32::from_le_bytes(*length)).ok_or_else(broken)?;
     let end = usize::try_from(length).ok().and_then(|length| length.checked_add(4)).ok_or_else(broken)?;
     let header = value.get(4..end).ok_or_else(broken)?;
@@ -173,7 +180,7 @@ pub(crate) async fn remove(shared: &Shared, chat: &ChatRef, id: &FragmentId) -> 
         }
         listed.list = kept;
         gone.iter().for_each(|entry| change.remove(fields::fragment(entry.no)));
-        change.set("x", serde_json::to_vec(&listed).map_err(|_| broken())?);
+        change.set("x", listed.write()?);
         Ok((Some(change), true))
     };
     shared.change("remove_fragment", chat, &[], decide).await

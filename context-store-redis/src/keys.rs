@@ -1,10 +1,10 @@
 //! The names of keys.
 //!
 //! ```text
-//! PREFIX{USER.CHAT}:chat      a chat: one hash, so that it expires, moves and goes whole
+//! PREFIX{USER.CHAT}:chat2     a chat: one hash, so that it expires, moves and goes whole
 //! PREFIX{USER.CHAT}:…         what else belongs to a chat
 //! PREFIX{USER}:chats          which chats a user has
-//! PREFIX{USER}:round:SESSION.AGENT.ROUND   a round of a trajectory: one hash
+//! PREFIX{USER}:round2:SESSION.AGENT.ROUND   a round of a trajectory: one hash
 //! PREFIX{USER}:rounds         which rounds a user has
 //! PREFIX{USER}:KIND:SCOPE     what is remembered under a scope: five keys, of the kinds of `MEMORY`
 //! PREFIX{USER}:scopes         under which scopes there is something
@@ -151,6 +151,16 @@ impl Keys {
         format!("{}{{*", escaped(&self.prefix))
     }
 
+    /// Whether a key has the form of this store's: nobody else writes hashes of names in braces.
+    pub(crate) fn is_ours(&self, key: &[u8]) -> bool {
+        let is_hash = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let tag = std::str::from_utf8(key).ok().and_then(|key| {
+            let rest = key.strip_prefix(&self.prefix)?.strip_prefix('{')?;
+            Some(rest.split_once("}:")?.0)
+        });
+        tag.is_some_and(|tag| tag == "store" || tag.split('.').all(is_hash))
+    }
+
     /// The pattern of all keys of a user: of the user and of every chat.
     pub(crate) fn pattern_of_user(&self, user: &UserId) -> String {
         format!("{}{{{}*", escaped(&self.prefix), hash(user.as_str()))
@@ -183,13 +193,15 @@ impl Keys {
     }
 }
 
-const CHAT: &str = "chat";
+/// Kinds whose values got checksums have another name than before, so that older programs do not find them.
+pub(crate) const CHAT: &str = "chat2";
 const SWEPT: &str = "swept";
-const ROUND: &str = "round";
+pub(crate) const ROUND: &str = "round2";
 const ROUNDS: &str = "rounds";
 const LINKS: &str = "links";
 const SCOPES: &str = "scopes";
-const RECORDS: &str = "memory";
+pub(crate) const RECORDS: &str = "memory2";
+pub(crate) const BLOBS: &str = "blobs2";
 const COUNTS: &str = "remembered";
 /// Of each scope of memories: the records, their vectors, what they are found by, the counts, the marks of those that were forgotten.
 const MEMORY: [&str; 5] = [RECORDS, "vectors", "recall", COUNTS, "forgotten"];

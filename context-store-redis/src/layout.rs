@@ -61,6 +61,24 @@ pub(crate) async fn open(connection: &Connection, keys: &Keys) -> Result<u64> {
 }
 
 async fn find(connection: &Connection, keys: &Keys) -> Result<Found> {
+    if let Some(found) = said(connection, keys).await? {
+        return Ok(found);
+    }
+    // Once in the life of a store.
+    let there = connection.scan(&keys.pattern_of_all()).await?;
+    if there.is_empty() {
+        return Ok(Found::Nothing);
+    }
+    // Somebody else may have made the store meanwhile, and says so before the first other key.
+    if let Some(found) = said(connection, keys).await? {
+        return Ok(found);
+    }
+    // Or the server was emptied, or threw the number away, under a handle that went on.
+    if there.iter().all(|key| keys.is_ours(key)) { Ok(Found::Older) } else { Err(foreign()) }
+}
+
+/// What the keys of the whole store say; nothing if there is none.
+async fn said(connection: &Connection, keys: &Keys) -> Result<Option<Found>> {
     let layout = text(connection, &keys.of_store(LAYOUT)).await?;
     if let Some(layout) = layout {
         let layout: u64 = layout.parse().map_err(|_| foreign())?;
@@ -68,14 +86,12 @@ async fn find(connection: &Connection, keys: &Keys) -> Result<Found> {
             let message = format!("written by layout {layout}, this program knows up to {KNOWN}");
             return Err(Error::new(ErrorKind::Unsupported, "open", message).with("layout", layout).into());
         }
-        return Ok(if layout == KNOWN { Found::Current } else { Found::Older });
+        return Ok(Some(if layout == KNOWN { Found::Current } else { Found::Older }));
     }
     match text(connection, &keys.of_store(HANDLES)).await? {
-        Some(handles) if handles == FENCE || handles.parse::<u64>().is_ok() => Ok(Found::Older),
+        Some(handles) if handles == FENCE || handles.parse::<u64>().is_ok() => Ok(Some(Found::Older)),
         Some(_) => Err(foreign()),
-        // Once in the life of a store.
-        None if connection.scan(&keys.pattern_of_all()).await?.is_empty() => Ok(Found::Nothing),
-        None => Err(foreign()),
+        None => Ok(None),
     }
 }
 

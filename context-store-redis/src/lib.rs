@@ -61,6 +61,14 @@
 //!   waiting, as does one that writes 1,000 memories of many words. All calls of a handle share a connection, so a large read keeps small ones behind it waiting: who reads
 //!   very large chats opens a second handle for it.
 //!
+//! # Opening to read, foreign keys, upgrades
+//!
+//! * [`read_only`](RedisConfig::read_only) sends no command and no script that writes a key.
+//! * Keys that begin with the prefix and a brace, without the number of a layout, are another program's:
+//!   [`Unsupported`](context_core::ErrorKind::Unsupported), and left as they are. So is a newer layout.
+//! * A store of the layout before, without checksums, is brought up to date when it is opened to write. Stop older programs before:
+//!   they cannot open it any more and find no chat in it, but what one of them makes new is not seen.
+//!
 //! # What is deleted
 //!
 //! * A deleted branch keeps what forks and checkpoints need of it, without a name; the rest goes.
@@ -102,6 +110,7 @@ mod memories;
 mod reply;
 mod rounds;
 mod scripts;
+mod seals;
 mod server;
 mod shared;
 mod store;

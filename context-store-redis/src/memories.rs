@@ -27,6 +27,7 @@ use crate::memories::lists::{Kept, Scopes, read_record};
 use crate::memories::names::broken;
 use crate::reply::Reply;
 use crate::scripts::MEMORY_WRITE;
+use crate::seals;
 use crate::shared::{ATTEMPTS, Shared, check_bytes};
 
 #[async_trait]
@@ -109,7 +110,7 @@ async fn write(shared: &Shared, writes: &[MemoryWrite]) -> Result<MemoryOutcome>
         if of_scope == scopes.len() {
             scopes.push(scope);
         }
-        let record = serde_json::to_vec(&write.record).map_err(|_| broken())?;
+        let record = seals::seal("b", serde_json::to_vec(&write.record).map_err(|_| broken())?);
         let vector = write.vector.as_ref().map(names::write_vector).unwrap_or_default();
         let about = names::about(write);
         bytes += record.len() + vector.len() + about.len();

@@ -26,6 +26,7 @@ use crate::rounds::fields::{Fields, read_round};
 use crate::rounds::form::{EDGES_BYTES, write_change, write_edge, write_node};
 use crate::rounds::index::{BATCH, Dropped, SAMPLE};
 use crate::scripts::ROUND_RECORD;
+use crate::seals;
 use crate::shared::{ATTEMPTS, Shared, check_bytes};
 
 #[async_trait]
@@ -71,6 +72,7 @@ async fn record(shared: &Shared, commit: &RoundCommit) -> Result<RecordOutcome> 
     let user = &round.agent.user;
     let head =
         serde_json::to_vec(&commit.head).map_err(|_| Fault::Corrupt("a head cannot be written", None))?;
+    let head = seals::seal("h", head);
     let edges = edges_of(commit)?;
     let mut bytes = head.len() + edges.iter().map(Vec::len).sum::<usize>();
     let [list, links] = shared.keys.round_indexes(user);
@@ -81,14 +83,14 @@ async fn record(shared: &Shared, commit: &RoundCommit) -> Result<RecordOutcome> 
     for change in &commit.changes {
         match change {
             Change::NodeAdded { node } => {
-                let record = write_node(node)?;
+                let record = seals::seal(&format!("n{}", node.id.ordinal), write_node(node)?);
                 let messages: String =
                     node.messages.iter().map(|link| Keys::message(&link.chat, &link.message)).collect();
                 bytes += record.len() + messages.len();
                 call.arg("n").arg(node.id.ordinal).arg(record).arg(messages);
             }
             Change::NodeChanged { id, version, now } => {
-                let record = write_change(version, now)?;
+                let record = seals::seal(&format!("v{}", id.ordinal), write_change(version, now)?);
                 bytes += record.len();
                 call.arg("c").arg(id.ordinal).arg(record);
             }

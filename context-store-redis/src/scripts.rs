@@ -44,6 +44,8 @@ scripts! {
     ROUND_DROP = "lua/rounds.lua" "lua/round_drop.lua";
     ROUND_LOOK = "lua/rounds.lua" "lua/round_look.lua";
     ROUNDS_CLEAR = "lua/rounds.lua" "lua/rounds_clear.lua";
+    /// A hash of the layout before.
+    UPGRADE = "lua/upgrade.lua";
     /// Records of memories.
     MEMORY_WRITE = "lua/memories.lua" "lua/memory_write.lua";
     MEMORY_FORGET = "lua/memories.lua" "lua/memory_forget.lua";

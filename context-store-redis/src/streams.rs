@@ -15,8 +15,9 @@ use crate::history::fields::time;
 use crate::history::look::absent;
 use crate::reply::Reply;
 use crate::scripts::{STREAM_APPEND, STREAM_READ};
+use crate::seals;
 use crate::shared::{ATTEMPTS, Shared};
-use crate::streams::fields::{Change, Seen, about_field, counts_field, no_stream, stream_of};
+use crate::streams::fields::{Change, Seen, about_field, chunk_field, counts_field, no_stream, stream_of};
 
 #[async_trait]
 impl StreamStore for Shared {
@@ -214,8 +215,8 @@ async fn plain_append(
     let mut call = STREAM_APPEND.key(shared.keys.chat(chat));
     call.arg(id.as_str()).arg(append.writer.as_str()).arg(append.offset).arg(time(append.at));
     call.arg(shared.ttl).arg(limits::MAX_STREAM_CHUNKS).arg(limits::MAX_STREAM_BYTES);
-    append.chunks.iter().for_each(|chunk| {
-        call.arg(&chunk[..]);
+    (append.offset..).zip(&append.chunks).for_each(|(n, chunk)| {
+        call.arg(seals::seal(&chunk_field(n, id), chunk.to_vec()));
     });
     let mut reply = Reply::of(shared.connection.call::<Value>(&call).await?)?;
     match reply.number()? {
@@ -264,7 +265,8 @@ async fn part(
             let seen = Seen::of(id, reply.bytes()?, reply.bytes()?)?;
             let (mut list, mut chunks) = (reply.list()?, Vec::new());
             while !list.is_empty() {
-                chunks.push(list.bytes()?);
+                let field = chunk_field(offset + chunks.len() as u64, id);
+                chunks.push(seals::open(&field, &list.bytes()?)?);
             }
             Ok(Some(Part { seen, chunks }))
         }

@@ -1,10 +1,119 @@
-//! Bringing a store of an older layout up to date, key by key: each at once, so whoever is interrupted goes on.
+//! Bringing a store of layout 1, which had no checksums, up to date: hash by hash, each at once and under another name, so whoever
+//! is interrupted goes on, and a program that knows layout 1 alone finds nothing to write to.
+
+use context_core::pack;
+use redis::cmd;
 
 use crate::connection::Connection;
-use crate::error::Result;
+use crate::error::{Fault, Result};
+use crate::history::fields::{Counts, read_number};
 use crate::keys::Keys;
+use crate::rounds::form::seal_edges;
+use crate::scripts::UPGRADE;
+use crate::seals::seal;
+use crate::shared::ATTEMPTS;
+
+type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+/// The value of a field in the new layout; nothing if it stays.
+type Rewrite = fn(&str, &[u8]) -> Option<Vec<u8>>;
+
+/// The kinds of keys that have other values now: as they were called, as they are called, whether a name follows.
+const KINDS: [(&str, &str, bool, Rewrite); 4] = [
+    ("chat", crate::keys::CHAT, false, of_chat),
+    ("round", crate::keys::ROUND, true, of_round),
+    ("memory", crate::keys::RECORDS, true, of_memory),
+    ("blobs", crate::keys::BLOBS, false, of_blobs),
+];
 
 /// Brings all keys of a store up to date.
-pub(crate) async fn all(_connection: &Connection, _keys: &Keys) -> Result<()> {
+pub(crate) async fn all(connection: &Connection, keys: &Keys) -> Result<()> {
+    for (old, new, named, rewrite) in KINDS {
+        let end = if named { format!("{old}:*") } else { old.to_owned() };
+        for key in connection.scan(&keys.pattern_of_users(&end)).await? {
+            let Ok(key) = String::from_utf8(key) else { continue };
+            let Some((tag, rest)) = key.split_once("}:") else { continue };
+            let renamed = format!("{tag}}}:{new}{}", &rest[old.len()..]);
+            hash(connection, &key, &renamed, rewrite).await?;
+        }
+    }
     Ok(())
+}
+
+async fn hash(connection: &Connection, key: &str, renamed: &str, rewrite: Rewrite) -> Result<()> {
+    for _ in 0..ATTEMPTS {
+        let fields: Fields = connection.run(cmd("HGETALL").arg(key)).await?;
+        if fields.is_empty() {
+            return Ok(());
+        }
+        let mut call = UPGRADE.key(key);
+        call.key(renamed).arg(fields.len());
+        let (mut messages, mut counts) = (0, None);
+        for (field, value) in &fields {
+            // No field that changes has a name that is not UTF-8.
+            let Ok(name) = std::str::from_utf8(field) else { continue };
+            if name == "a" {
+                counts = Some(value);
+            }
+            if let Some(new) = rewrite(name, value) {
+                messages += records(name, value);
+                call.arg(field).arg(value).arg(new);
+            }
+        }
+        if let Some(counts) = counts.filter(|_| renamed.ends_with(crate::keys::CHAT))
+            && let Ok(mut now) = Counts::read(counts)
+        {
+            // What a chat counts as its bytes has a checksum for each message now.
+            now.bytes += 4 * messages;
+            call.arg("a").arg(counts).arg(now.write());
+        }
+        if connection.call::<u8>(&call).await? == 1 {
+            return Ok(());
+        }
+    }
+    Err(Fault::Beaten)
+}
+
+/// How many packed messages a field of a chat has.
+fn records(field: &str, value: &[u8]) -> u64 {
+    match field.as_bytes().first() {
+        Some(b'n') => value.first().map_or(0, |count| u64::from(*count)),
+        Some(b'r') => 1,
+        _ => 0,
+    }
+}
+
+fn of_chat(field: &str, value: &[u8]) -> Option<Vec<u8>> {
+    let packed = |front: usize| {
+        let (front, run) = value.split_at_checked(front)?;
+        Some([front, &pack::upgrade(run).ok()?].concat())
+    };
+    match (field.as_bytes().first()?, field.len()) {
+        (b'm' | b's' | b'x' | b'z', 1) => Some(seal(field, value.to_vec())),
+        (b'f', _) => Some(seal("f", value.to_vec())),
+        (b'u', _) => Some(seal("u", value.to_vec())),
+        (b'c', _) => Some(seal(field, value.to_vec())),
+        (b'n', _) => packed(1),
+        (b'r', _) => packed(8).map(|revision| seal("r", revision)),
+        _ => None,
+    }
+}
+
+fn of_round(field: &str, value: &[u8]) -> Option<Vec<u8>> {
+    match field.as_bytes().first()? {
+        b'h' | b'n' => Some(seal(field, value.to_vec())),
+        b'v' => field.split_once(':').map(|(of, _)| seal(of, value.to_vec())),
+        b'e' => seal_edges(value).ok(),
+        _ => None,
+    }
+}
+
+fn of_memory(field: &str, value: &[u8]) -> Option<Vec<u8>> {
+    let place = field.strip_prefix('b')?;
+    read_number(place.as_bytes()).ok()?;
+    let space = value.iter().position(|byte| *byte == b' ')? + 1;
+    Some([&value[..space], &seal("b", value[space..].to_vec())].concat())
+}
+
+fn of_blobs(field: &str, value: &[u8]) -> Option<Vec<u8>> {
+    field.contains(':').then(|| seal(field, value.to_vec()))
 }

@@ -9,6 +9,7 @@ use crate::blobs::PIECE;
 use crate::blobs::references::KINDS;
 use crate::error::Result;
 use crate::history::fields::read_number;
+use crate::seals;
 use crate::shared::Shared;
 
 /// How often the blobs of a user are looked at before what is found counts: they are read bit by bit, and others may write.
@@ -82,9 +83,10 @@ async fn check_user(shared: &Shared, user: &[u8]) -> Result<(u64, Vec<Finding>)>
         for n in 0..pieces {
             let get = cmd("HGET").arg(&keys[0]).arg(format!("{n}:{id}")).clone();
             let piece: Option<Vec<u8>> = shared.connection.run(&get).await?;
-            let piece = piece.unwrap_or_default();
+            let sealed = piece.unwrap_or_default();
+            let piece = seals::opened(&format!("{n}:{id}"), &sealed).unwrap_or_default();
             length += piece.len() as u64;
-            hash.update(&piece);
+            hash.update(piece);
         }
         let whole = length == *size && known.pieces.get(id).copied().unwrap_or(0) == pieces;
         let named = id.parse().ok() == Some(BlobId::from_bytes(*hash.finalize().as_bytes()));

@@ -21,6 +21,7 @@ use crate::history::fields::{self, BLOCK, Place, Tip, broken};
 use crate::history::look::{About, Look};
 use crate::history::runs;
 use crate::history::shape::Shape;
+use crate::seals;
 use crate::shared::{ATTEMPTS, Shared, check_bytes};
 
 const OPERATION: &str = "commit";
@@ -268,7 +269,7 @@ async fn amend(
             let count = found.revisions.get(&by.id).copied().unwrap_or(0);
             let mut record = commit.at.as_micros().to_le_bytes().to_vec();
             pack::pack(&old, &mut record);
-            change.set(fields::revision(count, &by.id), record);
+            change.set(fields::revision(count, &by.id), seals::seal("r", record));
             change.set(fields::revisions(&by.id), (count + 1).to_string());
             change.add_bytes(was);
         } else {

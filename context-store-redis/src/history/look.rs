@@ -12,6 +12,7 @@ use crate::history::fields::{Counts, Edition, Tip, broken};
 use crate::history::shape::{Piece, Shape};
 use crate::reply::Reply;
 use crate::scripts::LOOK;
+use crate::seals;
 use crate::shared::Shared;
 
 /// Title, metadata and whose it is, as they are stored.
@@ -34,11 +35,11 @@ impl About {
     }
 
     pub(crate) fn write(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec(self).map_err(|_| broken())
+        Ok(seals::seal("m", serde_json::to_vec(self).map_err(|_| broken())?))
     }
 
     pub(crate) fn read(value: &[u8]) -> Result<Self> {
-        serde_json::from_slice(value).map_err(|_| broken())
+        serde_json::from_slice(seals::opened("m", value)?).map_err(|_| broken())
     }
 
     /// The chat, with what stands elsewhere.

@@ -9,6 +9,7 @@ use crate::error::{Fault, Result, bad_cursor};
 use crate::history::fields::{self, Place};
 use crate::history::look::Look;
 use crate::history::runs::{self, MISSING, Range};
+use crate::seals;
 use crate::shared::{ATTEMPTS, Shared};
 
 pub(crate) async fn messages(
@@ -134,6 +135,7 @@ pub(crate) async fn revisions(shared: &Shared, chat: &ChatRef, message: &Message
 
 /// A revision as it is stored: when it was replaced, and what it was.
 pub(crate) fn read_revision(value: &Bytes) -> Result<Revision> {
+    let value = seals::open("r", value)?;
     let at = value.first_chunk().map(|at| i64::from_le_bytes(*at)).ok_or(MISSING)?;
     let node = pack::unpack(&value.slice(8..))?.pop();
     let node = node.ok_or(Fault::Corrupt("a revision has no message", None))?;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
 use crate::history::fields::{Place, Tip, broken};
+use crate::seals;
 
 /// Everything about a chat's branches that a plain append does not change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,11 +70,11 @@ impl Shape {
     }
 
     pub(crate) fn read(value: &[u8]) -> Result<Self> {
-        serde_json::from_slice(value).map_err(|_| broken())
+        serde_json::from_slice(seals::opened("s", value)?).map_err(|_| broken())
     }
 
     pub(crate) fn write(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec(self).map_err(|_| broken())
+        Ok(seals::seal("s", serde_json::to_vec(self).map_err(|_| broken())?))
     }
 
     /// The branches, in the order of their creation.

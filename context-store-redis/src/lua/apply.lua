@@ -33,7 +33,7 @@ local function forget_revisions(id)
     if not count then return end
     for k = 0, tonumber(count) - 1 do
         local field = string.format('r%010d', k) .. id
-        bytes = bytes - math.max(0, redis.call('HSTRLEN', key, field) - 8)
+        bytes = bytes - math.max(0, redis.call('HSTRLEN', key, field) - 12)
         dels[#dels + 1] = field
     end
     dels[#dels + 1] = 'q' .. id
@@ -42,7 +42,7 @@ from, to = next_args(tonumber(ARGV[10]))
 for i = from, to do forget_revisions(ARGV[i]) end
 
 -- Takes the messages of a piece behind the first `keep`. A record of a run is told from the next by its length, which
--- stands first; its id is as long as byte 24 says, and stands behind byte 26.
+-- stands behind its checksum; its id is as long as byte 28 says, and stands behind byte 30.
 local function cut(no, keep, own)
     local pos = block_of(keep + 1, BLOCK)
     while pos <= own do
@@ -55,9 +55,9 @@ local function cut(no, keep, own)
                 sets[#sets + 1] = field
                 sets[#sets + 1] = string.char(i) .. string.sub(run, 2, offset - 1)
             end
-            local length = struct.unpack('<I4', run, offset) + 4
+            local length = struct.unpack('<I4', run, offset + 4) + 8
             if pos + i > keep then
-                local id = string.sub(run, offset + 26, offset + 25 + struct.unpack('<I2', run, offset + 24))
+                local id = string.sub(run, offset + 30, offset + 29 + struct.unpack('<I2', run, offset + 28))
                 dels[#dels + 1] = 'i' .. id
                 forget_revisions(id)
                 bytes = bytes - length

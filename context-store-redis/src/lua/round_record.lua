@@ -64,7 +64,8 @@ local function without(chunk)
     local kept, from = {}, 1
     while from <= #chunk do
         local start, round, to, length, name_at = struct.unpack('<I4I4I4I2', chunk, from)
-        local last = name_at + length - 1
+        -- Its checksum stands behind the name.
+        local last = name_at + length + 3
         local gone = removed[tostring(start)] or (tostring(round) == ARGV[6] and removed[tostring(to)])
         if not gone then kept[#kept + 1] = string.sub(chunk, from, last) end
         from = last + 1

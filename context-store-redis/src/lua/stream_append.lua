@@ -11,7 +11,8 @@ local sets = {}
 for i = FIRST, #ARGV do
     sets[#sets + 1] = 'c' .. number(chunks + i - FIRST) .. ':' .. id
     sets[#sets + 1] = ARGV[i]
-    bytes = bytes + #ARGV[i]
+    -- Without its checksum.
+    bytes = bytes + #ARGV[i] - 4
 end
 chunks = chunks + #ARGV - FIRST + 1
 if chunks > tonumber(ARGV[6]) or tonumber(bytes) > tonumber(ARGV[7]) then return {2} end

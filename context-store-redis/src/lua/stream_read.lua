@@ -9,7 +9,7 @@ local chunks, bytes = {}, 0
 for n = offset, math.min(there, offset + limit) - 1 do
     local chunk = redis.call('HGET', key, 'c' .. number(n) .. ':' .. id)
     if not chunk then return {2} end
-    bytes = bytes + #chunk
+    bytes = bytes + #chunk - 4
     if bytes > most and #chunks > 0 then break end
     chunks[#chunks + 1] = chunk
 end

@@ -10,6 +10,7 @@ use crate::history::fields::read_number;
 use crate::memories::names::{PLACES, ROW, block, broken, take, u32_of};
 use crate::reply::Reply;
 use crate::scripts::MEMORY_LOOK;
+use crate::seals;
 use crate::shared::Shared;
 
 /// How many fields are asked for at once.
@@ -180,7 +181,7 @@ impl<'a> Scopes<'a> {
 pub(crate) fn read_record(value: &[u8], place: u64) -> Result<StoredMemory> {
     let space = value.iter().position(|byte| *byte == b' ').ok_or_else(broken)?;
     let version = read_number(&value[..space]).map_err(|_| broken())?;
-    let record = serde_json::from_slice(&value[space + 1..]).map_err(|_| broken())?;
+    let record = serde_json::from_slice(seals::opened("b", &value[space + 1..])?).map_err(|_| broken())?;
     Ok(StoredMemory::new(record, version, place))
 }
 

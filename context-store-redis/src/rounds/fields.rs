@@ -20,12 +20,13 @@ use context_core::trajectory::{Change, Node, NodeId, RoundHead, RoundRecord};
 use crate::error::{Fault, Result};
 use crate::history::fields::read_number;
 use crate::rounds::form::{broken, read_change, read_edges, read_node};
+use crate::seals;
 
 /// All fields of a hash, with their values.
 pub(crate) type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
 pub(crate) fn read_head(head: &[u8]) -> Result<RoundHead> {
-    serde_json::from_slice(head).map_err(|_| broken())
+    serde_json::from_slice(seals::opened("h", head)?).map_err(|_| broken())
 }
 
 /// The round of these fields; nothing if there are none.
@@ -89,14 +90,19 @@ impl<'a> Parts<'a> {
         if !whole {
             return Err(MISSING);
         }
-        let node = |(node, record): (u32, &[u8])| read_node(NodeId::new(round, node), record).map(Arc::new);
+        let node = |(node, record): (u32, &[u8])| {
+            let record = seals::opened(&format!("n{node}"), record)?;
+            read_node(NodeId::new(round, node), record).map(Arc::new)
+        };
         let nodes = self.nodes.into_iter().map(node).collect::<Result<Vec<Arc<Node>>>>()?;
         let (mut edges, mut names) = (Vec::new(), Vec::new());
         for chunk in self.edges.values() {
             read_edges(round, chunk, &mut names, &mut edges)?;
         }
-        let change =
-            |((node, _), record): (&(u32, u64), &&[u8])| read_change(NodeId::new(round, *node), record);
+        let change = |((node, _), record): (&(u32, u64), &&[u8])| {
+            let record = seals::opened(&format!("v{node}"), record)?;
+            read_change(NodeId::new(round, *node), record)
+        };
         let changes = self.changes.iter().map(change).collect::<Result<Vec<Change>>>()?;
         let mut record = RoundRecord::new(self.head.clone(), nodes, edges);
         if !changes.is_empty() {

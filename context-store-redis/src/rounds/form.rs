@@ -3,7 +3,7 @@
 //! ```text
 //! node     1, kind, label, description, when it was added, author, values of its fields, messages, measures (JSON)
 //! change   1, number, when, author, what fields were, what they are
-//! edge     from, round of the end, to, length of the name, name; many stand one behind the other
+//! edge     from, round of the end, to, length of the name, name, checksum; many stand one behind the other
 //! ```
 //!
 //! The values of a node stand in the order of the fields of its kind. A kind may get further fields at the end: who reads an older
@@ -17,6 +17,7 @@ use context_core::trajectory::{
 use context_core::{Json, Timestamp};
 
 use crate::error::{Fault, Result};
+use crate::seals;
 
 /// The form that is written.
 const FORM: u8 = 1;
@@ -87,12 +88,30 @@ pub(crate) fn read_change(id: NodeId, record: &[u8]) -> Result<Change> {
 /// Puts an edge behind others.
 pub(crate) fn write_edge(edge: &Edge, edges: &mut Vec<u8>) -> Result<()> {
     let name = u16::try_from(edge.name.len()).map_err(|_| broken())?;
+    let start = edges.len();
     for number in [edge.from.ordinal, edge.to.round, edge.to.ordinal] {
         edges.extend(number.to_le_bytes());
     }
     edges.extend(name.to_le_bytes());
     edges.extend(edge.name.as_bytes());
+    let sum = seals::edge(&edges[start..]);
+    edges.extend(sum);
     Ok(())
+}
+
+/// Gives edges their checksums, of which they had none in the first layout.
+pub(crate) fn seal_edges(edges: &[u8]) -> Result<Vec<u8>> {
+    let (mut record, mut sealed) = (Reader(edges), Vec::with_capacity(edges.len() + edges.len() / 4));
+    while !record.0.is_empty() {
+        let start = record.0;
+        let _numbers: [u8; 12] = record.array()?;
+        let length = usize::from(u16::from_le_bytes(record.array()?));
+        record.text_of(length)?;
+        let edge = &start[..start.len() - record.0.len()];
+        sealed.extend(edge);
+        sealed.extend(seals::edge(edge));
+    }
+    Ok(sealed)
 }
 
 /// Reads edges that begin in this round behind those that are there. `names` holds names that were read, so that equal ones are one.
@@ -104,10 +123,15 @@ pub(crate) fn read_edges(
 ) -> Result<()> {
     let mut record = Reader(edges);
     while !record.0.is_empty() {
+        let start = record.0;
         let from = NodeId::new(round, record.number()?);
         let to = NodeId::new(record.number()?, record.number()?);
         let length = usize::from(u16::from_le_bytes(record.array()?));
         let name = record.text_of(length)?;
+        let edge = &start[..start.len() - record.0.len()];
+        if seals::edge(edge) != record.array()? {
+            return Err(seals::damaged());
+        }
         let known = names.iter().find(|known| &***known == name).cloned();
         let name = known.unwrap_or_else(|| {
             let name: Arc<str> = name.into();

@@ -20,6 +20,7 @@ use crate::history::fields;
 use crate::history::look::absent;
 use crate::reply::Reply;
 use crate::scripts::STREAM_APPLY;
+use crate::seals;
 use crate::shared::{ATTEMPTS, Shared};
 
 /// A stream as it was at one moment, as it is stored and as it is understood.
@@ -60,13 +61,19 @@ impl<'a> Change<'a> {
 
     pub(crate) fn to(mut self, stream: &StoredStream) -> Result<Self> {
         self.set.push((counts_field(self.id), counts_of(stream)));
-        self.set.push((about_field(self.id), serde_json::to_vec(stream).map_err(|_| broken())?.into()));
+        self.set.push((
+            about_field(self.id),
+            seals::seal("u", serde_json::to_vec(stream).map_err(|_| broken())?).into(),
+        ));
         Ok(self)
     }
 
     pub(crate) fn chunks(mut self, offset: u64, chunks: &[Bytes]) -> Self {
         let fields = (offset..).map(|n| chunk_field(n, self.id));
-        self.set.extend(fields.zip(chunks.iter().cloned()));
+        self.set.extend(fields.zip(chunks).map(|(field, chunk)| {
+            let sealed = seals::seal(&field, chunk.to_vec());
+            (field, sealed.into())
+        }));
         self
     }
 
@@ -80,7 +87,10 @@ impl<'a> Change<'a> {
         if ids.is_empty() {
             self.gone.push(LIST.to_owned());
         } else {
-            self.set.push((LIST.to_owned(), serde_json::to_vec(&ids).map_err(|_| broken())?.into()));
+            self.set.push((
+                LIST.to_owned(),
+                seals::seal(LIST, serde_json::to_vec(&ids).map_err(|_| broken())?).into(),
+            ));
         }
         Ok(self)
     }
@@ -118,8 +128,9 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) fn of(stored: Option<Bytes>) -> Result<Self> {
-        let ids = stored.as_ref().map(|ids| serde_json::from_slice(ids)).transpose();
-        Ok(Self { ids: ids.map_err(|_| broken())?.unwrap_or_default(), stored })
+        let Some(sealed) = &stored else { return Ok(Self { ids: Vec::new(), stored }) };
+        let ids = serde_json::from_slice(seals::opened(LIST, sealed)?).map_err(|_| broken())?;
+        Ok(Self { ids, stored })
     }
 }
 
@@ -144,12 +155,18 @@ fn counts_of(stream: &StoredStream) -> Bytes {
 }
 
 pub(crate) fn stream_of(counts: &[u8], about: &[u8]) -> Result<StoredStream> {
-    let mut stream: StoredStream = serde_json::from_slice(about).map_err(|_| broken())?;
+    let mut stream: StoredStream =
+        serde_json::from_slice(seals::opened("u", about)?).map_err(|_| broken())?;
+    let ended = (stream.state != StreamState::Running).then_some((stream.chunks, stream.bytes));
     let mut parts = counts.splitn(4, |byte| *byte == b' ').map(|part| part.to_vec());
     let mut next = || parts.next().ok_or_else(broken);
     stream.chunks = fields::read_number(&next()?)?;
     stream.bytes = fields::read_number(&next()?)?;
     stream.updated_at = fields::read_time(&next()?)?;
+    // Only a stream that runs is counted by scripts alone.
+    if ended.is_some_and(|ended| ended != (stream.chunks, stream.bytes)) {
+        return Err(seals::damaged());
+    }
     Ok(stream)
 }
 
@@ -239,7 +256,8 @@ pub(crate) fn check(id: &StreamId, mut take: impl FnMut(&str) -> Option<Bytes>) 
     };
     let stream = Seen::of(id, counts, about)?.stream;
     let (mut chunks, mut bytes) = (0, 0);
-    while let Some(chunk) = take(&chunk_field(chunks, id)) {
+    while let Some(sealed) = take(&chunk_field(chunks, id)) {
+        let chunk = seals::open(&chunk_field(chunks, id), &sealed)?;
         chunks += 1;
         bytes += chunk.len() as u64;
     }

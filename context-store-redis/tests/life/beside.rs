@@ -81,7 +81,7 @@ async fn who_only_creates_chats_that_expire_keeps_neither_their_entries_nor_thei
     let entries: Vec<String> =
         cmd("ZRANGE").arg(&lab.keys(":chats")[0]).arg(0).arg(-1).query(&mut lab.server()).unwrap();
     assert_eq!(entries, ["c19"]);
-    let kept: Vec<String> = cmd("HKEYS").arg(&lab.keys(":blobs")[0]).query(&mut lab.server()).unwrap();
+    let kept: Vec<String> = cmd("HKEYS").arg(&lab.keys(":blobs2")[0]).query(&mut lab.server()).unwrap();
     assert_eq!(kept.iter().filter(|field| field.starts_with('s')).count(), 1);
     assert!(lab.problems().await.is_empty());
 }
@@ -99,7 +99,7 @@ async fn damage_to_blobs_and_streams_is_found() {
     assert!(lab.problems().await.is_empty());
 
     let mut server = lab.server();
-    let (kept, references) = (lab.keys(":blobs").remove(0), lab.keys(":references").remove(0));
+    let (kept, references) = (lab.keys(":blobs2").remove(0), lab.keys(":references").remove(0));
     let piece = format!("1:{}", blob.id);
     let bytes: Vec<u8> = cmd("HGET").arg(&kept).arg(&piece).query(&mut server).unwrap();
     let _: () = cmd("HDEL").arg(&kept).arg(&piece).query(&mut server).unwrap();

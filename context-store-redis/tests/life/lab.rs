@@ -83,7 +83,7 @@ impl Lab {
 
     /// The key of the only chat.
     pub(crate) fn chat_key(&self) -> String {
-        let keys = self.keys(":chat");
+        let keys = self.keys(":chat2");
         assert_eq!(keys.len(), 1, "{keys:?}");
         keys.into_iter().next().unwrap()
     }

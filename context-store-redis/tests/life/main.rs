@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and says what it skips")]
 
 mod beside;
+mod damage;
 mod lab;
 mod loss;
 mod memories;

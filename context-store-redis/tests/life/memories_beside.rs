@@ -255,7 +255,7 @@ async fn damage_to_memories_is_found() {
     write(&lab, &[rare.vector(MemoryVector::new("e", [1.0].as_slice()))]).await;
     assert_eq!(lab.problems().await, [""; 0]);
     let mut server = lab.server();
-    for kind in ["memory", "vectors", "recall", "remembered"] {
+    for kind in ["memory2", "vectors", "recall", "remembered"] {
         let key = lab.keys(&format!(":{kind}:*")).remove(0);
         let fields: Vec<Vec<u8>> = cmd("HKEYS").arg(&key).query(&mut server).unwrap();
         // One of each sort, and the blocks of a word.
@@ -290,7 +290,7 @@ async fn damage_to_memories_is_found() {
     // Of what is no longer listed, nothing is left either.
     let erased = lab.maintenance().erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap();
     assert_eq!((erased.memories, erased.remaining), (1101, 0));
-    assert_eq!(lab.keys(":memory:*"), [""; 0]);
+    assert_eq!(lab.keys(":memory2:*"), [""; 0]);
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ async fn odd_names_are_names_everywhere() {
         let erased = lab.maintenance().erase_user(&chat.user, &CancelSignal::never()).await.unwrap();
         assert_eq!((erased.chats, erased.messages, erased.remaining), (1, 3, 0), "{chat:?}");
     }
-    assert!(lab.keys(":chat").is_empty() && lab.keys(":chats").is_empty());
+    assert!(lab.keys(":chat2").is_empty() && lab.keys(":chats").is_empty());
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ async fn reading_changes_no_key_and_writing_is_refused() {
     lab.store.blobs().unwrap().put_blob(&chat, NewBlob::new(&b"bytes"[..], T)).await.unwrap();
     // A chat that is gone without its entry: a listing that may write would sweep it.
     let gone = lab.create("ada", "gone").await;
-    let keys = lab.keys(":chat");
+    let keys = lab.keys(":chat2");
     let before: Vec<_> = everything(&lab).into_keys().collect();
     assert_eq!(keys.len(), 2, "{before:?}");
     let _ = gone;
@@ -125,6 +125,17 @@ async fn keys_of_another_program_are_left_alone_however_they_are_opened() {
         }
     }
     assert_eq!(everything(&lab), before);
+}
+
+#[tokio::test]
+async fn a_store_whose_number_was_thrown_away_is_known_by_its_keys() {
+    let Some(lab) = Lab::new().await else { return };
+    lab.create("ada", "trip").await;
+    for key in lab.keys("{store}:*") {
+        let _gone: u8 = redis::cmd("DEL").arg(key).query(&mut lab.server()).unwrap();
+    }
+    let store = lab.again().await;
+    assert_eq!(store.history().list_chats(&ChatQuery::new("ada")).await.unwrap().items.len(), 1);
 }
 
 #[tokio::test]

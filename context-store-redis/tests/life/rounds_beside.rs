@@ -82,7 +82,7 @@ async fn a_commit_is_one_question_and_so_are_many_rounds() {
 async fn a_round_expires_whole_and_its_entries_are_none() {
     let Some(lab) = Lab::with(|config| config.chat_ttl(DAY)).await else { return };
     let (mut round, query) = begin(&lab, &ada(), 0).await;
-    let key = lab.keys(":round:*").remove(0);
+    let key = lab.keys(":round2:*").remove(0);
     let indexes = [lab.keys(":rounds").remove(0), lab.keys(":links").remove(0)];
     let left = |key: &str| -> i64 { cmd("PTTL").arg(key).query(&mut lab.server()).unwrap() };
     let day = i64::try_from(DAY.as_millis()).unwrap();
@@ -121,7 +121,7 @@ async fn who_only_begins_rounds_that_expire_keeps_no_entries() {
     let Some(lab) = Lab::with(|config| config.chat_ttl(DAY)).await else { return };
     for number in 0..20 {
         begin(&lab, &ada(), number).await;
-        let key = lab.keys(":round:*").remove(0);
+        let key = lab.keys(":round2:*").remove(0);
         let _gone: u8 = cmd("UNLINK").arg(key).query(&mut lab.server()).unwrap();
     }
     let entries: u64 = cmd("ZCARD").arg(&lab.keys(":rounds")[0]).query(&mut lab.server()).unwrap();
@@ -155,7 +155,7 @@ async fn damage_to_rounds_is_found_and_never_a_smaller_round() {
     let changes = round.change(action, &Changes::new().describe("more"), None, T).unwrap();
     apply(&lab, &mut round, changes).await;
     assert!(lab.problems().await.is_empty());
-    let key = lab.keys(":round:*").remove(0);
+    let key = lab.keys(":round2:*").remove(0);
     let mut server = lab.server();
     for field in ["n1", "v1:0", "v1", "e0", "n0", "a", "h"] {
         let value: Vec<u8> = cmd("HGET").arg(&key).arg(field).query(&mut server).unwrap();
@@ -273,7 +273,7 @@ async fn who_has_only_rounds_is_a_user_and_is_erased() {
     let erased = lab.maintenance().erase_user(&"bob".into(), &CancelSignal::never()).await.unwrap();
     assert_eq!((erased.chats, erased.rounds, erased.remaining), (1, 3, 0));
     // Of one that is broken, nothing is left either.
-    let broken = lab.keys(":round:*").remove(0);
+    let broken = lab.keys(":round2:*").remove(0);
     let _: u8 = cmd("HDEL").arg(&broken).arg("h").query(&mut lab.server()).unwrap();
     for user in ["ada", "a.b}"] {
         let erased = lab.maintenance().erase_user(&user.into(), &CancelSignal::never()).await.unwrap();
@@ -281,7 +281,7 @@ async fn who_has_only_rounds_is_a_user_and_is_erased() {
         assert_eq!(heads(&lab, user).await, [0; 0]);
     }
     assert!(
-        lab.keys(":round:*").is_empty() && lab.keys(":rounds").is_empty() && lab.keys(":links").is_empty()
+        lab.keys(":round2:*").is_empty() && lab.keys(":rounds").is_empty() && lab.keys(":links").is_empty()
     );
     let pruned = rounds(&lab).prune_rounds(&RoundPrune::of_user("ada")).await.unwrap();
     assert_eq!(pruned.rounds, 0);

@@ -1,0 +1,156 @@
+//! Fields that were changed behind the store's back: reading says so, and the check finds each. Stores without checksums get them.
+
+use context_core::{
+    BlobId, ChainEnd, ChatQuery, ChatRef, CheckpointName, Commit, Encoded, ErrorKind, FragmentId,
+    MemoryRecord, MemoryScope, MemoryWrite, Metadata, NewBlob, NewChat, Result, Store, StoredFragment,
+    StreamAppend, StreamClaim, StreamId, Window,
+};
+use context_store_redis::RedisStore;
+use redis::cmd;
+
+use crate::lab::{Lab, T, apply, extend, many, says, stay};
+
+fn chat() -> ChatRef {
+    ChatRef::new("ada", "trip")
+}
+
+fn scope() -> MemoryScope {
+    MemoryScope::new("ada")
+}
+
+/// Something of every kind.
+async fn fill(lab: &Lab) {
+    let history = lab.history();
+    let metadata = Metadata::default().with("place", "lisbon");
+    let new = NewChat { title: Some("pay 100".into()), metadata, ..NewChat::new(chat(), T) };
+    let _created = history.create_chat(new).await.unwrap();
+    apply(history, extend(&chat(), "main", "", many("m", 3))).await;
+    apply(history, Commit { amendments: vec![says("m1", "other words")], ..stay(&chat()) }).await;
+    history.set_checkpoint(&chat(), &CheckpointName::from("mark"), &"m1".into(), T).await.unwrap();
+    let fragment = StoredFragment {
+        id: Some(FragmentId::from("rule")),
+        metadata: Metadata::default(),
+        body: Encoded::new("text", 1, "pay 100"),
+    };
+    let store: &dyn Store = &lab.store;
+    store.fragments().put_fragments(&chat(), &[fragment], T).await.unwrap();
+    let _done = store.blobs().unwrap().put_blob(&chat(), NewBlob::new(&b"pay 100"[..], T)).await.unwrap();
+    let (streams, id) = (store.streams().unwrap(), StreamId::from("answer"));
+    let _done = streams.create_stream(&chat(), &id, T).await.unwrap();
+    let _done = streams.claim_stream(&chat(), &id, &StreamClaim::new("w", T)).await.unwrap();
+    let chunk = StreamAppend::new("w", 0, vec!["pay 100"], T);
+    let _done = streams.append_stream(&chat(), &id, chunk).await.unwrap();
+    let write = MemoryWrite::new(MemoryRecord::new(scope(), "m", "fact", T, "pay 100"), "pay 100");
+    let _done = store.memories().unwrap().write_memories(&[write]).await.unwrap();
+}
+
+/// Reads all of it.
+async fn read(store: &dyn Store) -> Result<()> {
+    let history = store.history();
+    history.list_chats(&ChatQuery::new("ada")).await?;
+    history.chain(&chat(), &ChainEnd::Branch("main".into()), &Window::Whole).await?;
+    history.revisions(&chat(), &"m1".into()).await?;
+    history.checkpoints(&chat()).await?;
+    store.fragments().fragments(&chat()).await?;
+    // Of a part it is known as well.
+    store.blobs().unwrap().read_blob(&chat(), &BlobId::of(b"pay 100"), 2..5, None).await?;
+    store.streams().unwrap().read_stream(&chat(), &"answer".into(), 0, 5).await?;
+    store.memories().unwrap().memories(&scope(), &["m".into()]).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_change_in_any_field_is_an_error_when_it_is_read_and_a_finding_of_the_check() {
+    let piece = format!("0:{}", BlobId::of(b"pay 100"));
+    let plants = [
+        (":chat2", "m"),
+        (":chat2", "s"),
+        (":chat2", "x"),
+        (":chat2", "f0"),
+        (":chat2", "z"),
+        (":chat2", "uanswer"),
+        (":chat2", "c0:answer"),
+        (":chat2", "n1:1"),
+        (":chat2", "r0000000000m1"),
+        (":blobs2", &piece),
+        (":memory2:*", "b1"),
+    ];
+    for (end, field) in plants {
+        let Some(lab) = Lab::new().await else { return };
+        fill(&lab).await;
+        read(&lab.store).await.unwrap();
+        assert_eq!(lab.problems().await, [""; 0]);
+        let key = lab.keys(end).remove(0);
+        let mut server = lab.server();
+        let mut value: Vec<u8> = cmd("HGET").arg(&key).arg(field).query(&mut server).unwrap();
+        let at = value.len() - 6;
+        value[at] ^= 1;
+        let _set: u8 = cmd("HSET").arg(&key).arg(field).arg(value).query(&mut server).unwrap();
+        let error = read(&lab.store).await.err();
+        // Which streams there are is asked by the listing alone.
+        let streams = lab.store.streams().unwrap().streams(&chat(), 5, None).await.err();
+        let error = error.or(streams).unwrap_or_else(|| panic!("{end} {field} was read"));
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{end} {field}: {error}");
+        assert_ne!(lab.problems().await, [""; 0], "{end} {field}");
+    }
+}
+
+/// Takes the checksums from the values of a hash, and gives it the name that it had.
+fn older(lab: &Lab, end: &str, (new, old): (&str, &str), change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) {
+    let mut server = lab.server();
+    let key = lab.keys(end).remove(0);
+    let fields: Vec<(String, Vec<u8>)> = cmd("HGETALL").arg(&key).query(&mut server).unwrap();
+    for (field, value) in fields {
+        if let Some(value) = change(&field, &value) {
+            let _set: u8 = cmd("HSET").arg(&key).arg(field).arg(value).query(&mut server).unwrap();
+        }
+    }
+    let () = cmd("RENAME").arg(&key).arg(key.replace(new, old)).query(&mut server).unwrap();
+}
+
+#[tokio::test]
+async fn a_store_of_the_layout_before_gets_its_checksums_and_older_programs_stay_out() {
+    let Some(lab) = Lab::new().await else { return };
+    fill(&lab).await;
+    let cut = |value: &[u8]| value[..value.len() - 4].to_vec();
+    older(&lab, ":chat2", (":chat2", ":chat"), |field, value| match field.as_bytes()[0] {
+        b'm' | b's' | b'x' | b'z' if field.len() == 1 => Some(cut(value)),
+        b'f' | b'u' | b'c' => Some(cut(value)),
+        // Three messages in one run, of which each has its checksum in front.
+        b'n' => {
+            let (mut run, mut at) = (vec![value[0]], 1);
+            while at < value.len() {
+                let length = u32::from_le_bytes(value[at + 4..at + 8].try_into().unwrap()) as usize;
+                run.extend(&value[at + 4..at + 8 + length]);
+                at += 8 + length;
+            }
+            Some(run)
+        }
+        b'r' => Some([&value[..8], &value[12..value.len() - 4]].concat()),
+        b'a' => {
+            let counts = String::from_utf8(value.to_vec()).unwrap();
+            let parts: Vec<&str> = counts.split(' ').collect();
+            let bytes: u64 = parts[1].parse().unwrap();
+            Some(format!("{} {} {}", parts[0], bytes - 4 * 4, parts[2]).into())
+        }
+        _ => None,
+    });
+    older(&lab, ":blobs2", (":blobs2", ":blobs"), |field, value| field.contains(':').then(|| cut(value)));
+    older(&lab, ":memory2:*", (":memory2:", ":memory:"), |field, value| {
+        field.starts_with('b').then(|| cut(value))
+    });
+    let mut server = lab.server();
+    let layout = lab.keys("{store}:layout").remove(0);
+    let handles = lab.keys("{store}:handles").remove(0);
+    let _gone: u8 = cmd("DEL").arg(layout).query(&mut server).unwrap();
+    let () = cmd("SET").arg(&handles).arg(7).query(&mut server).unwrap();
+
+    let error = RedisStore::open(lab.config.clone().read_only(true)).await.unwrap_err();
+    assert!(error.message().contains("context upgrade"), "{error}");
+    let store = lab.again().await;
+    read(&store).await.unwrap();
+    assert_eq!(lab.problems().await, [""; 0]);
+    // An older program counts its handles first.
+    let counted: redis::RedisResult<u64> = cmd("INCR").arg(&handles).query(&mut server);
+    assert!(counted.is_err());
+}
