@@ -19,6 +19,7 @@ use crate::place::{count, signed};
 use crate::pool::Session;
 use crate::rows::{blob as bytes_of, optional_text};
 use crate::scope::{chat_no, lock_chat};
+use crate::seals;
 use crate::sql::blobs as sql;
 
 /// How many bytes a piece has. Part of the layout: it must never change.
@@ -52,7 +53,9 @@ async fn lock_or_add(session: &mut Session<'_>, user: &UserId, id: &BlobId, byte
         let Some(row) = session.first(add).await? else { continue };
         let no: i64 = row.try_get(0)?;
         for (n, batch) in bytes.chunks(PIECE * BATCH).enumerate() {
-            let pieces: Vec<&[u8]> = batch.chunks(PIECE).collect();
+            let numbered = (signed(n * BATCH)..).zip(batch.chunks(PIECE));
+            let pieces: Vec<Vec<u8>> =
+                numbered.map(|(n, piece)| seals::piece(id, n).seal(piece.to_vec())).collect();
             let add = session.query(sql::ADD_BLOB_PIECES).bind(no).bind(signed(n * BATCH)).bind(pieces);
             session.execute(add).await?;
         }
@@ -112,7 +115,7 @@ pub(crate) async fn read(
     let Some((no, blob)) = known(session, chat, id).await? else { return Ok(None) };
     let end = range.end.min(blob.bytes);
     let range = range.start.min(end)..end;
-    let bytes = bytes(session, no, range.clone()).await?;
+    let bytes = bytes(session, id, no, range.clone()).await?;
     if range == (0..blob.bytes) && BlobId::of(&bytes) != *id {
         return Err(Fault::Corrupt(DAMAGED, None));
     }
@@ -120,7 +123,12 @@ pub(crate) async fn read(
 }
 
 /// A range of the bytes, which must be there. Bytes of one piece are not copied.
-pub(crate) async fn bytes(session: &mut Session<'_>, no: i64, range: Range<u64>) -> Result<Bytes> {
+pub(crate) async fn bytes(
+    session: &mut Session<'_>,
+    id: &BlobId,
+    no: i64,
+    range: Range<u64>,
+) -> Result<Bytes> {
     let size = |at: u64| usize::try_from(at).map_err(|_| Fault::Corrupt(DAMAGED, None));
     let Range { start, end } = size(range.start)?..size(range.end)?;
     if start == end {
@@ -133,7 +141,7 @@ pub(crate) async fn bytes(session: &mut Session<'_>, no: i64, range: Range<u64>)
         if row.try_get::<i64, _>(0)? != expected {
             return Err(Fault::Corrupt(DAMAGED, None));
         }
-        found.push(bytes_of(row, 1)?);
+        found.push(seals::open(seals::piece(id, expected), &bytes_of(row, 1)?, DAMAGED)?);
     }
     let full = found.iter().rev().skip(1).all(|piece| piece.len() == PIECE);
     let mut bytes = match found.len() {

@@ -11,18 +11,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::{
-    CancelSignal, ChatRef, CheckReport, Finding, MessageId, Node, NodeKind, Placed, check_chat_graph, pack,
+    CancelSignal, ChatRef, CheckReport, Finding, KeyOrder, MessageId, Node, NodeKind, Placed, Timestamp,
+    check_chat_graph, pack,
 };
 use sqlx::Row;
 
 use crate::check::words::words_of;
 use crate::error::{Fault, Result};
-use crate::history::messages::{Piece, pieces, runs_from};
+use crate::history::messages::{Piece, pieces, revision, runs_from};
 use crate::place::{branch_of, count, own_of, place, signed};
 use crate::pool::{Pool, Session, Work};
-use crate::rows::{blob, message_id, nth, text, weight};
+use crate::rows::{message_id, text, weight};
 use crate::{
-    check,
+    check, fragments,
     history::{branches, chat_rows, checkpoints},
     sql,
 };
@@ -45,6 +46,7 @@ pub(crate) async fn check(pool: &Pool, full_text: bool, cancel: &CancelSignal) -
     check::rounds::check(pool, cancel, &mut report).await?;
     check::memories::check(pool, cancel, &mut report).await?;
     let mut after = 0;
+    let mut order = KeyOrder::new("check", "chat");
     loop {
         cancel.check("check")?;
         // One state per chat: while a store is checked, others may write to it.
@@ -52,7 +54,10 @@ pub(crate) async fn check(pool: &Pool, full_text: bool, cancel: &CancelSignal) -
         let checked = next_chat(&mut session, after, full_text, &mut report).await;
         match session.end(checked).await? {
             None => return Ok(report),
-            Some(no) => after = no,
+            Some(no) => {
+                order.next(no)?;
+                after = no;
+            }
         }
     }
 }
@@ -138,6 +143,7 @@ async fn check_chat(
     let (_, stored) = stored.ok_or(Fault::Corrupt("the chat cannot be read", None))?;
     let branches = branches::branches_of(session, no, &stored.active).await?;
     let checkpoints = checkpoints::list(session, "check", chat).await?;
+    fragments::list(session, no).await?;
     report.messages += found.nodes.len() as u64;
     let problems = problems.into_iter().map(|(about, problem)| Finding::new(Some(chat), about, problem));
     report.findings.extend(problems);
@@ -167,9 +173,11 @@ async fn filed(
     }
     let query = session.query(sql::ALL_REVISIONS).bind(no);
     for row in session.all(query).await? {
-        let id = message_id(&row, 0)?.ok_or(Fault::Corrupt("a revision without an id", None))?;
+        let id = message_id(&row, 1)?.ok_or(Fault::Corrupt("a revision without an id", None))?;
         let filed = row.try_get::<Option<i64>, _>(2)?.is_some();
-        if !filed || nth(&blob(row, 1)?, 0).map(|node| node.id.clone()).ok() != Some(id.clone()) {
+        let replaced_at = Timestamp::from_micros(row.try_get(3)?);
+        let revision = revision(row, &id, replaced_at).ok();
+        if !filed || revision.is_none_or(|revision| revision.node.id != id) {
             problems.push((format!("message {id}"), "has a revision that is not one".to_owned()));
         }
     }

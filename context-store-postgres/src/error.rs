@@ -100,12 +100,18 @@ fn code(error: &sqlx::Error) -> Option<String> {
 }
 
 fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
-    use ErrorKind::{Bug, Corrupt, Timeout, Unavailable, Unsupported};
+    use ErrorKind::{Bug, Corrupt, Invalid, Timeout, Unavailable, Unsupported};
     let code = code(&error);
     let (kind, retry, message) = match code.as_deref() {
         Some("40001" | "40P01") => (Unavailable, Retry::Safe, "another transaction came between"),
         Some("55P03" | "57014") => (Timeout, Retry::Safe, "the server gave up waiting"),
-        Some("57P01" | "57P02" | "57P03") => (Unavailable, Retry::Safe, "the server is stopping or starting"),
+        Some("57P04") => (Unavailable, Retry::Never, "the database was dropped"),
+        Some("08004") => (Unavailable, Retry::Never, "the server refuses the connection"),
+        Some("53400") => (Unavailable, Retry::Never, "a limit that the server is set to was reached"),
+        Some("58030" | "58P01") => (Unavailable, Retry::Never, "the server cannot use its files"),
+        Some("57P01" | "57P02" | "57P03" | "57P05") => {
+            (Unavailable, Retry::Safe, "the server is stopping or starting")
+        }
         Some("25006") => (Unavailable, Retry::Never, "the server cannot be written to"),
         Some("53100") => (Unavailable, Retry::Never, "the server's disk is full"),
         Some("42501") => (Unavailable, Retry::Never, "the role may not do this"),
@@ -118,6 +124,19 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
         Some(code) if code.starts_with("53") => (Unavailable, Retry::Safe, "the server is out of resources"),
         Some(_) => (Bug, Retry::Never, "a statement failed"),
         None => match &error {
+            // A socket without permission, an address that is none, a certificate that nobody trusts.
+            sqlx::Error::Io(io)
+                if matches!(
+                    io.kind(),
+                    std::io::ErrorKind::PermissionDenied
+                        | std::io::ErrorKind::InvalidInput
+                        | std::io::ErrorKind::InvalidData
+                        | std::io::ErrorKind::Unsupported
+                ) =>
+            {
+                (Unavailable, Retry::Never, "no connection can be made this way")
+            }
+            sqlx::Error::Configuration(_) => (Invalid, Retry::Never, "the server cannot be used this way"),
             sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => {
                 (Unavailable, Retry::Safe, "the server cannot be reached")
             }
@@ -179,7 +198,7 @@ mod tests {
     /// What a server says with these codes is what callers are told.
     #[tokio::test]
     async fn codes_of_the_server_are_kinds_of_ours() {
-        use ErrorKind::{Bug, Corrupt, Timeout, Unavailable};
+        use ErrorKind::{Bug, Corrupt, Timeout, Unavailable, Unsupported};
         let Some(url) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else { return };
         let pool = Pool::new(&PostgresConfig::from_url(&url).unwrap().connections(1));
         let codes = [
@@ -189,7 +208,18 @@ mod tests {
             ("08006", Unavailable, Retry::Safe, false),
             ("53300", Unavailable, Retry::Safe, true),
             ("53100", Unavailable, Retry::Never, true),
+            ("53400", Unavailable, Retry::Never, true),
+            ("28000", Unavailable, Retry::Never, true),
             ("28P01", Unavailable, Retry::Never, true),
+            ("3D000", Unavailable, Retry::Never, true),
+            ("3F000", Unavailable, Retry::Never, true),
+            ("42501", Unavailable, Retry::Never, true),
+            ("25006", Unavailable, Retry::Never, true),
+            ("58030", Unavailable, Retry::Never, true),
+            ("08004", Unavailable, Retry::Never, false),
+            ("57P03", Unavailable, Retry::Safe, false),
+            ("57P04", Unavailable, Retry::Never, false),
+            ("0A000", Unsupported, Retry::Never, true),
             ("57014", Timeout, Retry::Safe, true),
             ("55P03", Timeout, Retry::Safe, true),
             ("XX001", Corrupt, Retry::Never, true),

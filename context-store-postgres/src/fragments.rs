@@ -10,7 +10,9 @@ use crate::history::chat_rows::{metadata_bytes, metadata_from};
 use crate::pool::Session;
 use crate::rows::{blob, optional_text, text};
 use crate::scope::{of_chat, rows_of_chat};
-use crate::sql;
+use crate::{seals, sql};
+
+const DAMAGED: &str = "a fragment is not what was written";
 
 /// The fragments in the order they were first put, each with its number.
 pub(crate) async fn list(session: &mut Session<'_>, chat: i64) -> Result<Vec<(i64, StoredFragment)>> {
@@ -36,8 +38,9 @@ fn fragment(row: PgRow) -> Result<(i64, StoredFragment)> {
     let kind = text(&row, 2)?.to_owned();
     let version = u16::try_from(row.try_get::<i64, _>(3)?);
     let version = version.map_err(|_| Fault::Corrupt("a fragment's version is out of range", None))?;
+    let seal = seals::fragment(optional_text(&row, 1)?, &kind, i64::from(version), row.try_get(4)?);
     let metadata = metadata_from(row.try_get(4)?)?;
-    let body: Bytes = blob(row, 5)?;
+    let body: Bytes = seals::open(seal, &blob(row, 5)?, DAMAGED)?;
     Ok((no, StoredFragment { id, metadata, body: Encoded::new(kind, version, body) }))
 }
 
@@ -49,7 +52,9 @@ pub(crate) async fn put(session: &mut Session<'_>, chat: i64, fragments: &[Store
     let mut stored = list(session, chat).await?;
     for new in fragments {
         let (kind, version) = (new.body.kind().as_bytes(), i64::from(new.body.version()));
-        let (metadata, body) = (metadata_bytes(&new.metadata)?, &new.body.bytes()[..]);
+        let metadata = metadata_bytes(&new.metadata)?;
+        let id = new.id.as_ref().map(FragmentId::as_str);
+        let body = seals::fragment(id, new.body.kind(), version, &metadata).seal(new.body.bytes().to_vec());
         match stored.iter_mut().find(|(_, old)| old.is_replaced_by(new)) {
             Some((no, old)) => {
                 let replace = session.query(sql::REPLACE_FRAGMENT).bind(*no).bind(kind).bind(version);
@@ -57,7 +62,7 @@ pub(crate) async fn put(session: &mut Session<'_>, chat: i64, fragments: &[Store
                 *old = new.clone();
             }
             None => {
-                let id = new.id.as_ref().map(|id| id.as_str().as_bytes());
+                let id = id.map(str::as_bytes);
                 let add = session.query(sql::ADD_FRAGMENT).bind(chat).bind(id).bind(kind).bind(version);
                 let added = session.only(add.bind(metadata).bind(body)).await?;
                 stored.push((added.try_get(0)?, new.clone()));

@@ -110,6 +110,9 @@
 //! * Schema versions only go forward. An older schema is brought up to date when it is opened: every step that is due, in
 //!   one transaction, under a lock, so of several processes one does it.
 //! * A step adds to what is there and moves it; it never changes what a message says. There is no way back.
+//! * Version 14 gives every value its checksum, in the program and in the same transaction.
+//! * With [`read_only`](PostgresConfig::read_only) nothing is made or brought up to date; an older schema is refused then.
+//! * A schema that holds tables of another program is refused and left as it is.
 //! * A newer schema is refused with [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) and not touched.
 //!
 //! # Layout
@@ -134,11 +137,13 @@ mod rounds;
 mod rows;
 mod schema;
 mod scope;
+mod seals;
 mod search;
 mod shown;
 mod sql;
 mod store;
 mod streams;
+mod upgrade;
 mod upkeep;
 
 pub use config::PostgresConfig;

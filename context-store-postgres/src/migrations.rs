@@ -14,17 +14,21 @@ use sqlx::{AssertSqlSafe, Connection, Postgres, Row, SqlSafeStr, Transaction};
 use crate::config::PostgresConfig;
 use crate::error::Result;
 use crate::pool::quoted;
-use crate::sql;
+use crate::{sql, upgrade};
 
 /// The migrations by version. They are run with the schema as the search path, so they name tables alone.
-const MIGRATIONS: [(i64, &str, &str); 6] = [
+const MIGRATIONS: [(i64, &str, &str); 7] = [
     (1, "init", include_str!("../migrations/0001_init.sql")),
     (2, "search", include_str!("../migrations/0002_search.sql")),
     (10, "blobs", include_str!("../migrations/0010_blobs.sql")),
     (11, "streams", include_str!("../migrations/0011_streams.sql")),
     (12, "trajectories", include_str!("../migrations/0012_trajectories.sql")),
     (13, "memories", include_str!("../migrations/0013_memories.sql")),
+    (CHECKSUMS, "checksums", include_str!("../migrations/0014_checksums.sql")),
 ];
+
+/// The version in which values have checksums, which are not made in SQL.
+const CHECKSUMS: i64 = 14;
 
 /// What row-level security adds, if it is wanted. It names every table there is.
 const ROW_SECURITY: &str = include_str!("../migrations/row_security.sql");
@@ -51,6 +55,9 @@ pub(crate) async fn run(connection: &mut PgConnection, config: &PostgresConfig) 
     }
     // Files of this crate are all that is in it.
     sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut *transaction).await?;
+    if !has_run.is_empty() && has_run.iter().all(|(version, _)| *version < CHECKSUMS) {
+        upgrade::seal_all(&mut transaction).await?;
+    }
     let full_text = config.full_text.unwrap_or(true);
     sqlx::query(sql::DECIDE_STORE).bind(full_text).execute(&mut *transaction).await?;
     transaction.commit().await?;

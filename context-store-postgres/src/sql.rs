@@ -195,10 +195,10 @@ statements! {
     CHECKPOINT = "SELECT n.pos FROM #checkpoint c JOIN #node n ON n.chat = c.chat AND n.id = c.message
         WHERE c.chat = $1 AND c.name = $2";
     /// A row without a name if a chat has none, as the next ones.
-    CHECKPOINTS = "SELECT k.name, k.message, k.created_at FROM #chat c LEFT JOIN #checkpoint k ON k.chat = c.no
+    CHECKPOINTS = "SELECT k.name, k.message, k.created_at, k.sum FROM #chat c LEFT JOIN #checkpoint k ON k.chat = c.no
         WHERE c.user_id = $1 AND c.id = $2 ORDER BY k.name";
-    SET_CHECKPOINT = "INSERT INTO #checkpoint (chat, name, message, created_at) VALUES ($1, $2, $3, $4)
-        ON CONFLICT (chat, name) DO UPDATE SET message = excluded.message, created_at = excluded.created_at";
+    SET_CHECKPOINT = "INSERT INTO #checkpoint (chat, name, message, created_at, sum) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (chat, name) DO UPDATE SET message = excluded.message, created_at = excluded.created_at, sum = excluded.sum";
     DELETE_CHECKPOINT = "DELETE FROM #checkpoint WHERE chat = $1 AND name = $2";
 
     // Messages.
@@ -319,7 +319,7 @@ statements! {
         SELECT FROM #branch b WHERE b.no = r.pos >> 32 AND r.pos & 4294967295 BETWEEN 1 AND b.own)";
     STRAY_NODES = "SELECT pos FROM #node n WHERE NOT EXISTS (SELECT FROM #chat c WHERE c.no = n.chat)";
     /// Revisions of a chat, and whether there is a message they are of.
-    ALL_REVISIONS = "SELECT r.id, r.record, n.pos FROM #revision r LEFT JOIN #node n ON n.chat = r.chat AND n.id = r.id
+    ALL_REVISIONS = "SELECT r.record, r.id, n.pos, r.replaced_at FROM #revision r LEFT JOIN #node n ON n.chat = r.chat AND n.id = r.id
         WHERE r.chat = $1";
 }
 

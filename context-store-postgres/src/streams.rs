@@ -6,6 +6,7 @@
 
 pub(crate) mod calls;
 
+use bytes::Bytes;
 use context_core::limits::{MAX_STREAM_BYTES, MAX_STREAM_CHUNKS, MAX_STREAM_PAGE_BYTES};
 use context_core::{
     AppendPlace, ChatRef, Cursor, Error, Page, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamId,
@@ -19,6 +20,7 @@ use crate::place::{count, signed};
 use crate::pool::{Session, Statement};
 use crate::rows::{blob, optional_text, text};
 use crate::scope::{chat_no, lock_chat};
+use crate::seals;
 use crate::sql::streams as sql;
 
 const MISSING: &str = "chunks of a stream are missing";
@@ -69,7 +71,8 @@ pub(crate) async fn append_next(
     id: &StreamId,
     append: &StreamAppend,
 ) -> Result<Option<StreamOutcome>> {
-    let chunks: Vec<&[u8]> = append.chunks.iter().map(|chunk| &chunk[..]).collect();
+    let numbered = (stored(append.offset)..).zip(&append.chunks);
+    let chunks: Vec<Vec<u8>> = numbered.map(|(n, chunk)| seals::chunk(id, n).seal(chunk.to_vec())).collect();
     let error = match &append.end {
         Some(StreamEnd::Failed(error)) => Some(error.as_bytes()),
         _ => None,
@@ -105,21 +108,31 @@ pub(crate) async fn append(
                 None => return Err(Fault::Corrupt("a stream is not what was just read", None)),
             }
         }
-        AppendPlace::Stored if are_stored(session, no, append).await? => StreamOutcome::Replayed(stream),
+        AppendPlace::Stored if are_stored(session, id, no, append).await? => StreamOutcome::Replayed(stream),
         AppendPlace::Stored | AppendPlace::Refused => StreamOutcome::Refused(stream),
     })
 }
 
+/// A chunk in a column of a row.
+pub(crate) fn chunk(id: &StreamId, n: i64, row: PgRow, column: usize) -> Result<Bytes> {
+    seals::open(seals::chunk(id, n), &blob(row, column)?, "a chunk of a stream is not what was written")
+}
+
 /// Whether what is appended stands there already.
-async fn are_stored(session: &mut Session<'_>, no: i64, append: &StreamAppend) -> Result<bool> {
+async fn are_stored(
+    session: &mut Session<'_>,
+    id: &StreamId,
+    no: i64,
+    append: &StreamAppend,
+) -> Result<bool> {
     let first = stored(append.offset);
     let query = session.query(sql::STORED_STREAM_CHUNKS).bind(no).bind(first);
     let rows = session.all(query.bind(first.saturating_add(signed(append.chunks.len())))).await?;
     if rows.len() != append.chunks.len() {
         return Err(Fault::Corrupt(MISSING, None));
     }
-    for (row, chunk) in rows.iter().zip(&append.chunks) {
-        if row.try_get::<&[u8], _>(0)? != chunk {
+    for ((n, row), appended) in (first..).zip(rows).zip(&append.chunks) {
+        if chunk(id, n, row, 0)? != appended {
             return Ok(false);
         }
     }
@@ -249,7 +262,7 @@ pub(crate) async fn read(
     for row in rows {
         match row.try_get::<Option<i64>, _>(13)? {
             None => break,
-            Some(n) if count(n)? == offset + chunks.len() as u64 => chunks.push(blob(row, 14)?),
+            Some(n) if count(n)? == offset + chunks.len() as u64 => chunks.push(chunk(id, n, row, 14)?),
             Some(_) => return Err(Fault::Corrupt(MISSING, None)),
         }
     }

@@ -1,7 +1,7 @@
 //! The check of what stands beside messages: every byte of a blob must be what its name says, and every stream must have
 //! the chunks it says, one behind the other.
 
-use context_core::{BlobId, CancelSignal, ChatRef, CheckReport, Finding};
+use context_core::{BlobId, CancelSignal, ChatRef, CheckReport, Finding, KeyOrder};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -12,29 +12,40 @@ use crate::rows::{optional_text, text};
 use crate::sql::{blobs as blobs_sql, streams as streams_sql};
 use crate::{blobs, streams};
 
+/// How many chunks are read at once.
+const AT_ONCE: i64 = 256;
+
 pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
     let mut session = pool.begin(Work::Snapshot, None).await?;
     let checked = strays(&mut session, report).await;
     session.end(checked).await?;
     // One state per blob and stream: while a store is checked, others may write to it.
     let mut after = 0;
+    let mut order = KeyOrder::new("check", "blob");
     loop {
         cancel.check("check")?;
         let mut session = pool.begin(Work::Snapshot, None).await?;
         let checked = next_blob(&mut session, after, report).await;
         match session.end(checked).await? {
             None => break,
-            Some(no) => after = no,
+            Some(no) => {
+                order.next(no)?;
+                after = no;
+            }
         }
     }
     after = 0;
+    let mut order = KeyOrder::new("check", "stream");
     loop {
         cancel.check("check")?;
         let mut session = pool.begin(Work::Snapshot, None).await?;
         let checked = next_stream(&mut session, after, report).await;
         match session.end(checked).await? {
             None => return Ok(()),
-            Some(no) => after = no,
+            Some(no) => {
+                order.next(no)?;
+                after = no;
+            }
         }
     }
 }
@@ -86,7 +97,7 @@ async fn next_blob(session: &mut Session<'_>, after: i64, report: &mut CheckRepo
 async fn blob_problem(session: &mut Session<'_>, row: &PgRow) -> Result<Option<&'static str>> {
     let id = blobs::id_of(row.try_get(1)?)?;
     let (size, pieces): (i64, i64) = (row.try_get(2)?, row.try_get(5)?);
-    let bytes = blobs::bytes(session, row.try_get(0)?, 0..count(size)?).await?;
+    let bytes = blobs::bytes(session, &id, row.try_get(0)?, 0..count(size)?).await?;
     if BlobId::of(&bytes) != id {
         return Ok(Some("its bytes are not what its name says"));
     }
@@ -97,7 +108,7 @@ async fn blob_problem(session: &mut Session<'_>, row: &PgRow) -> Result<Option<&
 async fn next_stream(session: &mut Session<'_>, after: i64, report: &mut CheckReport) -> Result<Option<i64>> {
     let query = session.query(streams_sql::STREAM_AFTER).bind(after);
     let Some(row) = session.first(query).await? else { return Ok(None) };
-    let problem = match stream_problem(&row) {
+    let problem = match stream_problem(session, &row).await {
         Err(Fault::Corrupt(problem, _)) => Some(problem.to_owned()),
         found => found?,
     };
@@ -109,11 +120,20 @@ async fn next_stream(session: &mut Session<'_>, after: i64, report: &mut CheckRe
     Ok(Some(row.try_get(0)?))
 }
 
-fn stream_problem(row: &PgRow) -> Result<Option<String>> {
+async fn stream_problem(session: &mut Session<'_>, row: &PgRow) -> Result<Option<String>> {
     let stream = streams::stream_of(row)?;
     let (chunks, bytes, end): (i64, i64, i64) = (row.try_get(15)?, row.try_get(16)?, row.try_get(17)?);
     if chunks != end {
         return Ok(Some("there is a gap between its chunks".to_owned()));
+    }
+    let mut from = 0;
+    while from < end {
+        let query = session.query(streams_sql::STORED_STREAM_CHUNKS).bind(row.try_get::<i64, _>(0)?);
+        let rows = session.all(query.bind(from).bind(from + AT_ONCE)).await?;
+        for (n, row) in (from..).zip(rows) {
+            streams::chunk(&stream.id, n, row, 0)?;
+        }
+        from += AT_ONCE;
     }
     Ok(stream.fault(count(chunks)?, count(bytes)?))
 }

@@ -1,6 +1,6 @@
 //! The check of memories: rows that belong to nothing, what shelves and words count, and that every record is where its row says.
 
-use context_core::{CancelSignal, CheckReport, Finding, MemoryScope, MemoryVector};
+use context_core::{CancelSignal, CheckReport, Finding, KeyOrder, MemoryScope, MemoryVector};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -19,6 +19,7 @@ pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut Check
     let checked = strays(&mut session, report).await;
     session.end(checked).await?;
     let mut after = 0;
+    let mut order = KeyOrder::new("check", "shelf of memories");
     loop {
         cancel.check("check")?;
         // One state per shelf: while a store is checked, others may write to it.
@@ -26,7 +27,10 @@ pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut Check
         let checked = next_shelf(&mut session, after, cancel, report).await;
         match session.end(checked).await? {
             None => return Ok(()),
-            Some(no) => after = no,
+            Some(no) => {
+                order.next(no)?;
+                after = no;
+            }
         }
     }
 }
@@ -104,7 +108,7 @@ async fn next_shelf(
 
 /// What is wrong with a record.
 fn problem(row: &PgRow, scope: &MemoryScope, kind: &str) -> Result<Option<&'static str>> {
-    let record = record(row.try_get(2)?)?;
+    let record = record(row, [0, 1, 2])?;
     let source = record.source.as_ref();
     let alike = record.scope == *scope
         && record.kind == kind

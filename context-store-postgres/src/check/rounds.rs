@@ -1,7 +1,7 @@
 //! The check of rounds of trajectories: every one must be a graph, and its row must say what its head says.
 
 use context_core::trajectory::{Round, RoundRecord};
-use context_core::{AgentRef, CancelSignal, CheckReport, Finding, RoundRef};
+use context_core::{AgentRef, CancelSignal, CheckReport, Finding, KeyOrder, RoundRef};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -19,6 +19,7 @@ pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut Check
     let checked = strays(&mut session, report).await;
     session.end(checked).await?;
     let mut after = 0;
+    let mut order = KeyOrder::new("check", "round");
     loop {
         cancel.check("check")?;
         // One state per round: while a store is checked, others may write to it.
@@ -26,7 +27,10 @@ pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut Check
         let checked = next_round(&mut session, after, report).await;
         match session.end(checked).await? {
             None => return Ok(()),
-            Some(no) => after = no,
+            Some(no) => {
+                order.next(no)?;
+                after = no;
+            }
         }
     }
 }

@@ -7,7 +7,9 @@ use sqlx::postgres::PgRow;
 use crate::error::{Fault, Result};
 use crate::pool::Session;
 use crate::rows::{optional_text, text};
-use crate::sql;
+use crate::{seals, sql};
+
+const DAMAGED: &str = "title or metadata of a chat are not what was written";
 
 /// A chat and its number.
 pub(crate) async fn read(session: &mut Session<'_>, chat: &ChatRef) -> Result<Option<(i64, Chat)>> {
@@ -19,14 +21,22 @@ pub(crate) async fn read(session: &mut Session<'_>, chat: &ChatRef) -> Result<Op
 
 pub(crate) fn chat_of(row: &PgRow, chat: &ChatRef) -> Result<Chat> {
     let created_at = Timestamp::from_micros(row.try_get(5)?);
+    let title = optional_text(row, 2)?;
+    let metadata = seals::opened(seals::chat(chat, title, created_at), row.try_get(3)?, DAMAGED)?;
     let mut found = Chat::new(NewChat {
-        title: optional_text(row, 2)?.map(ToOwned::to_owned),
-        metadata: metadata_from(row.try_get(3)?)?,
+        title: title.map(ToOwned::to_owned),
+        metadata: metadata_from(metadata)?,
         ..NewChat::new(chat.clone(), created_at)
     });
     found.active = BranchName::from(text(row, 4)?);
     found.updated_at = Timestamp::from_micros(row.try_get(6)?);
     Ok(found)
+}
+
+/// The metadata of a chat as its row has it.
+pub(crate) fn sealed(chat: &Chat) -> Result<Vec<u8>> {
+    let seal = seals::chat(&chat.chat, chat.title.as_deref(), chat.created_at);
+    Ok(seal.seal(metadata_bytes(&chat.metadata)?))
 }
 
 /// Metadata as it is kept: JSON text.
@@ -44,7 +54,7 @@ pub(crate) fn metadata_from(bytes: &[u8]) -> Result<Metadata> {
 pub(crate) async fn write(session: &mut Session<'_>, no: i64, chat: &Chat) -> Result<()> {
     let update =
         session.query(sql::UPDATE_CHAT).bind(no).bind(chat.title.as_ref().map(|title| title.as_bytes()));
-    let update = update.bind(metadata_bytes(&chat.metadata)?);
+    let update = update.bind(sealed(chat)?);
     session.execute(update).await?;
     Ok(())
 }

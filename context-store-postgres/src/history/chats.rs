@@ -5,7 +5,7 @@ use sqlx::Row;
 
 use crate::error::{Fault, Result};
 use crate::history::branches::create_branch;
-use crate::history::chat_rows::{metadata_bytes, read, touch, write};
+use crate::history::chat_rows::{read, sealed, touch, write};
 use crate::place::count;
 use crate::pool::Session;
 use crate::scope::lock_chat;
@@ -28,7 +28,7 @@ pub(crate) async fn create(session: &mut Session<'_>, new: NewChat) -> Result<Cr
             .bind(chat.chat.user.as_str().as_bytes())
             .bind(chat.chat.chat.as_str().as_bytes())
             .bind(chat.title.as_ref().map(|title| title.as_bytes()))
-            .bind(metadata_bytes(&chat.metadata)?)
+            .bind(sealed(&chat)?)
             .bind(chat.active.as_str().as_bytes())
             .bind(chat.created_at.as_micros());
         if let Some(row) = session.first(insert).await? {

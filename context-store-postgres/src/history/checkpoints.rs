@@ -3,13 +3,13 @@
 use context_core::{ChatRef, Checkpoint, CheckpointName, Error, Timestamp};
 use sqlx::Row;
 
-use crate::error::Result;
+use crate::error::{Fault, Result};
 use crate::history::messages::find;
 use crate::place::branch_of;
 use crate::pool::Session;
 use crate::rows::optional_text;
 use crate::scope::{lock_chat, of_chat, rows_of_chat};
-use crate::{history::chat_rows, sql, upkeep::prune};
+use crate::{history::chat_rows, seals, sql, upkeep::prune};
 
 pub(crate) async fn set(
     session: &mut Session<'_>,
@@ -24,6 +24,7 @@ pub(crate) async fn set(
     let before = branch_at(session, no, &checkpoint.name).await?;
     let set = session.query(sql::SET_CHECKPOINT).bind(no).bind(checkpoint.name.as_str().as_bytes());
     let set = set.bind(checkpoint.message.as_str().as_bytes()).bind(checkpoint.created_at.as_micros());
+    let set = set.bind(seals::checkpoint(&checkpoint));
     session.execute(set).await?;
     chat_rows::touch(session, no, checkpoint.created_at).await?;
     if let Some(before) = before {
@@ -43,7 +44,11 @@ pub(crate) async fn list(
     for row in &rows {
         let (Some(name), Some(message)) = (optional_text(row, 0)?, optional_text(row, 1)?) else { continue };
         let created_at = Timestamp::from_micros(row.try_get(2)?);
-        checkpoints.push(Checkpoint::new(name.into(), message.into(), created_at));
+        let checkpoint = Checkpoint::new(name.into(), message.into(), created_at);
+        if seals::checkpoint(&checkpoint) != row.try_get::<i64, _>(3)? {
+            return Err(Fault::Corrupt("a checkpoint is not what was written", None));
+        }
+        checkpoints.push(checkpoint);
     }
     Ok(checkpoints)
 }

@@ -15,7 +15,7 @@ use crate::place::{branch_of, count, own_of, place};
 use crate::pool::Session;
 use crate::rows::{self, blob, message_id, nth, optional_text, weight};
 use crate::scope::{chat_no, of_chat, rows_of_chat};
-use crate::sql;
+use crate::{seals, sql};
 
 /// Where a stored message is.
 #[derive(Clone, Debug)]
@@ -198,10 +198,17 @@ pub(crate) async fn revisions(
     let mut revisions = Vec::new();
     for row in rows_of_chat(session, "revisions", chat, query).await? {
         if let Some(at) = row.try_get(1)? {
-            revisions.push(Revision::new(nth(&blob(row, 0)?, 0)?, Timestamp::from_micros(at)));
+            revisions.push(revision(row, message, Timestamp::from_micros(at))?);
         }
     }
     Ok(revisions)
+}
+
+/// What a message was until then, from a row that begins with its record.
+pub(crate) fn revision(row: PgRow, message: &MessageId, replaced_at: Timestamp) -> Result<Revision> {
+    const DAMAGED: &str = "a revision is not what was written";
+    let record = seals::open(seals::revision(message, replaced_at), &blob(row, 0)?, DAMAGED)?;
+    Ok(Revision::new(nth(&record, 0)?, replaced_at))
 }
 
 /// Gives a stored message a new body where it is. What it was is kept as `replaced` at that time, or not at all:
@@ -233,7 +240,7 @@ pub(crate) async fn amend(
     let revision = match replaced {
         Some(at) => {
             let keep = session.query(sql::ADD_REVISION).bind(chat).bind(id);
-            keep.bind(&record[..]).bind(at.as_micros())
+            keep.bind(seals::revision(&by.id, at).seal(record.to_vec())).bind(at.as_micros())
         }
         None => session.query(sql::FORGET_REVISIONS).bind(chat).bind(vec![id]),
     };

@@ -12,6 +12,7 @@ use crate::memories::words::{hash, mixed};
 use crate::memories::write::Writer;
 use crate::place::signed;
 use crate::pool::Session;
+use crate::seals;
 use crate::sql::memories as sql;
 
 /// A record that is added, as it is then.
@@ -49,7 +50,11 @@ pub(crate) async fn add(
     let on = added.iter().map(shelf).collect::<Result<Vec<i64>>>()?;
     let (texts, found) = words(added, &on);
     let records: Vec<&MemoryRecord> = added.iter().map(|added| &added.write.record).collect();
-    let bodies = records.iter().map(serde_json::to_vec).collect::<Result<Vec<_>, _>>();
+    let body = |added: &Added<'_>| {
+        let body = serde_json::to_vec(&added.write.record)?;
+        Ok::<_, serde_json::Error>(seals::memory(added.place, stored(added.version)).seal(body))
+    };
+    let bodies = added.iter().map(body).collect::<Result<Vec<_>, _>>();
     let bodies = bodies.map_err(|_| Fault::Corrupt("a memory cannot be written as JSON", None))?;
     let marks = records.iter().map(|record| MemoryRecord::mark(&record.scope, &record.id).to_vec());
     let scopes: Vec<i64> = added.iter().map(|added| added.scope).collect();

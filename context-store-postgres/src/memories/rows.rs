@@ -7,18 +7,23 @@ use sqlx::postgres::PgRow;
 use crate::error::{Fault, Result};
 use crate::place::count;
 use crate::pool::Statement;
+use crate::seals;
 
 /// A record in three columns: its place, how often it was written, and itself.
 pub(crate) fn stored(row: &PgRow, [place, version, body]: [usize; 3]) -> Result<StoredMemory> {
     Ok(StoredMemory::new(
-        record(row.try_get(body)?)?,
+        record(row, [place, version, body])?,
         count(row.try_get(version)?)?,
         count(row.try_get(place)?)?,
     ))
 }
 
-pub(crate) fn record(body: &[u8]) -> Result<MemoryRecord> {
-    serde_json::from_slice(body).map_err(|_| Fault::Corrupt("a memory cannot be read", None))
+/// The record in the last of these columns.
+pub(crate) fn record(row: &PgRow, [place, version, body]: [usize; 3]) -> Result<MemoryRecord> {
+    const DAMAGED: &str = "a memory is not what was written";
+    let seal = seals::memory(row.try_get(place)?, row.try_get(version)?);
+    serde_json::from_slice(seals::opened(seal, row.try_get(body)?, DAMAGED)?)
+        .map_err(|_| Fault::Corrupt("a memory cannot be read", None))
 }
 
 /// The names of a scope; an empty one where it has none.

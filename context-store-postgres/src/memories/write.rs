@@ -212,7 +212,9 @@ async fn known(
             found.is_there = true;
             (found.place, found.shelf) = (place, row.try_get(3)?);
             found.version = count(row.try_get(2)?)?;
-            found.record = row.try_get::<Option<&[u8]>, _>(4)?.map(record).transpose()?;
+            if row.try_get::<Option<&[u8]>, _>(4)?.is_some() {
+                found.record = Some(record(&row, [1, 2, 4])?);
+            }
         }
     }
     Ok(known)

@@ -50,7 +50,7 @@ statements! {
         FROM #chat c LEFT JOIN #stream s ON s.chat = c.no AND s.id = $3
         LEFT JOIN LATERAL (
           SELECT q.n, q.data FROM (
-            SELECT p.n, p.data, sum(octet_length(p.data)) OVER (ORDER BY p.n) AS total FROM (
+            SELECT p.n, p.data, sum(octet_length(p.data) - 4) OVER (ORDER BY p.n) AS total FROM (
               SELECT n, data FROM #stream_chunk WHERE stream = s.no AND n >= $4 ORDER BY n LIMIT $5) p) q
           WHERE q.n = $4 OR q.total <= $6) k ON true
         WHERE c.user_id = $1 AND c.id = $2 ORDER BY k.n");
@@ -76,7 +76,7 @@ statements! {
     /// last one.
     STREAM_AFTER = concat!("SELECT ", stream!(), ", c.user_id, c.id, k.chunks, k.bytes, k.last
         FROM #stream s LEFT JOIN #chat c ON c.no = s.chat CROSS JOIN LATERAL (
-          SELECT count(*) AS chunks, coalesce(sum(octet_length(data)), 0)::bigint AS bytes, coalesce(max(n) + 1, 0) AS last
+          SELECT count(*) AS chunks, coalesce(sum(octet_length(data) - 4), 0)::bigint AS bytes, coalesce(max(n) + 1, 0) AS last
           FROM #stream_chunk WHERE stream = s.no) k
         WHERE s.no > $1 ORDER BY s.no LIMIT 1");
     STRAY_STREAM_CHUNKS = "SELECT DISTINCT stream FROM #stream_chunk k WHERE NOT EXISTS (

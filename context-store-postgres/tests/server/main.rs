@@ -5,6 +5,7 @@
 
 mod beside;
 mod connections;
+mod damage;
 mod database;
 mod lab;
 mod memories;

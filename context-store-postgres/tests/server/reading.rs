@@ -128,7 +128,7 @@ async fn a_store_of_an_older_version_is_not_brought_up_to_date_by_looking() {
     let Some(lab) = Lab::new() else { return };
     lab.open().await.close().await.unwrap();
     let mut connection = lab.connection().await;
-    lab.run(&mut connection, "DELETE FROM @store.context_migrations WHERE version > 12").await;
+    lab.run(&mut connection, "DELETE FROM @store.context_migrations WHERE version > 13").await;
     let before = everything(&lab).await;
     let error = PostgresStore::open(lab.config().read_only(true)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);

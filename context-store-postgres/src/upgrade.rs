@@ -1,0 +1,161 @@
+//! What the migration to checksums does that SQL cannot: every value gets its checksum, a few rows at a time, in the transaction of the
+//! migration. Rows that cannot be read stay as they are: whoever reads them is told.
+
+use context_core::{BlobId, ChatRef, Checkpoint, KeyOrder, MessageId, StreamId, Timestamp, pack};
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{AssertSqlSafe, Row};
+
+use crate::error::Result;
+use crate::rows::{optional_text, text};
+use crate::seals;
+
+/// How many rows are read at once.
+const BATCH: i64 = 64;
+
+/// A table whose values get a checksum: its rows in the order of two numbers that name them.
+struct Sealed {
+    table: &'static str,
+    column: &'static str,
+    /// The columns of the key; the second may be a number that is always the same.
+    key: [&'static str; 2],
+    /// What is read behind the key, and from where.
+    select: &'static str,
+    from: &'static str,
+    value: fn(&PgRow) -> Result<Vec<u8>>,
+}
+
+const TABLES: [Sealed; 7] = [
+    Sealed {
+        table: "run",
+        column: "data",
+        key: ["pos", "0"],
+        select: "t.data",
+        from: "run t",
+        value: |row| Ok(pack::upgrade(row.try_get(2)?)?),
+    },
+    Sealed {
+        table: "revision",
+        column: "record",
+        key: ["no", "0"],
+        select: "t.record, t.id, t.replaced_at",
+        from: "revision t",
+        value: |row| {
+            let replaced_at = Timestamp::from_micros(row.try_get(4)?);
+            let record = pack::upgrade(row.try_get(2)?)?;
+            Ok(seals::revision(&MessageId::from(text(row, 3)?), replaced_at).seal(record))
+        },
+    },
+    Sealed {
+        table: "chat",
+        column: "metadata",
+        key: ["no", "0"],
+        select: "t.metadata, t.user_id, t.id, t.title, t.created_at",
+        from: "chat t",
+        value: |row| {
+            let chat = ChatRef::new(text(row, 3)?, text(row, 4)?);
+            let created_at = Timestamp::from_micros(row.try_get(6)?);
+            Ok(seals::chat(&chat, optional_text(row, 5)?, created_at).seal(row.try_get(2)?))
+        },
+    },
+    Sealed {
+        table: "fragment",
+        column: "body",
+        key: ["no", "0"],
+        select: "t.body, t.id, t.kind, t.version, t.metadata",
+        from: "fragment t",
+        value: |row| {
+            let id = optional_text(row, 3)?;
+            let seal = seals::fragment(id, text(row, 4)?, row.try_get(5)?, row.try_get(6)?);
+            Ok(seal.seal(row.try_get(2)?))
+        },
+    },
+    Sealed {
+        table: "blob_piece",
+        column: "data",
+        key: ["blob", "n"],
+        select: "t.data, b.hash",
+        from: "blob_piece t JOIN blob b ON b.no = t.blob",
+        value: |row| {
+            let blob: BlobId = crate::blobs::id_of(row.try_get(3)?)?;
+            Ok(seals::piece(&blob, row.try_get(1)?).seal(row.try_get(2)?))
+        },
+    },
+    Sealed {
+        table: "stream_chunk",
+        column: "data",
+        key: ["stream", "n"],
+        select: "t.data, s.id",
+        from: "stream_chunk t JOIN stream s ON s.no = t.stream",
+        value: |row| Ok(seals::chunk(&StreamId::from(text(row, 3)?), row.try_get(1)?).seal(row.try_get(2)?)),
+    },
+    Sealed {
+        table: "memory",
+        column: "body",
+        key: ["place", "0"],
+        select: "t.body, t.version",
+        from: "memory t",
+        value: |row| Ok(seals::memory(row.try_get(0)?, row.try_get(3)?).seal(row.try_get(2)?)),
+    },
+];
+
+/// Gives all rows of the schema in the search path their checksums.
+pub(crate) async fn seal_all(connection: &mut PgConnection) -> Result<()> {
+    for table in &TABLES {
+        table.seal(connection).await?;
+    }
+    checkpoints(connection).await
+}
+
+impl Sealed {
+    async fn seal(&self, connection: &mut PgConnection) -> Result<()> {
+        let Self { table, column, key: [first, second], select, from, .. } = *self;
+        let second = if second == "0" { "0::bigint".to_owned() } else { format!("t.{second}") };
+        // Constants of this file are all that is put into the statements.
+        let read = format!(
+            "SELECT t.{first}, {second}, {select} FROM {from}
+             WHERE (t.{first}, {second}) > ($1, $2) ORDER BY 1, 2 LIMIT {BATCH}"
+        );
+        let write = format!(
+            "UPDATE {table} t SET {column} = i.value FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) i (one, two, value)
+             WHERE t.{first} = i.one AND {second} = i.two"
+        );
+        let mut order = KeyOrder::new("open", table);
+        let mut after = (i64::MIN, i64::MIN);
+        loop {
+            let rows = sqlx::query(AssertSqlSafe(read.clone())).bind(after.0).bind(after.1);
+            let rows = rows.fetch_all(&mut *connection).await?;
+            if rows.is_empty() {
+                return Ok(());
+            }
+            let (mut ones, mut twos, mut values) = (Vec::new(), Vec::new(), Vec::new());
+            for row in &rows {
+                after = (row.try_get(0)?, row.try_get(1)?);
+                order.next(after)?;
+                if let Ok(value) = (self.value)(row) {
+                    ones.push(after.0);
+                    twos.push(after.1);
+                    values.push(value);
+                }
+            }
+            let write = sqlx::query(AssertSqlSafe(write.clone())).bind(ones).bind(twos).bind(values);
+            write.execute(&mut *connection).await?;
+        }
+    }
+}
+
+/// Checkpoints are few, and have a column.
+async fn checkpoints(connection: &mut PgConnection) -> Result<()> {
+    let read = "SELECT chat, name, message, created_at FROM checkpoint";
+    let (mut chats, mut names, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+    for row in sqlx::query(read).fetch_all(&mut *connection).await? {
+        let (Ok(name), Ok(message)) = (text(&row, 1), text(&row, 2)) else { continue };
+        let created_at = Timestamp::from_micros(row.try_get(3)?);
+        sums.push(seals::checkpoint(&Checkpoint::new(name.into(), message.into(), created_at)));
+        chats.push(row.try_get::<i64, _>(0)?);
+        names.push(row.try_get::<Vec<u8>, _>(1)?);
+    }
+    let write = "UPDATE checkpoint c SET sum = i.sum FROM unnest($1::bigint[], $2::bytea[], $3::bigint[]) i (chat, name, sum)
+        WHERE c.chat = i.chat AND c.name = i.name";
+    sqlx::query(write).bind(chats).bind(names).bind(sums).execute(connection).await?;
+    Ok(())
+}
