@@ -53,3 +53,24 @@ async fn a_store_says_what_its_server_keeps() {
     assert_eq!(info.warning.is_none(), expected == Durability::PowerLoss, "{info:?}");
     assert!(lab.store.search().is_none());
 }
+
+/// What fails the same way each time says so: nobody waits for a password to become right.
+#[tokio::test]
+async fn a_login_or_a_database_that_is_refused_is_not_tried_again() {
+    let Some((server, lab)) = Lab::alone().await else { return };
+    let address = server.url();
+    let host = address.trim_start_matches("redis://").trim_end_matches('/');
+    let open = async |url: String| {
+        let error = RedisStore::open(RedisConfig::new(url)).await.unwrap_err();
+        assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        (error.kind(), error.retry())
+    };
+    assert_eq!(open(format!("redis://{host}/99")).await, (ErrorKind::Invalid, Retry::Never));
+    let mut connection = lab.server();
+    let mut config = redis::cmd("CONFIG");
+    let () = config.arg("SET").arg("requirepass").arg("right").query(&mut connection).unwrap();
+    assert_eq!(open(format!("redis://{host}/")).await, (ErrorKind::Unavailable, Retry::Never));
+    assert_eq!(open(format!("redis://:hunter2@{host}/")).await, (ErrorKind::Unavailable, Retry::Never));
+    let mut config = redis::cmd("CONFIG");
+    let () = config.arg("SET").arg("requirepass").arg("").query(&mut connection).unwrap();
+}
