@@ -71,8 +71,11 @@ pub(crate) async fn append_next(
     id: &StreamId,
     append: &StreamAppend,
 ) -> Result<Option<StreamOutcome>> {
-    let numbered = (stored(append.offset)..).zip(&append.chunks);
-    let chunks: Vec<Vec<u8>> = numbered.map(|(n, chunk)| seals::chunk(id, n).seal(chunk.to_vec())).collect();
+    // Nothing is at an offset that high, and whoever names one is refused.
+    let at = |n| stored(append.offset).saturating_add(n);
+    let numbered = (0..).zip(&append.chunks);
+    let chunks: Vec<Vec<u8>> =
+        numbered.map(|(n, chunk)| seals::chunk(id, at(n)).seal(chunk.to_vec())).collect();
     let error = match &append.end {
         Some(StreamEnd::Failed(error)) => Some(error.as_bytes()),
         _ => None,

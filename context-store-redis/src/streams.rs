@@ -215,8 +215,9 @@ async fn plain_append(
     let mut call = STREAM_APPEND.key(shared.keys.chat(chat));
     call.arg(id.as_str()).arg(append.writer.as_str()).arg(append.offset).arg(time(append.at));
     call.arg(shared.ttl).arg(limits::MAX_STREAM_CHUNKS).arg(limits::MAX_STREAM_BYTES);
-    (append.offset..).zip(&append.chunks).for_each(|(n, chunk)| {
-        call.arg(seals::seal(&chunk_field(n, id), chunk.to_vec()));
+    // Nothing is at an offset that high, and whoever names one is refused.
+    (0..).zip(&append.chunks).for_each(|(n, chunk)| {
+        call.arg(seals::seal(&chunk_field(append.offset.saturating_add(n), id), chunk.to_vec()));
     });
     let mut reply = Reply::of(shared.connection.call::<Value>(&call).await?)?;
     match reply.number()? {
