@@ -7,7 +7,7 @@ use context_core::{Error, ErrorKind, Retry, RoundRef};
 use thiserror::Error as ThisError;
 
 /// Why a call of the recorder failed. Callers that wait for the same write get the same error.
-#[derive(Clone, Debug, ThisError)]
+#[derive(Clone, ThisError)]
 #[non_exhaustive]
 pub enum RecordError {
     /// The graph refuses the change; nothing was done.
@@ -60,6 +60,8 @@ pub enum RecordError {
     #[error(transparent)]
     Store(Arc<Error>),
 }
+
+context_core::readable_debug!(RecordError);
 
 impl RecordError {
     pub(crate) fn damaged(round: &RoundRef, source: Error) -> Self {

@@ -29,6 +29,12 @@ const AMENDMENT_TRIES: usize = 16;
 /// next write, under the same key, so that nothing is written twice after a lost reply. A call that is dropped while it waits is in the
 /// same state. Do not repeat either: [`flush`](Self::flush).
 ///
+/// # The end
+///
+/// A round ends with [`finish`](Self::finish) or [`close`](Self::close). If the last handle of an open one is dropped, a warning is
+/// traced, once for the round: to readers it runs until its agent has a later round or nothing is written to it for an hour
+/// ([`RoundHead::state_as_read`](context_core::trajectory::RoundHead::state_as_read)).
+///
 /// # One writer
 ///
 /// A round has one writer. If another process writes to it, this handle can write no more
@@ -63,6 +69,14 @@ struct Held {
     lease: Lease,
     opener: Arc<Opener>,
     bridges: BridgeFrom,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.lease.is_last() {
+            self.opened.recorder.warn_if_open();
+        }
+    }
 }
 
 impl OpenRound {

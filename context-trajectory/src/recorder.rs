@@ -1,9 +1,10 @@
 //! One round in memory, and what of it is not written yet.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use context_core::trajectory::{Change, Round, TrajectoryError};
+use context_core::trajectory::{Change, Round, RoundState, TrajectoryError};
 use context_core::{Error, ErrorKind, RecordOutcome, RoundCommit, RoundRef, Timestamp, limits};
 use futures_util::future::join_all;
 
@@ -22,6 +23,8 @@ pub(crate) struct Recorder {
     pub(crate) reference: RoundRef,
     channels: Arc<Channels>,
     state: Mutex<State>,
+    /// Whether it was said that the round was left open.
+    warned: AtomicBool,
     writer: tokio::sync::Mutex<()>,
 }
 
@@ -78,7 +81,8 @@ impl Recorder {
             round: Arc::new(round),
         };
         let reference = state.round.round().clone();
-        Self { reference, channels, state: Mutex::new(state), writer: tokio::sync::Mutex::default() }
+        let (state, warned) = (Mutex::new(state), AtomicBool::new(false));
+        Self { reference, channels, state, warned, writer: tokio::sync::Mutex::default() }
     }
 
     /// No code that can panic runs under the lock.
@@ -102,6 +106,28 @@ impl Recorder {
 
     pub(crate) fn is_superseded(&self) -> bool {
         self.state().superseded
+    }
+
+    /// Says once that nobody holds the round any more although it is open: a reader cannot tell it from one that runs. A round that
+    /// nothing was recorded of, and one that somebody else writes, is nobody's to finish.
+    pub(crate) fn warn_if_open(&self) {
+        let (round, superseded, unsaved) = {
+            let state = self.state();
+            (state.round.clone(), state.superseded, state.done - state.saved)
+        };
+        let begun = round.revision() > 0 || !round.is_empty();
+        if superseded
+            || !begun
+            || round.state() != RoundState::Open
+            || self.warned.swap(true, Ordering::Relaxed)
+        {
+            return;
+        }
+        tracing::warn!(
+            round = %self.reference,
+            unsaved,
+            "a round is dropped while it is open: call `finish`, or `close` with the state in which it ended"
+        );
     }
 
     /// Changes the round in memory. Returns which call it was, to wait for; 0 if it did nothing.

@@ -211,6 +211,13 @@ impl Lease {
         self.cell.get_or_try_init(|| build).await.cloned()
     }
 
+    /// Whether nobody else holds it.
+    pub(crate) fn is_last(&self) -> bool {
+        let inner = self.shelf.inner();
+        let entry = inner.entries.get(&self.round).filter(|entry| entry.number == self.entry);
+        entry.is_none_or(|entry| entry.holders == 1)
+    }
+
     pub(crate) fn shelf(&self) -> &Arc<Shelf> {
         &self.shelf
     }

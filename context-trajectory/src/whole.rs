@@ -49,7 +49,7 @@ impl Trajectories {
         if agents.is_empty() {
             return Err(Error::not_found("find", "session", &session).with("user", &user).into());
         }
-        Ok(SessionGraph::new(user, session, agents))
+        Ok(SessionGraph::new(user, session, agents).read_at(self.channels().clock.now()))
     }
 }
 

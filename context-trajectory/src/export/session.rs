@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    Edge, Node, NodeId, ParentNode, Relation, Round, Trajectory, TrajectoryError, edge,
+    Edge, Node, NodeId, ParentNode, Relation, Round, RoundState, Trajectory, TrajectoryError, edge,
 };
-use context_core::{SessionId, UserId};
+use context_core::{SessionId, Timestamp, UserId};
 
 /// A node of an agent of a session. Written as `2/0.3`: agent 2, round 0, number 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,6 +114,8 @@ pub struct SessionGraph {
     user: UserId,
     session: SessionId,
     agents: BTreeMap<u32, Agent>,
+    /// When it was read, if that is known.
+    read_at: Option<Timestamp>,
     /// None for everything.
     shown: Option<BTreeSet<AgentNode>>,
 }
@@ -138,7 +140,21 @@ impl SessionGraph {
             let active = trajectory.pruned().nodes;
             (number, Agent { trajectory, active })
         });
-        Self { user: user.into(), session: session.into(), agents: agents.collect(), shown: None }
+        Self {
+            user: user.into(),
+            session: session.into(),
+            agents: agents.collect(),
+            read_at: None,
+            shown: None,
+        }
+    }
+
+    /// Says when it was read: a round that says it is open and was not written to for long by then is
+    /// [shown](RoundGraph::state) as interrupted.
+    #[must_use]
+    pub fn read_at(mut self, now: Timestamp) -> Self {
+        self.read_at = Some(now);
+        self
     }
 
     /// Looks at a part of the session. Refuses nodes that are not there; of a round that is not there, there is nothing to see.
@@ -335,6 +351,13 @@ impl<'a> RoundGraph<'a> {
     /// All of it, shown or not.
     pub fn round(&self) -> &'a Round {
         self.round
+    }
+
+    /// The state that a reader is shown: [`RoundHead::state_as_read`].
+    pub fn state(&self) -> RoundState {
+        let newest = self.graph.agents[&self.agent].trajectory.rounds().last();
+        let has_later = newest.is_some_and(|newest| newest.round().round > self.number());
+        self.round.head().state_as_read(has_later, self.graph.read_at)
     }
 
     /// How many rounds right before it are not there.

@@ -60,7 +60,7 @@ pub enum ImportProblem {
 }
 
 /// Why a file is none of messages.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
     /// It is not JSON.
@@ -73,6 +73,8 @@ pub enum ImportError {
         found: &'static str,
     },
 }
+
+context_core::readable_debug!(ImportError);
 
 impl From<ImportError> for Error {
     fn from(error: ImportError) -> Self {

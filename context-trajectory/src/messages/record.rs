@@ -51,7 +51,7 @@ impl RecordKind {
 }
 
 /// Why something is no record of a message.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
     /// It is no JSON object.
@@ -70,6 +70,8 @@ pub enum RecordError {
         index: usize,
     },
 }
+
+context_core::readable_debug!(RecordError);
 
 /// A message as it is stored: a JSON object with `type`, `content`, `name`, `additional_kwargs` and `response_metadata`; of the model
 /// also `tool_calls`, `invalid_tool_calls` and `usage_metadata`; of a tool `tool_call_id`, and `status` if it failed.

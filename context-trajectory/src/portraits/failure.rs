@@ -10,7 +10,7 @@ use thiserror::Error as ThisError;
 use crate::RecordError;
 
 /// Why a node has no portrait.
-#[derive(Debug, ThisError)]
+#[derive(ThisError)]
 #[non_exhaustive]
 pub enum PortraitError {
     /// The model failed, also after retries.
@@ -32,6 +32,8 @@ pub enum PortraitError {
     #[error("the task ended without a word")]
     Ended,
 }
+
+context_core::readable_debug!(PortraitError);
 
 impl From<ModelError> for PortraitError {
     fn from(error: ModelError) -> Self {

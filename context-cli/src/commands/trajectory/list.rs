@@ -1,6 +1,6 @@
 //! `trajectory list`: sessions and their rounds.
 
-use context_runtime::trajectory::RoundHead;
+use context_runtime::trajectory::{RoundHead, RoundState};
 use serde::Serialize;
 
 use super::all_rounds;
@@ -19,7 +19,8 @@ Examples:
   context trajectory list
   context trajectory list support-7 --json
 
-A round is open while it runs, or if whoever ran it ended without a word.")]
+A round is open while it runs. One that nobody finished is interrupted: its agent
+has a later round, or nothing was written to it for an hour.")]
 pub(super) struct Args {
     /// Only this session
     session: Option<String>,
@@ -48,13 +49,15 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store_to_read().await?;
     let heads = all_rounds(app, &*store, args.session.as_deref()).await?;
     let mut session = None;
-    for head in &heads {
+    for (at, head) in heads.iter().enumerate() {
+        let has_later = heads.get(at + 1).is_some_and(|next| next.round.agent == head.round.agent);
+        let state = head.state_as_read(has_later, Some(app.now()));
         let name = &head.round.agent.session;
         if !app.out.is_json() && session.replace(name) != Some(name) {
             let name = app.out.paint(Style::Bold, clean(name.as_str())).to_string();
             app.out.line(name)?;
         }
-        write(app, head)?;
+        write(app, head, state)?;
     }
     if heads.is_empty() {
         app.out.note("no rounds; programs record them, and so does `context import FILE --trajectory`");
@@ -62,14 +65,14 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     Ok(Done::Fine)
 }
 
-fn write(app: &mut App, head: &RoundHead) -> Result<(), Failure> {
+fn write(app: &mut App, head: &RoundHead, state: RoundState) -> Result<(), Failure> {
     if app.out.is_json() {
         return app.out.record(&RoundHeadRecord {
             v: 1,
             session: head.round.agent.session.as_str(),
             agent: head.round.agent.agent,
             round: head.round.round,
-            state: head.state.as_str(),
+            state: state.as_str(),
             question: &head.title,
             nodes: head.nodes,
             revision: head.revision,
@@ -82,7 +85,7 @@ fn write(app: &mut App, head: &RoundHead) -> Result<(), Failure> {
         number => format!("agent {number} "),
     };
     let when = app.out.paint(Style::Dim, short_time(head.updated_at)).to_string();
-    let (state, nodes) = (head.state.as_str(), count(head.nodes as usize, "node"));
+    let (state, nodes) = (state.as_str(), count(head.nodes as usize, "node"));
     let place = format!("{agent}round {}", head.round.round);
     let line = format!("  {place:9} {state:11} {nodes:>9}  {when}  {}", preview(&head.title, QUESTION));
     app.out.line(line.trim_end())

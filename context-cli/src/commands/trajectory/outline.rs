@@ -1,6 +1,6 @@
 //! A session as lines, and as records: what `show` and `graph` share.
 
-use context_runtime::trajectory::export::{AgentGraph, AgentNode, SessionGraph};
+use context_runtime::trajectory::export::{AgentGraph, AgentNode, RoundGraph, SessionGraph};
 use context_runtime::trajectory::{Node, NodeKind, Relation, Round};
 use serde::Serialize;
 
@@ -47,7 +47,7 @@ pub(super) fn write(
     for agent in graph.agents().filter(|agent| only.is_none_or(|only| only == agent.number())) {
         for round in agent.rounds() {
             if !records {
-                let head = heading(app, agent.number(), round.round());
+                let head = heading(app, agent.number(), round);
                 app.out.line(head)?;
             }
             for node in round.nodes() {
@@ -61,8 +61,8 @@ pub(super) fn write(
     Ok(())
 }
 
-fn heading(app: &App, agent: u32, round: &Round) -> String {
-    let head = round.head();
+fn heading(app: &App, agent: u32, round: RoundGraph<'_>) -> String {
+    let head = round.round().head();
     let mut name = format!("round {}", head.round.round);
     if agent > 0 {
         name = format!("agent {agent} {name}");
@@ -71,7 +71,8 @@ fn heading(app: &App, agent: u32, round: &Round) -> String {
         name = format!("{name}, called by {}", AgentNode::from(parent));
     }
     let facts =
-        [head.state.as_str().to_owned(), count(round.len(), "node"), short_time(head.created_at)].join(" · ");
+        [round.state().as_str().to_owned(), count(round.round().len(), "node"), short_time(head.created_at)]
+            .join(" · ");
     format!("{} · {facts}", app.out.paint(Style::Bold, name))
 }
 

@@ -1,5 +1,7 @@
 //! `trajectory show`: rounds step by step, or one node in full.
 
+use std::sync::Arc;
+
 use context_runtime::Error;
 use context_runtime::trajectory::export::{AgentGraph, SessionGraph};
 use context_runtime::trajectory::{FieldValue, Node, Relation, Trajectory};
@@ -57,9 +59,17 @@ fn side(graph: &SessionGraph, agent: u32) -> Result<AgentGraph<'_>, Failure> {
 
 /// A session of one round of one agent, told as what it is in the whole.
 fn of_round(app: &App, graph: &SessionGraph, agent: u32, number: u32) -> Result<SessionGraph, Failure> {
-    let round = side(graph, agent)?.trajectory().round(number).cloned();
+    let side = side(graph, agent)?;
+    let round = side.trajectory().round(number);
     let round =
         round.ok_or_else(|| Error::not_found("find", "round", number).with("session", graph.session()))?;
+    let mut round = Arc::clone(round);
+    let state = side.rounds().find(|shown| shown.number() == number).map(|shown| shown.state());
+    // Alone, it would not be known that a later one has begun.
+    if let Some(state) = state.filter(|state| *state != round.state()) {
+        let at = round.head().updated_at;
+        Arc::make_mut(&mut round).set_state(state, at);
+    }
     let alone = Trajectory::new([round], Default::default());
     Ok(SessionGraph::new(app.user.clone(), graph.session().clone(), [(agent, alone)]))
 }

@@ -4,7 +4,7 @@ use context_core::trajectory::TrajectoryError;
 use thiserror::Error;
 
 /// Why a document in ATIF cannot be read. Says where, never what stands there.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum AtifError {
     /// It is no JSON, or not of the form.
@@ -28,6 +28,8 @@ pub enum AtifError {
     #[error(transparent)]
     Trajectory(#[from] TrajectoryError),
 }
+
+context_core::readable_debug!(AtifError);
 
 impl From<serde_json::Error> for AtifError {
     fn from(error: serde_json::Error) -> Self {

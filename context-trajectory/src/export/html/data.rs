@@ -177,7 +177,7 @@ pub(super) fn write_data(graph: &SessionGraph, out: &mut impl Write) -> io::Resu
         place: corners(band.place),
         agent: agent_name(band.agent),
         caption: round_caption(&band.round),
-        state: band.round.round().head().state.as_str(),
+        state: band.round.state().as_str(),
     });
     let page = Page {
         user: graph.user().as_str(),

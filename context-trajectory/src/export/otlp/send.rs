@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER: usize = 64 * 1024;
 
 /// What keeps traces from a collector. Shows neither address nor headers, which may hold keys.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
     /// The address is none of HTTP.
@@ -55,6 +55,8 @@ pub enum SendError {
         retry_after: Option<Duration>,
     },
 }
+
+context_core::readable_debug!(SendError);
 
 impl SendError {
     /// Whether the same may be sent again: spans have the same ids then. What OTLP says of each status.

@@ -103,7 +103,7 @@ impl Spans<'_> {
 
     fn whole(&self, id: AgentRound, round: &RoundGraph<'_>) -> Span {
         let (agent, name) = (id.0, agent_name(id.0));
-        let head = round.round().head();
+        let (head, state) = (round.round().head(), round.state());
         let mut attributes = Attributes::default()
             .text(attribute::OPERATION, operation::INVOKE_AGENT)
             .text(attribute::SPAN_KIND, "AGENT")
@@ -112,7 +112,7 @@ impl Spans<'_> {
             .text(attribute::AGENT_ID, agent.to_string())
             .text(attribute::AGENT_NAME, &*name)
             .number(attribute::ROUND, Some(round.number().into()))
-            .text(attribute::ROUND_STATE, head.state.as_str());
+            .text(attribute::ROUND_STATE, state.as_str());
         if self.content {
             let of = |kind| round.nodes().filter(move |node| node.kind() == kind);
             let asked =
@@ -123,8 +123,8 @@ impl Spans<'_> {
                 .some_text(attribute::OUTPUT_MESSAGES, as_json(&said.collect::<Vec<_>>()).as_deref());
         }
         let mut status = Status::default();
-        if head.state == RoundState::Interrupted {
-            attributes = attributes.text(attribute::ERROR, head.state.as_str());
+        if state == RoundState::Interrupted {
+            attributes = attributes.text(attribute::ERROR, state.as_str());
             status = Status::ERROR;
         }
         Span {
