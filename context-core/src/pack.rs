@@ -119,6 +119,16 @@ pub fn split_at(bytes: &Bytes, n: usize) -> Result<(Bytes, Bytes), UnpackError> 
     Ok((bytes.slice(..offset), bytes.slice(offset..)))
 }
 
+/// Returns the id of the `n`th node of a packed run, from 0. Checks frames only: for runs whose checksums are
+/// compared by [`count`].
+pub fn id_of(bytes: &[u8], n: usize) -> Result<MessageId, UnpackError> {
+    let mut offset = 0;
+    for _ in 0..n {
+        offset = Record::read(bytes, offset, Layout::Counted)?.end;
+    }
+    Ok(MessageId::from(Record::read(bytes, offset, Layout::Counted)?.id))
+}
+
 /// Writes a run of version 1 of the layout as one of version 2: for a store that brings older data up to date.
 pub fn upgrade(bytes: &[u8]) -> Result<Vec<u8>, UnpackError> {
     let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 64);

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use context_core::{
-    Blob, BlobId, BlobPrune, BlobsPruned, ChatRef, Cursor, NewBlob, Page, Timestamp, UserId, limits,
+    Blob, BlobId, BlobPrune, BlobsPruned, ChatRef, Cursor, KeyOrder, NewBlob, Page, Timestamp, UserId, limits,
 };
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
@@ -17,6 +17,7 @@ use crate::place::{count, signed};
 use crate::rows::{blob as bytes_of, length};
 use crate::scope::chat_no;
 use crate::sql;
+use crate::sums::{BLOB, BLOB_PIECE, BLOB_REF, Value};
 
 /// How many bytes a piece has. Part of the layout: it must never change.
 const PIECE: usize = 256 << 10;
@@ -37,9 +38,14 @@ pub(crate) async fn put(writer: &mut Writer, chat: &ChatRef, id: BlobId, new: Ne
     let refer = sqlx::query(sql::REFER_TO_BLOB).bind(chat_no).bind(&id.as_bytes()[..]).bind(no);
     let refer = refer.bind(new.media_type).bind(new.at.as_micros());
     refer.execute(&mut *transaction).await?;
+    seal_reference(&mut transaction, chat_no, &id).await?;
     let blob = known(&mut transaction, chat_no, &id).await?;
     transaction.commit().await?;
     blob.map(|(_, blob)| blob).ok_or(Fault::Corrupt("a reference is gone that was just written", None))
+}
+
+async fn seal_reference(connection: &mut SqliteConnection, chat: i64, id: &BlobId) -> Result<()> {
+    BLOB_REF.seal(connection, &[("chat", chat.into()), ("hash", id.as_bytes()[..].into())]).await
 }
 
 async fn number(connection: &mut SqliteConnection, user: &UserId, id: &BlobId) -> Result<Option<i64>> {
@@ -52,9 +58,11 @@ async fn add(connection: &mut SqliteConnection, user: &UserId, id: &BlobId, byte
         sqlx::query(sql::ADD_BLOB).bind(user.as_str()).bind(&id.as_bytes()[..]).bind(signed(bytes.len()));
     let no = add.execute(&mut *connection).await?.last_insert_rowid();
     for (n, piece) in (0..).zip(bytes.chunks(PIECE)) {
-        let add = sqlx::query(sql::ADD_BLOB_PIECE).bind(no * PLACES + n).bind(piece);
-        add.execute(&mut *connection).await?;
+        let pos = no * PLACES + n;
+        let add = sqlx::query(sql::ADD_BLOB_PIECE).bind(pos).bind(piece);
+        add.bind(BLOB_PIECE.sum([pos.into(), piece.into()])).execute(&mut *connection).await?;
     }
+    BLOB.seal(connection, &[("no", no.into())]).await?;
     Ok(no)
 }
 
@@ -79,6 +87,14 @@ async fn known(connection: &mut SqliteConnection, chat: i64, id: &BlobId) -> Res
 }
 
 fn blob_of(row: &SqliteRow) -> Result<Blob> {
+    let reference = [7, 0, 6, 2, 3, 4];
+    let reference = reference.map(|column| Value::of(row, column)).into_iter().collect::<Result<Vec<_>>>()?;
+    BLOB_REF.check_values(reference, row, 8)?;
+    let blob = [6, 9, 10, 1].map(|column| Value::of(row, column));
+    BLOB.check_values(blob.into_iter().collect::<Result<Vec<_>>>()?, row, 11)?;
+    if row.try_get::<&[u8], _>(0)? != row.try_get::<&[u8], _>(10)? {
+        return Err(Fault::Corrupt(DAMAGED, None));
+    }
     let time = |column| Ok::<_, Fault>(Timestamp::from_micros(row.try_get(column)?));
     let (id, media_type) = (id_of(row.try_get(0)?)?, row.try_get(2)?);
     let mut blob = Blob::new(id, count(row.try_get(1)?)?, media_type, time(3)?);
@@ -95,9 +111,14 @@ pub(crate) fn id_of(hash: &[u8]) -> Result<BlobId> {
 
 /// Notes that a chat has used a blob, if it refers to it.
 pub(crate) async fn touch(writer: &mut Writer, chat: &ChatRef, id: &BlobId, at: Timestamp) -> Result<()> {
+    let mut transaction = writer.begin().await?;
     let touch = sqlx::query(sql::TOUCH_BLOB).bind(chat.user.as_str()).bind(chat.chat.as_str());
     let touch = touch.bind(&id.as_bytes()[..]).bind(at.as_micros());
-    touch.execute(&mut writer.connection).await?;
+    if touch.execute(&mut *transaction).await?.rows_affected() > 0 {
+        let no = chat_no(&mut transaction, "read_blob", chat).await?;
+        seal_reference(&mut transaction, no, id).await?;
+    }
+    transaction.commit().await?;
     Ok(())
 }
 
@@ -138,6 +159,7 @@ pub(crate) async fn bytes(connection: &mut SqliteConnection, no: i64, range: Ran
         if length(pos - place(first))? != found.len() {
             return Err(Fault::Corrupt(DAMAGED, None));
         }
+        BLOB_PIECE.check(&row, 0)?;
         found.push(bytes_of(row, 1)?);
     }
     let full = found.iter().rev().skip(1).all(|piece| piece.len() == PIECE);
@@ -180,6 +202,8 @@ pub(crate) async fn list(
     let query = sqlx::query(sql::BLOBS).bind(chat).bind(after).bind(signed(limit + 1));
     let rows = query.fetch_all(&mut *transaction).await?;
     transaction.commit().await?;
+    let mut order = KeyOrder::after(OPERATION, "blob", Some(after.to_vec()));
+    rows.iter().try_for_each(|row| Ok::<_, Fault>(order.next(row.try_get::<Vec<u8>, _>(0)?)?))?;
     let items = rows.iter().take(limit).map(blob_of).collect::<Result<Vec<_>>>()?;
     let next = items.last().filter(|_| rows.len() > limit).map(|last| Cursor::new(last.id.to_string()));
     Ok(Page { items, next })

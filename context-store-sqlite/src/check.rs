@@ -4,13 +4,14 @@ pub(crate) mod blobs;
 pub(crate) mod memories;
 pub(crate) mod rounds;
 pub(crate) mod streams;
+pub(crate) mod sums;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::{
-    CancelSignal, ChatId, ChatRef, CheckReport, Finding, MessageId, Node, NodeKind, Placed, UserId,
-    check_chat_graph, pack,
+    CancelSignal, ChatId, ChatRef, CheckReport, ErrorKind, Finding, KeyOrder, MessageId, Node, NodeKind,
+    Placed, UserId, check_chat_graph, pack,
 };
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
@@ -33,32 +34,63 @@ pub(crate) async fn check(
     cancel: &CancelSignal,
 ) -> Result<CheckReport> {
     let mut report = CheckReport::default();
-    file(connection, full_text, &mut report).await?;
-    check::blobs::check(connection, cancel, &mut report).await?;
-    check::streams::check(connection, cancel, &mut report).await?;
-    check::rounds::check(connection, cancel, &mut report).await?;
-    check::memories::check(connection, cancel, &mut report).await?;
+    let whole = file(connection, full_text, &mut report).await;
+    found(&mut report, "file", whole)?;
+    check::sums::check(connection, full_text, cancel, &mut report).await?;
+    let blobs = check::blobs::check(connection, cancel, &mut report).await;
+    found(&mut report, "blobs", blobs)?;
+    let streams = check::streams::check(connection, cancel, &mut report).await;
+    found(&mut report, "streams", streams)?;
+    let rounds = check::rounds::check(connection, cancel, &mut report).await;
+    found(&mut report, "rounds", rounds)?;
+    let memories = check::memories::check(connection, cancel, &mut report).await;
+    found(&mut report, "memories", memories)?;
+    let chats = check_chats(connection, full_text, cancel, &mut report).await;
+    found(&mut report, "chats", chats)?;
+    Ok(report)
+}
+
+/// Reports what ended a part of the check as a finding, if it comes of damage: the other parts still have their say.
+pub(crate) fn found(report: &mut CheckReport, about: &str, checked: Result<()>) -> Result<()> {
+    let Err(fault) = checked else { return Ok(()) };
+    let error = fault.during("check");
+    match error.kind() {
+        ErrorKind::Corrupt | ErrorKind::Bug | ErrorKind::NotFound => {
+            report.findings.push(Finding::new(None, about, error.message().to_owned()));
+            Ok(())
+        }
+        _ => Err(error.into()),
+    }
+}
+
+async fn check_chats(
+    connection: &mut SqliteConnection,
+    full_text: bool,
+    cancel: &CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
     let mut after = 0;
+    let mut order = KeyOrder::new("check", "chat");
     loop {
         cancel.check("check")?;
         // One state per chat: while a store is checked, others may write to it.
         let mut transaction = connection.begin().await?;
         let next = sqlx::query(sql::CHAT_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
-        let Some(row) = next else { break };
+        let Some(row) = next else { return Ok(()) };
         after = row.try_get(0)?;
+        order.next(after)?;
         let user = UserId::from(row.try_get::<&str, _>(1)?);
         let chat = ChatRef::new(user, ChatId::from(row.try_get::<&str, _>(2)?));
-        match check_chat(&mut transaction, after, &chat, full_text, &mut report).await {
+        match check_chat(&mut transaction, after, &chat, full_text, report).await {
             Ok(()) => {}
             Err(Fault::Corrupt(problem, _)) => {
                 report.findings.push(Finding::new(Some(&chat), "layout", problem));
             }
-            Err(fault) => return Err(fault),
+            Err(fault) => found(report, "chat", Err(fault))?,
         }
         transaction.commit().await?;
         report.chats += 1;
     }
-    Ok(report)
 }
 
 /// What SQLite can say, and rows that no chat reaches.

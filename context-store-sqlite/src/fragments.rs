@@ -9,6 +9,7 @@ use crate::error::{Fault, Result};
 use crate::history::chat_rows::{metadata_from, metadata_text};
 use crate::rows::blob;
 use crate::sql;
+use crate::sums::FRAGMENT;
 
 /// The fragments in the order they were first put, each with its number.
 pub(crate) async fn list(connection: &mut SqliteConnection, chat: i64) -> Result<Vec<(i64, StoredFragment)>> {
@@ -17,13 +18,14 @@ pub(crate) async fn list(connection: &mut SqliteConnection, chat: i64) -> Result
 }
 
 fn fragment(row: SqliteRow) -> Result<(i64, StoredFragment)> {
+    FRAGMENT.check(&row, 0)?;
     let no = row.try_get(0)?;
-    let id = row.try_get::<Option<&str>, _>(1)?.map(FragmentId::from);
-    let kind = row.try_get::<String, _>(2)?;
-    let version = u16::try_from(row.try_get::<i64, _>(3)?);
+    let id = row.try_get::<Option<&str>, _>(2)?.map(FragmentId::from);
+    let kind = row.try_get::<String, _>(3)?;
+    let version = u16::try_from(row.try_get::<i64, _>(4)?);
     let version = version.map_err(|_| Fault::Corrupt("a fragment's version is out of range", None))?;
-    let metadata = metadata_from(row.try_get(4)?)?;
-    let body: Bytes = blob(row, 5)?;
+    let metadata = metadata_from(row.try_get(5)?)?;
+    let body: Bytes = blob(row, 6)?;
     Ok((no, StoredFragment { id, metadata, body: Encoded::new(kind, version, body) }))
 }
 
@@ -55,5 +57,5 @@ pub(crate) async fn put(
             }
         }
     }
-    Ok(())
+    FRAGMENT.seal(connection, &[("chat", chat.into())]).await
 }

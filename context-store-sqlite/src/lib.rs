@@ -38,6 +38,8 @@
 //! * **Memories** ([`Store::memories`](context_core::Store::memories)) are found by words with BM25 over counters, so that ranking is
 //!   exact, and by vectors. A search looks at a bounded number of records, however many there are; one for a kind meets none of
 //!   another kind, nor of another scope.
+//! * **Damage is an error.** Every row that content is kept in has a checksum, which reading compares; a chain is compared
+//!   with its branch's head. [`Maintenance::check`](context_core::Maintenance::check) reads all of them.
 //! * **A read is one state of the file.** Readers do not wait for the writer, nor it for them. A handle reads
 //!   what it has written.
 //! * **Cost.** An append costs the same in a chat of ten messages and of a million. A chain is read by one
@@ -148,6 +150,7 @@ mod search;
 mod sql;
 mod store;
 mod streams;
+mod sums;
 mod upkeep;
 
 pub use config::SqliteConfig;

@@ -21,7 +21,7 @@ use context_core::{
 };
 
 pub(crate) use self::erase::{erase_some, remaining, tidy};
-pub(crate) use self::lists::{List, token};
+pub(crate) use self::lists::{List, sum_of, token};
 pub(crate) use self::rows::{json_answer, stored_of};
 use crate::calls::{reading, writing};
 use crate::error::Fault;

@@ -6,6 +6,7 @@ pub(crate) mod listing;
 pub(crate) mod node_tables;
 pub(crate) mod record;
 pub(crate) mod record_one;
+pub(crate) mod sums;
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -15,14 +16,15 @@ use context_core::trajectory::{
     Changes, Edge, FieldForm, FieldValue, MessageLink, Node, NodeBody, NodeId, NodeKind, RoundHead,
     RoundRecord, Version,
 };
-use context_core::{AgentRef, Json, Timestamp};
+use context_core::{AgentRef, Json, KeyOrder, Timestamp};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::connections::run;
 use crate::error::{Fault, Result};
 use crate::rounds::gathered::{Cells, Gathered};
-use crate::rounds::node_tables::{NodeTable, TABLES};
+use crate::rounds::node_tables::{NodeTable, TABLES, name};
+use crate::rounds::sums::{DIFFERS, EDGE, MESSAGE, VERSION, check_agent, head_sum};
 use crate::rows::json_numbers;
 use crate::sql::rounds as sql;
 
@@ -39,14 +41,26 @@ pub(crate) async fn load(
     let query = sqlx::query(sql::ROUNDS_OF_NUMBERS).bind(agent.user.as_str()).bind(agent.session.as_str());
     let query = query.bind(i64::from(agent.agent)).bind(i64::from(*rounds.start()));
     let rows = run(&mut transaction, query.bind(i64::from(*rounds.end()))).await?;
-    let heads = rows.iter().map(|row| Ok((row.try_get(0)?, head_of(row, 1)?))).collect::<Result<Vec<_>>>()?;
+    let heads =
+        rows.iter().map(|row| Ok((row.try_get(0)?, head_of(row, 1, 2)?))).collect::<Result<Vec<_>>>()?;
+    let mut order = KeyOrder::new("load_rounds", "round");
+    for (_, head) in &heads {
+        check_agent(head, agent)?;
+        order.next(head.round.round)?;
+    }
     let records = fill(&mut transaction, heads).await?;
+    if records.iter().any(|record| record.head.nodes as usize != record.nodes.len()) {
+        return Err(Fault::Corrupt("nodes of a round are missing", None));
+    }
     transaction.commit().await?;
     Ok(records)
 }
 
-/// The head in a column.
-pub(crate) fn head_of(row: &SqliteRow, column: usize) -> Result<RoundHead> {
+/// The head in a column, with its checksum in another.
+pub(crate) fn head_of(row: &SqliteRow, column: usize, sum: usize) -> Result<RoundHead> {
+    if row.try_get::<Option<i64>, _>(sum)? != Some(head_sum(row.try_get(column)?)) {
+        return Err(DIFFERS);
+    }
     serde_json::from_str(row.try_get(column)?)
         .map_err(|_| Fault::Corrupt("the head of a round cannot be read", None))
 }
@@ -62,15 +76,16 @@ pub(crate) async fn fill(
     let list = json_numbers(heads.iter().map(|(no, _)| no));
     let mut records: Vec<RoundRecord> =
         heads.into_iter().map(|(_, head)| RoundRecord::new(head, Vec::new(), Vec::new())).collect();
-    let mut beside = Beside::read(connection, &list).await?;
+    let mut beside = Beside::read(connection, &list, &records).await?;
     for kind in NodeKind::ALL {
-        let table = TABLES.of(kind);
+        let (table, table_name) = (TABLES.of(kind), name(kind));
         let gathered = Gathered::read(connection, &table.load, &list).await?;
         for round in gathered.rounds() {
             let (at, rows) = round?;
             let record = records.get_mut(at).ok_or(STRAY)?;
             record.nodes.reserve(rows.len());
             for row in rows.iter() {
+                row.check(&table_name, &record.head.round)?;
                 let more = beside.take(at, row.number(0)?);
                 record.nodes.push(Arc::new(node_of(&row, record.head.round.round, kind, table, more)?));
             }
@@ -87,6 +102,7 @@ pub(crate) async fn fill(
         let (at, rows) = round?;
         let record = records.get_mut(at).ok_or(STRAY)?;
         for row in rows.iter() {
+            row.check(EDGE, &record.head.round)?;
             positions[at].push(row.number(0)?);
             let from = NodeId::new(record.head.round.round, row.number(1)?);
             let to = NodeId::new(row.number(2)?, row.number(3)?);
@@ -126,12 +142,14 @@ struct More {
 }
 
 impl Beside {
-    async fn read(connection: &mut SqliteConnection, list: &str) -> Result<Self> {
+    async fn read(connection: &mut SqliteConnection, list: &str, records: &[RoundRecord]) -> Result<Self> {
         let mut beside = Self::default();
         let gathered = Gathered::read(connection, &TABLES.versions_of, list).await?;
         for round in gathered.rounds() {
             let (at, rows) = round?;
+            let round = &records.get(at).ok_or(STRAY)?.head.round;
             for row in rows.iter() {
+                row.check(VERSION, round)?;
                 let ended = Timestamp::from_micros(row.number(2)?);
                 let author = row.maybe_text(3)?.map(Arc::from);
                 let was: Changes = serde_json::from_str(row.text(4)?).map_err(|_| UNREADABLE)?;
@@ -142,7 +160,9 @@ impl Beside {
         let gathered = Gathered::read(connection, &TABLES.messages_of, list).await?;
         for round in gathered.rounds() {
             let (at, rows) = round?;
+            let round = &records.get(at).ok_or(STRAY)?.head.round;
             for row in rows.iter() {
+                row.check(MESSAGE, round)?;
                 let link = MessageLink::new(row.text(2)?, row.text(3)?);
                 beside.of(at, &row)?.messages.push((row.number(1)?, link));
             }

@@ -5,19 +5,23 @@
 //! touched. `tests/old` keeps a file of every version.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use context_core::{Error, ErrorKind};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::sqlite::SqliteConnection;
-use sqlx::{Connection, Row, SqlSafeStr};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions, Connection, Row, SqlSafeStr};
 
 use crate::error::{Fault, Result};
+use crate::sums::upgrade;
 use crate::{file, search::words, sql};
 
 /// The newest version this program knows.
-const KNOWN: i64 = 7;
+const KNOWN: i64 = 8;
 /// The first one that may have full text.
 const WITH_FULL_TEXT: i64 = 3;
+/// The first one with checksums.
+const WITH_CHECKSUMS: i64 = 8;
 
 /// How often the journal mode is asked for again while other processes open the same new file.
 const ATTEMPTS: usize = 100;
@@ -31,6 +35,7 @@ fn migrations() -> Migrator {
         (5, "streams", include_str!("../migrations/0005_streams.sql")),
         (6, "trajectories", include_str!("../migrations/0006_trajectories.sql")),
         (7, "memories", include_str!("../migrations/0007_memories.sql")),
+        (WITH_CHECKSUMS, "checksums", include_str!("../migrations/0008_checksums.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         Migration::new(version, Cow::Borrowed(name), MigrationType::Simple, sql.into_sql_str(), false)
@@ -86,6 +91,9 @@ pub(crate) async fn migrate(connection: &mut SqliteConnection, full_text: Option
             .with_source(error);
         return Err(error.into());
     }
+    if before.is_some_and(|before| before < WITH_CHECKSUMS) {
+        upgrade::add_checksums(&mut transaction).await?;
+    }
     if before.is_none_or(|before| before < WITH_FULL_TEXT) && full_text != Some(false) {
         words::build(&mut transaction).await?;
     }
@@ -134,6 +142,24 @@ async fn check_full_text(connection: &mut SqliteConnection, wanted: Option<bool>
         return Err(Error::invalid("open", message).into());
     }
     Ok(has)
+}
+
+/// The schema of a file: the texts by type and name.
+pub(crate) async fn of(connection: &mut SqliteConnection) -> Result<BTreeMap<String, String>> {
+    let mut schema = BTreeMap::new();
+    for row in sqlx::query(sql::SCHEMA).fetch_all(connection).await? {
+        schema.insert(row.try_get(0)?, row.try_get(1)?);
+    }
+    Ok(schema)
+}
+
+/// The schema of a file that was just made.
+pub(crate) async fn made_by_migrations(full_text: bool) -> Result<BTreeMap<String, String>> {
+    let mut connection = SqliteConnectOptions::new().in_memory(true).connect().await?;
+    migrate(&mut connection, Some(full_text)).await?;
+    let schema = of(&mut connection).await?;
+    connection.close().await?;
+    Ok(schema)
 }
 
 async fn version(connection: &mut SqliteConnection) -> Result<Option<i64>> {

@@ -6,6 +6,7 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::error::Result;
 use crate::sql;
+use crate::sums::CHAT_NAME;
 
 /// The number of a chat of this user.
 pub(crate) async fn chat_no(
@@ -16,5 +17,8 @@ pub(crate) async fn chat_no(
     let query = sqlx::query(sql::CHAT_NO).bind(chat.user.as_str()).bind(chat.chat.as_str());
     let row = query.fetch_all(connection).await?.pop();
     let row = row.ok_or_else(|| Error::not_found(operation, "chat", &chat.chat))?;
-    Ok(row.try_get(0)?)
+    let no: i64 = row.try_get(0)?;
+    let names = [no.into(), chat.user.as_str().into(), chat.chat.as_str().into()];
+    CHAT_NAME.check_values(names, &row, 1)?;
+    Ok(no)
 }

@@ -73,7 +73,8 @@ macro_rules! summary {
         concat!(
             "SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at, ",
             $updated,
-            ", (SELECT sum(own) FROM branch WHERE chat = c.no), (SELECT count(name) FROM branch WHERE chat = c.no)"
+            ", (SELECT sum(own) FROM branch WHERE chat = c.no), (SELECT count(name) FROM branch WHERE chat = c.no),
+               c.name_sum, c.sum"
         )
     };
 }
@@ -82,7 +83,7 @@ macro_rules! summary {
 macro_rules! blob {
     () => {
         "SELECT r.hash, b.size, r.media_type, r.created_at, r.used_at,
-           (SELECT count(*) FROM blob_ref o WHERE o.blob = b.no), b.no
+           (SELECT count(*) FROM blob_ref o WHERE o.blob = b.no), b.no, r.chat, r.sum, b.user, b.hash, b.sum
          FROM blob_ref r CROSS JOIN blob b ON b.no = r.blob"
     };
 }
@@ -91,7 +92,7 @@ macro_rules! blob {
 macro_rules! stream {
     () => {
         "s.no, s.id, s.state, s.run, s.writer, s.chunks, s.bytes, s.error, s.created_at, s.started_at,
-           s.cancel_requested_at, s.finished_at, s.updated_at"
+           s.cancel_requested_at, s.finished_at, s.updated_at, s.chat, s.sum"
     };
 }
 
@@ -115,13 +116,15 @@ statements! {
     OUR_TABLES = "SELECT count(*) FROM sqlite_schema WHERE type = 'table'
         AND name IN ('context_migrations', 'chat', 'branch', 'run', 'node', 'boundary')";
     USE_WAL = "PRAGMA journal_mode = WAL";
+    /// Tables, indexes, views and triggers, without those that SQLite makes of its own accord.
+    SCHEMA = "SELECT type || ' ' || name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
     MIGRATED = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'context_migrations'";
     VERSION = "SELECT max(version) FROM context_migrations";
 
     // Chats.
-    CHAT_NO = "SELECT no FROM chat WHERE user = ?1 AND id = ?2";
+    CHAT_NO = "SELECT no, name_sum FROM chat WHERE user = ?1 AND id = ?2";
     CHAT = concat!("SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at, ", updated!(),
-        " FROM chat c WHERE c.user = ?1 AND c.id = ?2");
+        ", 0, 0, c.name_sum, c.sum FROM chat c WHERE c.user = ?1 AND c.id = ?2");
     CREATE_CHAT = "INSERT INTO chat (user, id, title, metadata, active, created_at, updated_at)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)";
     /// The users behind ?1 who have a chat, a round of a trajectory, or a memory.
@@ -141,8 +144,8 @@ statements! {
             WHERE c.user = ?1 AND c.moved = 1 AND c.updated_at / 60000000 <= ?2 / 60000000)
           WHERE (updated, no) < (?2, ?3) ORDER BY minute DESC, updated DESC, no DESC LIMIT ?4) f
         CROSS JOIN chat c ON c.no = f.no ORDER BY f.updated DESC, f.no DESC");
-    UPDATE_CHAT = "UPDATE chat SET title = ?2, metadata = ?3 WHERE no = ?1";
-    ACTIVATE = "UPDATE chat SET active = ?2 WHERE no = ?1";
+    UPDATE_CHAT = "UPDATE chat SET title = ?2, metadata = ?3, sum = NULL WHERE no = ?1";
+    ACTIVATE = "UPDATE chat SET active = ?2, sum = NULL WHERE no = ?1";
     CHANGE_EDITION = "UPDATE chat SET amended = amended + 1 WHERE no = ?1";
     /// Notes a write at ?2, and those of which only branches know.
     TOUCH_CHAT = concat!("UPDATE chat AS c SET moved = 0, updated_at = max(?2, ", updated!(),
@@ -155,19 +158,20 @@ statements! {
         (SELECT total(length(record)) FROM revision WHERE chat = ?1)";
 
     // Branches and checkpoints.
-    BRANCH = "SELECT no, own, head FROM branch WHERE chat = ?1 AND name = ?2";
-    BRANCHES = "SELECT no, name, head, base, own, created_at FROM branch
+    BRANCH = "SELECT no, own, head, chat, name, parent, base, created_at, sum FROM branch
+        WHERE chat = ?1 AND name = ?2";
+    BRANCHES = "SELECT no, chat, name, parent, base, created_at, sum, own, head FROM branch
         WHERE chat = ?1 AND name IS NOT NULL ORDER BY no";
-    RENAME_BRANCH = "UPDATE branch SET name = ?2 WHERE no = ?1";
+    RENAME_BRANCH = "UPDATE branch SET name = ?2, sum = NULL WHERE no = ?1";
     /// The active branch of chat ?1 is called ?3, if it was called ?2.
-    RENAME_ACTIVE = "UPDATE chat SET active = ?3 WHERE no = ?1 AND active = ?2";
-    UNNAME_BRANCH = "UPDATE branch SET name = NULL, head = NULL WHERE no = ?1";
+    RENAME_ACTIVE = "UPDATE chat SET active = ?3, sum = NULL WHERE no = ?1 AND active = ?2";
+    UNNAME_BRANCH = "UPDATE branch SET name = NULL, head = NULL, sum = NULL WHERE no = ?1";
     CREATE_BRANCH = "INSERT INTO branch (chat, name, parent, base, own, head, touched, created_at)
         VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?6)";
     MOVE_BRANCH = "UPDATE branch SET own = ?2, head = ?3, touched = max(touched, ?4) WHERE no = ?1";
     /// All pieces of a chat, named or not.
-    PIECES = "SELECT no, name, head, base, own, parent FROM branch WHERE chat = ?1 ORDER BY no";
-    PIECE = "SELECT no, name, head, base, own, parent FROM branch WHERE no = ?1";
+    PIECES = "SELECT no, chat, name, parent, base, created_at, sum, own, head FROM branch WHERE chat = ?1 ORDER BY no";
+    PIECE = "SELECT no, chat, name, parent, base, created_at, sum, own, head FROM branch WHERE no = ?1";
     /// The newest place of branch ?1 that a fork or a checkpoint of chat ?2 needs.
     NEEDED = "SELECT max(
         coalesce((SELECT max(parent) FROM branch WHERE parent BETWEEN ?1 << 32 AND (?1 << 32) + 0xffffffff), 0),
@@ -177,9 +181,10 @@ statements! {
     DELETE_BRANCH = "DELETE FROM branch WHERE no = ?1";
     CHECKPOINT = "SELECT n.pos FROM checkpoint c JOIN node n ON n.chat = c.chat AND n.id = c.message
         WHERE c.chat = ?1 AND c.name = ?2";
-    CHECKPOINTS = "SELECT name, message, created_at FROM checkpoint WHERE chat = ?1 ORDER BY name";
+    CHECKPOINTS = "SELECT chat, name, message, created_at, sum FROM checkpoint WHERE chat = ?1 ORDER BY name";
     SET_CHECKPOINT = "INSERT INTO checkpoint (chat, name, message, created_at) VALUES (?1, ?2, ?3, ?4)
-        ON CONFLICT (chat, name) DO UPDATE SET message = excluded.message, created_at = excluded.created_at";
+        ON CONFLICT (chat, name) DO UPDATE SET message = excluded.message, created_at = excluded.created_at,
+          sum = NULL";
     DELETE_CHECKPOINT = "DELETE FROM checkpoint WHERE chat = ?1 AND name = ?2";
 
     // Messages.
@@ -201,9 +206,9 @@ statements! {
     ADD_NODES = "INSERT INTO node (chat, id, pos) SELECT ?1, value, ?3 + key FROM json_each(?2)";
     ADD_BOUNDARY = "INSERT OR IGNORE INTO boundary (pos) VALUES (?1)";
     REMOVE_BOUNDARY = "DELETE FROM boundary WHERE pos = ?1";
-    SPOT = "SELECT n.id, n.pos, b.base, b.parent FROM node n JOIN branch b ON b.no = n.pos >> 32
+    SPOT = "SELECT n.id, n.pos, b.no, b.chat, b.name, b.parent, b.base, b.created_at, b.sum FROM node n JOIN branch b ON b.no = n.pos >> 32
         WHERE n.chat = ?1 AND n.id = ?2";
-    SPOTS = "SELECT n.id, n.pos, b.base, b.parent FROM json_each(?2) j
+    SPOTS = "SELECT n.id, n.pos, b.no, b.chat, b.name, b.parent, b.base, b.created_at, b.sum FROM json_each(?2) j
         CROSS JOIN node n ON n.chat = ?1 AND n.id = j.value CROSS JOIN branch b ON b.no = n.pos >> 32";
     /// The run that holds a place.
     RUN_AT = "SELECT pos, data FROM run WHERE pos <= ?1 ORDER BY pos DESC LIMIT 1";
@@ -222,7 +227,7 @@ statements! {
     FORGET_NODES = "DELETE FROM node WHERE chat = ?1 AND id IN (SELECT value FROM json_each(?2))";
     FORGET_REVISIONS = "DELETE FROM revision WHERE chat = ?1 AND id = ?2";
     FORGET_REVISIONS_OF = "DELETE FROM revision WHERE chat = ?1 AND id IN (SELECT value FROM json_each(?2))";
-    REVISIONS = "SELECT record, replaced_at FROM revision WHERE chat = ?1 AND id = ?2 ORDER BY no";
+    REVISIONS = "SELECT no, chat, id, record, replaced_at, sum FROM revision WHERE chat = ?1 AND id = ?2 ORDER BY no";
     /// The branches a chain goes through, as places: where each piece begins and ends.
     LINEAGE = "WITH RECURSIVE piece (lo, cut, parent) AS (
         SELECT no << 32, (no << 32) + own, parent FROM branch WHERE chat = ?1 AND name = ?2
@@ -264,50 +269,50 @@ statements! {
     // Chains.
     /// The whole chain of branch ?3 if it forks from none, as most: without the tables a recursion needs, which
     /// cost more than reading a hundred messages does.
-    OWN = "SELECT (b.no << 32) + b.own, r.pos, r.data, (c.no << 32) + c.amended
+    OWN = "SELECT (b.no << 32) + b.own, r.pos, r.data, (c.no << 32) + c.amended, NULL, b.base,
+          b.parent, b.head, b.name, b.created_at, b.sum, c.name_sum
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3 AND b.parent IS NULL
         LEFT JOIN run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own
         WHERE c.user = ?1 AND c.id = ?2";
     /// What follows message ?4 if branch ?3 owns it and ?5 is the edition.
-    OWN_AFTER = "SELECT (b.no << 32) + b.own, r.pos, r.data, (c.no << 32) + c.amended, a.pos + 1, b.base
+    OWN_AFTER = "SELECT (b.no << 32) + b.own, r.pos, r.data, (c.no << 32) + c.amended, a.pos + 1, b.base,
+          b.parent, b.head, b.name, b.created_at, b.sum, c.name_sum
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3
         CROSS JOIN node a ON a.chat = c.no AND a.id = ?4 AND a.pos > b.no << 32 AND a.pos <= (b.no << 32) + b.own
-        LEFT JOIN run r ON r.pos <= (b.no << 32) + b.own AND r.pos >= CASE
-          WHEN a.pos = (b.no << 32) + b.own THEN 0x7fffffffffffffff
-          ELSE (SELECT max(pos) FROM run WHERE pos <= a.pos + 1) END
+        LEFT JOIN run r ON r.pos <= (b.no << 32) + b.own AND r.pos >= (SELECT max(pos) FROM run WHERE pos <= a.pos)
         WHERE c.user = ?1 AND c.id = ?2 AND (c.no << 32) + c.amended = ?5";
     WHOLE = of_branch!(whole);
     WHOLE_OF = of_message!(whole);
-    LAST = of_branch!(window, { "?4", from_depth });
-    LAST_OF = of_message!(window, { "?4", from_depth });
-    BOUNDARY = of_branch!(window, { "0", from_boundary });
-    BOUNDARY_OF = of_message!(window, { "0", from_boundary });
-    AFTER = of_branch!(window, { "0", from_message });
-    AFTER_OF = of_message!(window, { "0", from_message });
+    LAST = of_branch!(window, { "?4", from_depth, at });
+    LAST_OF = of_message!(window, { "?4", from_depth, at });
+    BOUNDARY = of_branch!(window, { "0", from_boundary, at });
+    BOUNDARY_OF = of_message!(window, { "0", from_boundary, at });
+    AFTER = of_branch!(window, { "0", from_message, behind });
+    AFTER_OF = of_message!(window, { "0", from_message, behind });
 
     // Commits with a key.
-    APPLIED = "SELECT digest, branch, head FROM applied WHERE chat = ?1 AND key = ?2";
-    REMEMBER = "INSERT INTO applied (chat, key, digest, branch, head) VALUES (?1, ?2, ?3, ?4, ?5)";
+    APPLIED = "SELECT chat, key, digest, branch, head, sum FROM applied WHERE chat = ?1 AND key = ?2";
+    REMEMBER = "INSERT INTO applied (chat, key, digest, branch, head, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
     // Fragments.
-    FRAGMENTS = "SELECT no, id, kind, version, metadata, body FROM fragment WHERE chat = ?1 ORDER BY no";
+    FRAGMENTS = "SELECT no, chat, id, kind, version, metadata, body, sum FROM fragment WHERE chat = ?1 ORDER BY no";
     ADD_FRAGMENT = "INSERT INTO fragment (chat, id, kind, version, metadata, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    REPLACE_FRAGMENT = "UPDATE fragment SET kind = ?2, version = ?3, metadata = ?4, body = ?5 WHERE no = ?1";
+    REPLACE_FRAGMENT = "UPDATE fragment SET kind = ?2, version = ?3, metadata = ?4, body = ?5, sum = NULL WHERE no = ?1";
     REMOVE_FRAGMENT = "DELETE FROM fragment WHERE chat = ?1 AND id = ?2";
 
     // Blobs.
     BLOB_NO = "SELECT no FROM blob WHERE user = ?1 AND hash = ?2";
     ADD_BLOB = "INSERT INTO blob (user, hash, size) VALUES (?1, ?2, ?3)";
-    ADD_BLOB_PIECE = "INSERT INTO blob_piece (pos, data) VALUES (?1, ?2)";
+    ADD_BLOB_PIECE = "INSERT INTO blob_piece (pos, data, sum) VALUES (?1, ?2, ?3)";
     REFER_TO_BLOB = "INSERT INTO blob_ref (chat, hash, blob, media_type, created_at, used_at)
         VALUES (?1, ?2, ?3, ?4, ?5, ?5)
-        ON CONFLICT (chat, hash) DO UPDATE SET used_at = max(used_at, excluded.used_at),
+        ON CONFLICT (chat, hash) DO UPDATE SET sum = NULL, used_at = max(used_at, excluded.used_at),
           media_type = coalesce(media_type, excluded.media_type)";
     BLOB = concat!(blob!(), " WHERE r.chat = ?1 AND r.hash = ?2");
     /// The next blobs behind a hash, which is empty before the first.
     BLOBS = concat!(blob!(), " WHERE r.chat = ?1 AND r.hash > ?2 ORDER BY r.hash LIMIT ?3");
-    BLOB_PIECES = "SELECT pos, data FROM blob_piece WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
-    TOUCH_BLOB = "UPDATE blob_ref SET used_at = ?4
+    BLOB_PIECES = "SELECT pos, data, sum FROM blob_piece WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
+    TOUCH_BLOB = "UPDATE blob_ref SET used_at = ?4, sum = NULL
         WHERE chat = (SELECT no FROM chat WHERE user = ?1 AND id = ?2) AND hash = ?3 AND used_at < ?4";
     FORGET_BLOB = "DELETE FROM blob_ref WHERE chat = ?1 AND hash = ?2";
     /// Of chat ?2, if there is one.
@@ -324,15 +329,15 @@ statements! {
     CREATE_STREAM = "INSERT INTO stream (chat, id, state, run, chunks, bytes, created_at, updated_at)
         VALUES ((SELECT no FROM chat WHERE user = ?1 AND id = ?2), ?3, ?4, 0, 0, 0, ?5, ?5)";
     WRITE_STREAM = "UPDATE stream SET state = ?2, run = ?3, writer = ?4, chunks = ?5, bytes = ?6, error = ?7,
-        started_at = ?8, cancel_requested_at = ?9, finished_at = ?10, updated_at = ?11 WHERE no = ?1";
+        started_at = ?8, cancel_requested_at = ?9, finished_at = ?10, updated_at = ?11, sum = ?12 WHERE no = ?1";
     /// Pieces of ?2 from place ?1 on: ?3 is a list of where each begins, from 1, and how long it is. A piece of no bytes is
     /// nothing to substr.
-    ADD_STREAM_CHUNKS = "INSERT INTO stream_chunk (pos, data)
-        SELECT ?1 + key, coalesce(substr(?2, value ->> 0, value ->> 1), x'') FROM json_each(?3)";
-    STORED_STREAM_CHUNKS = "SELECT data FROM stream_chunk WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
+    ADD_STREAM_CHUNKS = "INSERT INTO stream_chunk (pos, data, sum)
+        SELECT ?1 + key, coalesce(substr(?2, value ->> 0, value ->> 1), x''), value ->> 2 FROM json_each(?3)";
+    STORED_STREAM_CHUNKS = "SELECT data, pos, sum FROM stream_chunk WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
     /// At most ?3 chunks from place ?1 up to ?2, of at most ?4 bytes together, but at least one. Only lengths are looked at
     /// before it is known which.
-    STREAM_CHUNKS = "SELECT pos, data FROM stream_chunk WHERE pos >= ?1 AND pos <= (
+    STREAM_CHUNKS = "SELECT pos, data, sum FROM stream_chunk WHERE pos >= ?1 AND pos <= (
         SELECT max(pos) FROM (
           SELECT pos, sum(size) OVER (ORDER BY pos) AS total FROM (
             SELECT pos, length(data) AS size FROM stream_chunk WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos LIMIT ?3))

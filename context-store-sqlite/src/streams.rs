@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use context_core::limits::MAX_STREAM_PAGE_BYTES;
 use context_core::{
-    AppendPlace, ChatRef, Cursor, Error, Page, StoredStream, StreamAppend, StreamClaim, StreamId,
+    AppendPlace, ChatRef, Cursor, Error, KeyOrder, Page, StoredStream, StreamAppend, StreamClaim, StreamId,
     StreamOutcome, StreamPart, StreamPrune, StreamState, StreamsPruned, Timestamp, UserId, limits,
 };
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
@@ -20,6 +20,7 @@ use crate::place::{count, signed};
 use crate::rows::blob;
 use crate::scope::chat_no;
 use crate::sql;
+use crate::sums::{STREAM, STREAM_CHUNK, Value};
 
 /// How many bits the number of a chunk has. Part of the layout: it must never change.
 const BITS: u32 = 24;
@@ -44,7 +45,8 @@ pub(crate) async fn create(
             let add = sqlx::query(sql::CREATE_STREAM).bind(chat.user.as_str()).bind(chat.chat.as_str());
             let stream = StoredStream::new(id, at);
             let add = add.bind(id.as_str()).bind(stream.state.as_str()).bind(at.as_micros());
-            add.execute(&mut *transaction).await?;
+            let no = add.execute(&mut *transaction).await?.last_insert_rowid();
+            STREAM.seal(&mut transaction, &[("no", no.into())]).await?;
             StreamOutcome::Applied(stream)
         }
     };
@@ -106,7 +108,8 @@ async fn add_chunks(connection: &mut SqliteConnection, first: i64, chunks: &[Byt
     for (i, chunk) in chunks.iter().enumerate() {
         let comma = if i == 0 { "" } else { "," };
         // Writing to a text cannot fail.
-        let _ = write!(cuts, "{comma}[{},{}]", bytes.len() + 1, chunk.len());
+        let sum = STREAM_CHUNK.sum([(first + signed(i)).into(), chunk[..].into()]);
+        let _ = write!(cuts, "{comma}[{},{},{sum}]", bytes.len() + 1, chunk.len());
         bytes.extend_from_slice(chunk);
     }
     cuts.push(']');
@@ -124,6 +127,11 @@ async fn are_stored(connection: &mut SqliteConnection, no: i64, append: &StreamA
         return Err(Fault::Corrupt(MISSING, None));
     }
     for (row, chunk) in rows.iter().zip(&append.chunks) {
+        STREAM_CHUNK.check_values(
+            [row.try_get::<i64, _>(1)?.into(), row.try_get::<&[u8], _>(0)?.into()],
+            row,
+            2,
+        )?;
         if row.try_get::<&[u8], _>(0)? != chunk {
             return Ok(false);
         }
@@ -194,6 +202,8 @@ async fn known(
 
 /// A stream as it is in a row, behind its number.
 pub(crate) fn stream_of(row: &SqliteRow) -> Result<StoredStream> {
+    let columns = [0, 13, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12].map(|column| Value::of(row, column));
+    STREAM.check_values(columns.into_iter().collect::<Result<Vec<_>>>()?, row, 14)?;
     let time = |column| Ok::<_, Fault>(row.try_get::<Option<i64>, _>(column)?.map(Timestamp::from_micros));
     let id = StreamId::from(row.try_get::<&str, _>(1)?);
     let mut stream = StoredStream::new(id, Timestamp::from_micros(row.try_get(8)?));
@@ -225,8 +235,8 @@ async fn write(connection: &mut SqliteConnection, no: i64, stream: &StoredStream
         .bind(micros(stream.cancel_requested_at))
         .bind(micros(stream.finished_at))
         .bind(stream.updated_at.as_micros());
-    update.execute(connection).await?;
-    Ok(())
+    update.bind(None::<i64>).execute(&mut *connection).await?;
+    STREAM.seal(connection, &[("no", no.into())]).await
 }
 
 /// Reads chunks from an offset on, in the same state as what is said of the stream.
@@ -248,6 +258,7 @@ pub(crate) async fn read(
             if row.try_get::<i64, _>(0)? != expected {
                 return Err(Fault::Corrupt(MISSING, None));
             }
+            STREAM_CHUNK.check(&row, 0)?;
             chunks.push(blob(row, 1)?);
         }
         if chunks.is_empty() {
@@ -272,6 +283,8 @@ pub(crate) async fn list(
     let query = sqlx::query(sql::STREAMS).bind(chat).bind(after.map_or("", Cursor::as_str));
     let rows = query.bind(signed(limit + 1)).fetch_all(&mut *transaction).await?;
     transaction.commit().await?;
+    let mut order = KeyOrder::after(OPERATION, "stream", Some(after.map_or("", Cursor::as_str).to_owned()));
+    rows.iter().try_for_each(|row| Ok::<_, Fault>(order.next(row.try_get::<String, _>(1)?)?))?;
     let items = rows.iter().take(limit).map(stream_of).collect::<Result<Vec<_>>>()?;
     let next = items.last().filter(|_| rows.len() > limit).map(|last| Cursor::new(last.id.as_str()));
     Ok(Page { items, next })

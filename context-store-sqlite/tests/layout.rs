@@ -111,11 +111,11 @@ async fn a_file_of_a_newer_program_is_refused_and_left_alone() {
     let lab = Lab::new().await;
     let mut file = lab.file().await;
     let newer = "INSERT INTO context_migrations (version, description, success, checksum, execution_time)
-        VALUES (8, 'later', true, x'', 0)";
+        VALUES (9, 'later', true, x'', 0)";
     sqlx::query(newer).execute(&mut file).await.unwrap();
     let error = SqliteStore::open(SqliteConfig::new(lab.folder.path().join("s.db"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert_eq!(error.message(), "written by schema 8, this program knows up to 7");
+    assert_eq!(error.message(), "written by schema 9, this program knows up to 8");
 }
 
 #[tokio::test]

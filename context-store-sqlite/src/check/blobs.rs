@@ -1,6 +1,6 @@
 //! The check of blobs: every byte is read, and must be what its name says.
 
-use context_core::{BlobId, CancelSignal, ChatRef, CheckReport, Finding};
+use context_core::{BlobId, CancelSignal, ChatRef, CheckReport, Finding, KeyOrder};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
@@ -27,6 +27,7 @@ pub(crate) async fn check(
         ));
     }
     let mut after = 0;
+    let mut order = KeyOrder::new("check", "blob");
     loop {
         cancel.check("check")?;
         // One state per blob: while a store is checked, others may write to it.
@@ -34,6 +35,7 @@ pub(crate) async fn check(
         let next = sqlx::query(sql::BLOB_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
         let Some(row) = next else { return Ok(()) };
         after = row.try_get(0)?;
+        order.next(after)?;
         let chat = chat_of(&row, 3)?;
         let mut add = |problem| {
             let hash = row.try_get(1)?;

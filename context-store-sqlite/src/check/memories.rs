@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use context_core::{CancelSignal, CheckReport, Finding, MemoryRecord, MemoryScope};
+use context_core::{CancelSignal, CheckReport, Finding, KeyOrder, MemoryRecord, MemoryScope};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
@@ -29,6 +29,7 @@ pub(crate) async fn check(
         }
     }
     let mut after = 0;
+    let mut order = KeyOrder::new("check", "scope");
     loop {
         cancel.check("check")?;
         // One state for each scope: while a store is checked, others may write to it.
@@ -36,6 +37,7 @@ pub(crate) async fn check(
         let rows = run(&mut transaction, sqlx::query(sql::SCOPE_AFTER).bind(after)).await?;
         let Some(row) = rows.first() else { return Ok(()) };
         after = row.try_get(0)?;
+        order.next(after)?;
         let problems = match check_scope(&mut transaction, row, report).await {
             Err(Fault::Corrupt(problem, _)) => vec![problem.to_owned()],
             found => found?,
@@ -112,17 +114,19 @@ async fn check_kind(
 ) -> Result<Counted> {
     let mut counted = Counted::default();
     let mut after = 0;
+    let mut order = KeyOrder::new("check", "memory");
     loop {
         let query = sqlx::query(sql::MEMORIES_AFTER).bind(kind_no).bind(after);
         let rows = run(connection, query).await?;
         let Some(last) = rows.last() else { return Ok(counted) };
         after = last.try_get(0)?;
         for row in &rows {
+            order.next(row.try_get::<i64, _>(0)?)?;
             counted.records += 1;
-            counted.bytes += count(row.try_get(7)?)?;
-            counted.vectors += u64::from(row.try_get::<bool, _>(10)?);
+            counted.bytes += count(row.try_get(8)?)?;
+            counted.vectors += u64::from(row.try_get::<bool, _>(11)?);
             let mut problem = record_problem(row, filed)?;
-            match row.try_get::<Option<&[u8]>, _>(8)?.map(List::from_bytes) {
+            match row.try_get::<Option<&[u8]>, _>(9)?.map(List::from_bytes) {
                 Some(Ok(list)) => {
                     counted.words += list.length();
                     list.words.iter().for_each(|(no, _)| *found.entry(*no).or_default() += 1);
@@ -133,7 +137,7 @@ async fn check_kind(
                 _ => problem = problem.or(Some("its words cannot be read")),
             }
             if let Some(problem) = problem {
-                problems.push(format!("{}: {problem}", row.try_get::<&str, _>(3)?));
+                problems.push(format!("{}: {problem}", row.try_get::<&str, _>(4)?));
             }
         }
     }
@@ -149,15 +153,15 @@ fn record_problem(row: &SqliteRow, (scope, kind): (&MemoryScope, &str)) -> Resul
     let source = record.source.as_ref();
     let session = source.map(|source| source.session.as_str());
     let message = source.and_then(|source| source.message.as_ref()).map(|message| message.as_str());
-    let user: Option<&str> = row.try_get(11)?;
+    let user: Option<&str> = row.try_get(12)?;
     let agrees = record.scope == *scope
         && record.kind == kind
-        && record.id.as_str() == row.try_get::<&str, _>(3)?
-        && record.key.as_deref() == row.try_get(4)?
-        && session == row.try_get(5)?
-        && message == row.try_get(6)?
+        && record.id.as_str() == row.try_get::<&str, _>(4)?
+        && record.key.as_deref() == row.try_get(5)?
+        && session == row.try_get(6)?
+        && message == row.try_get(7)?
         && user.is_none_or(|user| user == scope.user.as_str())
-        && record.text.len() as u64 == count(row.try_get(7)?)?;
+        && record.text.len() as u64 == count(row.try_get(8)?)?;
     Ok((!agrees).then_some("is filed otherwise than it says"))
 }
 
@@ -172,7 +176,7 @@ async fn list_problem(
     if (list.place, list.kind) != (place, kind) {
         return Ok(Some("has the words of another"));
     }
-    let indexed = row.try_get::<Option<&[u8]>, _>(9)?;
+    let indexed = row.try_get::<Option<&[u8]>, _>(10)?;
     let expected = (!list.words.is_empty()).then_some([list.words.len() as u64]);
     if indexed.map(counts) != expected.map(Some) {
         return Ok(Some("the index has other words of it"));

@@ -1,7 +1,7 @@
 //! The check of trajectories: each round must be a graph, and what its row says of it.
 
 use context_core::trajectory::{Round, RoundHead, RoundRecord};
-use context_core::{AgentRef, CancelSignal, CheckReport, Finding, RoundRef};
+use context_core::{AgentRef, CancelSignal, CheckReport, Finding, KeyOrder, RoundRef};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
@@ -20,6 +20,7 @@ pub(crate) async fn check(
         add(report, &reference(&row, 0)?, "messages of its nodes are filed under another user");
     }
     let mut after = 0;
+    let mut order = KeyOrder::new("check", "round");
     loop {
         cancel.check("check")?;
         // One state for each round: while a store is checked, others may write to it.
@@ -27,6 +28,9 @@ pub(crate) async fn check(
         let rows = run(&mut transaction, sqlx::query(sql::ROUNDS_AFTER).bind(after)).await?;
         let Some(last) = rows.last() else { return Ok(()) };
         after = last.try_get(0)?;
+        for row in &rows {
+            order.next(row.try_get::<i64, _>(0)?)?;
+        }
         report.rounds += rows.len() as u64;
         check_rounds(&mut transaction, &rows, report).await?;
         transaction.commit().await?;
@@ -40,7 +44,7 @@ async fn check_rounds(
 ) -> Result<()> {
     let mut heads = Vec::with_capacity(rows.len());
     for row in rows {
-        let problem = match head_of(row, 1) {
+        let problem = match head_of(row, 1, 12) {
             Ok(head) => {
                 let problem = row_problem(row, &head)?;
                 heads.push((row.try_get(0)?, head));

@@ -1,6 +1,6 @@
 //! The check of streams: each must have the chunks it says, one behind the other.
 
-use context_core::{CancelSignal, ChatRef, CheckReport, Finding};
+use context_core::{CancelSignal, ChatRef, CheckReport, Finding, KeyOrder};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
@@ -19,6 +19,7 @@ pub(crate) async fn check(
         report.findings.push(Finding::new(None, about, "belongs to no stream"));
     }
     let mut after = 0;
+    let mut order = KeyOrder::new("check", "stream");
     loop {
         cancel.check("check")?;
         // One state per stream: while a store is checked, others may write to it.
@@ -26,6 +27,7 @@ pub(crate) async fn check(
         let next = sqlx::query(sql::STREAM_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
         let Some(row) = next else { return Ok(()) };
         after = row.try_get(0)?;
+        order.next(after)?;
         let problem = match problem(&mut transaction, &row).await {
             Err(Fault::Corrupt(problem, _)) => Some(problem.to_owned()),
             found => found?,
@@ -33,7 +35,7 @@ pub(crate) async fn check(
         transaction.commit().await?;
         report.streams += 1;
         if let Some(problem) = problem {
-            let (user, chat): (Option<&str>, Option<&str>) = (row.try_get(13)?, row.try_get(14)?);
+            let (user, chat): (Option<&str>, Option<&str>) = (row.try_get(15)?, row.try_get(16)?);
             let chat = user.zip(chat).map(|(user, chat)| ChatRef::new(user, chat));
             let about = format!("stream {}", row.try_get::<&str, _>(1)?);
             report.findings.push(Finding::new(chat.as_ref(), about, problem));

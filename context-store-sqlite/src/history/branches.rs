@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::place::count;
 use crate::rows::message_id;
 use crate::scope::chat_no;
+use crate::sums::{BRANCH, Value};
 use crate::{history::chat_rows, sql, upkeep::prune};
 
 /// Adds a branch that forks behind a place, without messages of its own yet. Returns its number.
@@ -28,7 +29,9 @@ pub(crate) async fn create_branch(
         .bind(base)
         .bind(head.map(MessageId::as_str))
         .bind(at.as_micros());
-    Ok(insert.execute(connection).await?.last_insert_rowid())
+    let no = insert.execute(&mut *connection).await?.last_insert_rowid();
+    BRANCH.seal(connection, &[("no", no.into())]).await?;
+    Ok(no)
 }
 
 pub(crate) async fn branches(connection: &mut SqliteConnection, chat: &ChatRef) -> Result<Vec<Branch>> {
@@ -47,11 +50,12 @@ pub(crate) async fn branches_of(
 ) -> Result<Vec<Branch>> {
     let rows = sqlx::query(sql::BRANCHES).bind(chat).fetch_all(connection).await?;
     let branch = |row: &SqliteRow| {
-        let name = BranchName::from(row.try_get::<&str, _>(1)?);
-        let length = row.try_get::<i64, _>(3)? + row.try_get::<i64, _>(4)?;
+        BRANCH.check(row, 0)?;
+        let name = BranchName::from(row.try_get::<&str, _>(2)?);
+        let length = row.try_get::<i64, _>(4)?.saturating_add(row.try_get::<i64, _>(7)?);
         let created_at = Timestamp::from_micros(row.try_get(5)?);
         let active = name == *active;
-        Ok(Branch::new(name, message_id(row, 2)?, count(length)?, active, created_at))
+        Ok(Branch::new(name, message_id(row, 8)?, count(length)?, active, created_at))
     };
     rows.iter().map(branch).collect()
 }
@@ -63,7 +67,13 @@ pub(crate) async fn branch(
     name: &BranchName,
 ) -> Result<Option<(i64, i64, Option<MessageId>)>> {
     let row = sqlx::query(sql::BRANCH).bind(chat).bind(name.as_str()).fetch_all(connection).await?.pop();
-    row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?, message_id(&row, 2)?))).transpose()
+    let known = |row: SqliteRow| {
+        let no: i64 = row.try_get(0)?;
+        let content = (3..8).map(|column| Value::of(&row, column)).collect::<Result<Vec<_>>>()?;
+        BRANCH.check_values(std::iter::once(no.into()).chain(content), &row, 8)?;
+        Ok((no, row.try_get(1)?, message_id(&row, 2)?))
+    };
+    row.map(known).transpose()
 }
 
 pub(crate) async fn activate(
@@ -79,6 +89,7 @@ pub(crate) async fn activate(
         return Err(Error::not_found(OPERATION, "branch", name).into());
     }
     sqlx::query(sql::ACTIVATE).bind(no).bind(name.as_str()).execute(&mut *transaction).await?;
+    chat_rows::seal(&mut transaction, no).await?;
     chat_rows::touch(&mut transaction, no, at).await?;
     transaction.commit().await?;
     Ok(())
@@ -103,6 +114,8 @@ pub(crate) async fn rename(
     sqlx::query(sql::RENAME_BRANCH).bind(renamed).bind(to.as_str()).execute(&mut *transaction).await?;
     let active = sqlx::query(sql::RENAME_ACTIVE).bind(no).bind(name.as_str()).bind(to.as_str());
     active.execute(&mut *transaction).await?;
+    BRANCH.seal(&mut transaction, &[("no", renamed.into())]).await?;
+    chat_rows::seal(&mut transaction, no).await?;
     chat_rows::touch(&mut transaction, no, at).await?;
     transaction.commit().await?;
     writer.routes.forget(chat, name);
@@ -133,6 +146,7 @@ pub(crate) async fn delete(
     // What only the branch knew of the chat's activity goes with it.
     chat_rows::touch(&mut transaction, no, at).await?;
     sqlx::query(sql::UNNAME_BRANCH).bind(deleted).execute(&mut *transaction).await?;
+    BRANCH.seal(&mut transaction, &[("no", deleted.into())]).await?;
     let messages = prune::prune(&mut transaction, no, deleted).await?;
     transaction.commit().await?;
     writer.routes.forget(chat, name);

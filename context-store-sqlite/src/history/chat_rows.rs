@@ -6,6 +6,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use crate::error::{Fault, Result};
 use crate::sql;
+use crate::sums::{CHAT, CHAT_NAME, Value};
 
 /// A chat and its number.
 pub(crate) async fn read(connection: &mut SqliteConnection, chat: &ChatRef) -> Result<Option<(i64, Chat)>> {
@@ -15,6 +16,10 @@ pub(crate) async fn read(connection: &mut SqliteConnection, chat: &ChatRef) -> R
 }
 
 pub(crate) fn chat_of(row: &SqliteRow, chat: &ChatRef) -> Result<Chat> {
+    let no: i64 = row.try_get(0)?;
+    CHAT_NAME.check_values([no.into(), chat.user.as_str().into(), chat.chat.as_str().into()], row, 9)?;
+    let content = (2..6).map(|column| Value::of(row, column)).collect::<Result<Vec<_>>>()?;
+    CHAT.check_values(std::iter::once(no.into()).chain(content), row, 10)?;
     let created_at = Timestamp::from_micros(row.try_get(5)?);
     let mut found = Chat::new(NewChat {
         title: row.try_get(2)?,
@@ -40,8 +45,13 @@ pub(crate) fn metadata_from(text: &str) -> Result<Metadata> {
 /// Writes title and metadata.
 pub(crate) async fn write(connection: &mut SqliteConnection, no: i64, chat: &Chat) -> Result<()> {
     let update = sqlx::query(sql::UPDATE_CHAT).bind(no).bind(chat.title.as_deref());
-    update.bind(metadata_text(&chat.metadata)?).execute(connection).await?;
-    Ok(())
+    update.bind(metadata_text(&chat.metadata)?).execute(&mut *connection).await?;
+    seal(connection, no).await
+}
+
+/// Gives a chat that was written the checksum of what it says now.
+pub(crate) async fn seal(connection: &mut SqliteConnection, no: i64) -> Result<()> {
+    CHAT.seal(connection, &[("no", no.into())]).await
 }
 
 /// Notes a write to a chat.

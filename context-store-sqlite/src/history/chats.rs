@@ -7,11 +7,12 @@ use sqlx::{Connection, Row};
 use crate::connections::Writer;
 use crate::error::Result;
 use crate::history::branches::create_branch;
-use crate::history::chat_rows::{metadata_text, read, touch, write};
+use crate::history::chat_rows::{metadata_text, read, seal, touch, write};
 use crate::history::routes::Routes;
 use crate::place::count;
 use crate::scope::chat_no;
 use crate::sql;
+use crate::sums::CHAT_NAME;
 
 pub(crate) async fn create(writer: &mut Writer, new: NewChat) -> Result<Created> {
     let mut transaction = writer.begin().await?;
@@ -28,6 +29,8 @@ pub(crate) async fn create(writer: &mut Writer, new: NewChat) -> Result<Created>
         .bind(chat.active.as_str())
         .bind(chat.created_at.as_micros());
     let no = insert.execute(&mut *transaction).await?.last_insert_rowid();
+    CHAT_NAME.seal(&mut transaction, &[("no", no.into())]).await?;
+    seal(&mut transaction, no).await?;
     create_branch(&mut transaction, no, &chat.active, None, 0, None, chat.created_at).await?;
     transaction.commit().await?;
     Ok(Created::New(chat))

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::history::messages::find;
 use crate::place::branch_of;
 use crate::scope::chat_no;
+use crate::sums::CHECKPOINT;
 use crate::{history::chat_rows, sql, upkeep::prune};
 
 pub(crate) async fn set(writer: &mut Writer, chat: &ChatRef, checkpoint: Checkpoint) -> Result<Checkpoint> {
@@ -22,6 +23,8 @@ pub(crate) async fn set(writer: &mut Writer, chat: &ChatRef, checkpoint: Checkpo
     let set = sqlx::query(sql::SET_CHECKPOINT).bind(no).bind(checkpoint.name.as_str());
     let set = set.bind(checkpoint.message.as_str()).bind(checkpoint.created_at.as_micros());
     set.execute(&mut *transaction).await?;
+    let named = [("chat", no.into()), ("name", checkpoint.name.as_str().into())];
+    CHECKPOINT.seal(&mut transaction, &named).await?;
     chat_rows::touch(&mut transaction, no, checkpoint.created_at).await?;
     if let Some(before) = before {
         prune::prune(&mut transaction, no, before).await?;
@@ -38,8 +41,9 @@ pub(crate) async fn list(
     let no = chat_no(connection, operation, chat).await?;
     let rows = sqlx::query(sql::CHECKPOINTS).bind(no).fetch_all(connection).await?;
     let checkpoint = |row: &SqliteRow| {
-        let (name, message): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
-        Ok(Checkpoint::new(name.into(), message.into(), Timestamp::from_micros(row.try_get(2)?)))
+        CHECKPOINT.check(row, 0)?;
+        let (name, message): (&str, &str) = (row.try_get(1)?, row.try_get(2)?);
+        Ok(Checkpoint::new(name.into(), message.into(), Timestamp::from_micros(row.try_get(3)?)))
     };
     rows.iter().map(checkpoint).collect()
 }

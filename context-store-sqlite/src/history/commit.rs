@@ -21,6 +21,7 @@ use crate::history::routes::Route;
 use crate::place::{branch_of, place, signed};
 use crate::rows::{json_ids, length, message_id};
 use crate::scope::chat_no;
+use crate::sums::APPLIED;
 use crate::{fragments, history::branches, search::words, sql};
 
 const OPERATION: &str = "commit";
@@ -94,12 +95,13 @@ async fn decide(connection: &mut SqliteConnection, commit: &Commit) -> Result<De
     if let (Some(key), Some(digest)) = (&commit.key, digest) {
         let known = sqlx::query(sql::APPLIED).bind(chat).bind(key.as_str());
         if let Some(row) = known.fetch_all(&mut *connection).await?.pop() {
-            if row.try_get::<&[u8], _>(0)? != digest {
+            APPLIED.check(&row, 0)?;
+            if row.try_get::<&[u8], _>(2)? != digest {
                 let error = Error::invalid(OPERATION, "the key was used for another commit").with("key", key);
                 return Err(error.into());
             }
-            let branch = row.try_get::<Option<&str>, _>(1)?.map(BranchName::from);
-            let committed = Committed::new(branch, message_id(&row, 2)?);
+            let branch = row.try_get::<Option<&str>, _>(3)?.map(BranchName::from);
+            let committed = Committed::new(branch, message_id(&row, 4)?);
             return Ok(Decision::Answer(CommitOutcome::Replayed(committed)));
         }
     }
@@ -267,6 +269,7 @@ async fn write(
             let route = add_nodes(connection, route, commit, full_text).await?;
             if matches!(commit.target, Target::Fork { activate: true, .. }) {
                 sqlx::query(sql::ACTIVATE).bind(chat).bind(name.as_str()).execute(&mut *connection).await?;
+                chat_rows::seal(connection, chat).await?;
             }
             (Committed::new(Some(name), route.head.clone()), Some(route))
         }
@@ -277,13 +280,16 @@ async fn write(
     }
     chat_rows::touch(connection, chat, commit.at).await?;
     if let (Some(key), Some(digest)) = (&commit.key, plan.digest) {
-        let remember = sqlx::query(sql::REMEMBER)
-            .bind(chat)
-            .bind(key.as_str())
-            .bind(&digest[..])
-            .bind(committed.branch.as_ref().map(BranchName::as_str))
-            .bind(committed.head.as_ref().map(MessageId::as_str));
-        remember.execute(connection).await?;
+        let values = [
+            chat.into(),
+            key.as_str().into(),
+            digest[..].into(),
+            committed.branch.as_ref().map(BranchName::as_str).into(),
+            committed.head.as_ref().map(MessageId::as_str).into(),
+        ];
+        let sum = APPLIED.sum(values.clone());
+        let remember = values.into_iter().fold(sqlx::query(sql::REMEMBER), |query, value| value.bind(query));
+        remember.bind(sum).execute(connection).await?;
     }
     Ok((committed, route))
 }

@@ -5,7 +5,9 @@
 //! the page begins in, and of as many minutes as the page needs. There are few of these, since new chats and branches
 //! settle some. A page is merged from the two.
 
-use context_core::{Chat, ChatQuery, ChatRef, ChatSummary, Cursor, Page, UserId, limits};
+use std::cmp::Reverse;
+
+use context_core::{Chat, ChatQuery, ChatRef, ChatSummary, Cursor, KeyOrder, Page, UserId, limits};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
@@ -23,6 +25,8 @@ pub(crate) async fn list(connection: &mut SqliteConnection, query: &ChatQuery) -
         None => (i64::MAX, i64::MAX),
         Some(cursor) => place_of(cursor).ok_or_else(|| bad_cursor("list_chats"))?,
     };
+    // Newest first: each is behind the one before.
+    let mut order = KeyOrder::after("list_chats", "chat", query.after.is_some().then_some(Reverse(place)));
     let batch = if query.metadata.is_empty() { query.limit + 1 } else { limits::MAX_PAGE };
     let mut items = Vec::new();
     let mut end = None;
@@ -31,6 +35,7 @@ pub(crate) async fn list(connection: &mut SqliteConnection, query: &ChatQuery) -
         let rows = following(&mut transaction, query, place, batch).await?;
         for (at, row) in &rows {
             place = *at;
+            order.next(Reverse(place))?;
             let chat = ChatRef::new(query.user.clone(), row.try_get::<&str, _>(1)?);
             let chat: Chat = chat_of(row, &chat)?;
             if !query.matches(&chat) {
@@ -59,7 +64,9 @@ pub(crate) async fn users(
 ) -> Result<Page<UserId>> {
     let query = sqlx::query(sql::USERS).bind(after.map_or("", Cursor::as_str)).bind(signed(limit + 1));
     let mut items = Vec::new();
+    let mut order = KeyOrder::after("users", "user", after.map(|after| after.as_str().to_owned()));
     for row in query.fetch_all(connection).await? {
+        order.next(row.try_get::<String, _>(0)?)?;
         items.push(UserId::from(row.try_get::<&str, _>(0)?));
     }
     let more = items.len() > limit;

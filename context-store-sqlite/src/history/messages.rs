@@ -15,6 +15,7 @@ use crate::place::{branch_of, count, own_of, place};
 use crate::rows::{blob, json_ids, message_id, nth};
 use crate::scope::chat_no;
 use crate::sql;
+use crate::sums::{BRANCH, REVISION};
 
 /// Where a stored message is.
 #[derive(Clone, Debug)]
@@ -54,9 +55,10 @@ pub(crate) async fn find(
 
 fn spot(row: &SqliteRow) -> Result<(MessageId, Spot)> {
     let id = message_id(row, 0)?.ok_or(Fault::Corrupt("a message without an id", None))?;
-    let (place, base): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
-    let parent = if own_of(place) == 1 { row.try_get(3)? } else { Some(place - 1) };
-    Ok((id, Spot { place, parent, depth: base + own_of(place) - 1 }))
+    BRANCH.check(row, 2)?;
+    let (place, base): (i64, i64) = (row.try_get(1)?, row.try_get(6)?);
+    let parent = if own_of(place) == 1 { row.try_get(5)? } else { Some(place - 1) };
+    Ok((id, Spot { place, parent, depth: base.saturating_add(own_of(place)) - 1 }))
 }
 
 /// The nodes at these places.
@@ -114,9 +116,10 @@ pub(crate) struct Piece {
 
 impl Piece {
     pub(crate) fn of(row: &SqliteRow) -> Result<Self> {
-        let name = row.try_get::<Option<&str>, _>(1)?.map(BranchName::from);
-        let (no, base, own) = (row.try_get(0)?, row.try_get(3)?, row.try_get(4)?);
-        Ok(Self { no, name, head: message_id(row, 2)?, base, own, parent: row.try_get(5)? })
+        BRANCH.check(row, 0)?;
+        let name = row.try_get::<Option<&str>, _>(2)?.map(BranchName::from);
+        let (no, base, own) = (row.try_get(0)?, row.try_get(4)?, row.try_get(7)?);
+        Ok(Self { no, name, head: message_id(row, 8)?, base, own, parent: row.try_get(3)? })
     }
 
     /// The last place that holds a message.
@@ -181,13 +184,18 @@ async fn of_piece(
                 break;
             }
             let nodes = pack::unpack(&data)?;
-            let skip = usize::try_from(next - first);
-            let skip = skip.map_err(|_| Fault::Corrupt("messages of a branch are missing", None))?;
+            let skip = usize::try_from(next - first).ok().filter(|skip| *skip == 0 || next == begun);
+            let skip = skip.ok_or(Fault::Corrupt("messages of a branch are missing", None))?;
             for node in nodes.into_iter().skip(skip).take(limit - items.len()) {
                 let id = parent.as_ref().map(|parent: &Arc<Node>| parent.id.clone());
                 items.push(Placed::new(Arc::clone(&node), id, count(piece.base + own_of(next) - 1)?));
                 parent = Some(node);
                 next += 1;
+                let is_last = next > piece.end();
+                let is_head = parent.as_ref().map(|node| &node.id) == piece.head.as_ref();
+                if next > piece.end() + 1 || (is_last && piece.name.is_some() && !is_head) {
+                    return Err(Fault::Corrupt("a branch does not end with its head", None));
+                }
             }
         }
         if next == begun {
@@ -218,8 +226,13 @@ pub(crate) async fn revisions(
     let chat = chat_no(connection, "revisions", chat).await?;
     let rows = sqlx::query(sql::REVISIONS).bind(chat).bind(message.as_str()).fetch_all(connection).await?;
     let revision = |row: SqliteRow| {
-        let replaced_at = Timestamp::from_micros(row.try_get(1)?);
-        Ok(Revision::new(nth(&blob(row, 0)?, 0)?, replaced_at))
+        REVISION.check(&row, 0)?;
+        let replaced_at = Timestamp::from_micros(row.try_get(4)?);
+        let node = nth(&blob(row, 3)?, 0)?;
+        if node.id != *message {
+            return Err(Fault::Corrupt("a revision is of another message", None));
+        }
+        Ok(Revision::new(node, replaced_at))
     };
     rows.into_iter().map(revision).collect()
 }
@@ -257,6 +270,8 @@ pub(crate) async fn amend(
         None => sqlx::query(sql::FORGET_REVISIONS).bind(chat).bind(by.id.as_str()),
     };
     revision.execute(&mut *connection).await?;
+    let of = [("chat", chat.into()), ("id", by.id.as_str().into())];
+    REVISION.seal(connection, &of).await?;
     sqlx::query(sql::REWRITE_RUN).bind(first).bind(data).execute(&mut *connection).await?;
     if old.kind != new.kind {
         let boundary = match new.kind {

@@ -1,16 +1,17 @@
 //! Reading chains and windows: one statement each, whatever the number of messages.
 
 use bytes::Bytes;
-use context_core::{Chain, ChainEnd, ChatRef, Error, PackedRun, Window, pack};
+use context_core::{Chain, ChainEnd, ChatRef, Error, MessageId, NodeKind, PackedRun, Window, pack};
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
 use crate::connections::run;
 use crate::error::{Fault, Result};
 use crate::place::{branch_of, count, own_of, place, signed};
-use crate::rows::{MISSING, blob, length};
+use crate::rows::{MISSING, blob, length, message_id, nth};
 use crate::scope::chat_no;
 use crate::sql;
+use crate::sums::{BRANCH, CHAT_NAME, Value};
 
 const OPERATION: &str = "chain";
 
@@ -94,7 +95,7 @@ async fn window_of(
     if let Some(statement) = short {
         let rows = run(connection, query(statement)).await?;
         if !rows.is_empty() {
-            return assemble(rows);
+            return assemble(rows, chat, end, window);
         }
     }
     let rows = run(connection, query(statement)).await?;
@@ -102,7 +103,7 @@ async fn window_of(
         chat_no(connection, OPERATION, chat).await?;
         return Err(Error::not_found(OPERATION, if of_branch { "branch" } else { "message" }, name).into());
     }
-    assemble(rows)
+    assemble(rows, chat, end, window)
 }
 
 /// A run of a piece of a chain.
@@ -115,18 +116,61 @@ struct Found {
     data: Bytes,
 }
 
-/// Puts the runs in order and sees that none is missing.
-fn assemble(rows: Vec<SqliteRow>) -> Result<Chain> {
-    let windowed = rows.first().is_some_and(|row| row.len() > 4);
-    let amended: i64 = rows.first().map_or(Ok(0), |row| row.try_get(3))?;
+/// What is said of a chain, to be compared with what there is.
+#[derive(Default)]
+struct Said {
+    edition: i64,
+    /// The last message.
+    end: Option<MessageId>,
+    /// How many messages there are up to the end.
+    length: i64,
+    /// The place behind which the oldest piece forks.
+    root: Option<i64>,
+    start: Option<i64>,
+}
+
+const OTHER_END: &str = "a chain does not end with its last message";
+
+/// Puts the runs in order and sees that none is missing: rows of branches by their checksums, runs by following
+/// each other, the end by the message that is said to be there.
+fn assemble(rows: Vec<SqliteRow>, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+    let mut said = Said::default();
     let mut found = Vec::with_capacity(rows.len());
-    let mut skipped = 0;
-    for row in rows {
+    let (mut skipped, mut piece, mut forks_behind) = (0, None, None);
+    for (at, row) in rows.into_iter().enumerate() {
         let cut: i64 = row.try_get(0)?;
-        let start: Option<i64> = if windowed { row.try_get(4)? } else { None };
+        let start: Option<i64> = row.try_get(4)?;
+        let base: i64 = row.try_get(5)?;
+        if at == 0 {
+            said.edition = row.try_get(3)?;
+            let names =
+                [branch_of(said.edition).into(), chat.user.as_str().into(), chat.chat.as_str().into()];
+            CHAT_NAME.check_values(names, &row, 11)?;
+            said.end = match end {
+                ChainEnd::Branch(_) => message_id(&row, 7)?,
+                ChainEnd::Message(id) => Some(id.clone()),
+            };
+            said.length = base.saturating_add(own_of(cut));
+        }
+        if piece != Some(cut) {
+            if piece.is_some() && forks_behind != Some(cut) {
+                return Err(Fault::Corrupt(MISSING, None));
+            }
+            let branch = [
+                branch_of(cut).into(),
+                branch_of(said.edition).into(),
+                Value::of(&row, 8)?,
+                Value::of(&row, 6)?,
+                base.into(),
+                Value::of(&row, 9)?,
+            ];
+            BRANCH.check_values(branch, &row, 10)?;
+            forks_behind = row.try_get(6)?;
+            piece = Some(cut);
+        }
+        (said.root, said.start) = (forks_behind, start);
         if let Some(start) = start {
-            let base: i64 = row.try_get(5)?;
-            skipped = count(base + own_of(start) - 1)?;
+            skipped = base.saturating_add(own_of(start)) - 1;
         }
         match row.try_get::<Option<i64>, _>(1)? {
             Some(place) => found.push(Found { place, cut, start, data: blob(row, 2)? }),
@@ -134,14 +178,18 @@ fn assemble(rows: Vec<SqliteRow>) -> Result<Chain> {
             None => return Err(Fault::Corrupt(MISSING, None)),
         }
     }
+    if said.root.is_some() && said.start.is_none() {
+        return Err(Fault::Corrupt(MISSING, None));
+    }
     // Places order a chain from the root on. The statement gives the newest piece first.
     found.sort_unstable_by_key(|found| found.place);
     let mut expected = 0;
     let mut runs = Vec::with_capacity(found.len());
+    let mut last = None;
     for i in 0..found.len() {
         let Found { place: first, cut, start, ref data } = found[i];
         let next = found.get(i + 1).map(|next| next.place).filter(|next| *next <= cut);
-        let mut take = next.unwrap_or(cut + 1) - first;
+        let mut take = next.unwrap_or(cut.saturating_add(1)) - first;
         let mut bytes = data.clone();
         let is_first = i == 0 || branch_of(found[i - 1].place) != branch_of(first);
         if is_first {
@@ -150,7 +198,15 @@ fn assemble(rows: Vec<SqliteRow>) -> Result<Chain> {
                 return Err(Fault::Corrupt(MISSING, None));
             }
             if first < wanted {
-                bytes = pack::split_at(&bytes, length(wanted - first)?)?.1;
+                let (front, rest) = pack::split_at(&bytes, length(wanted - first)?)?;
+                if let (Window::After { message, .. }, true) = (window, start.is_some()) {
+                    let before = nth(&front, wanted - first - 1)?;
+                    if before.id != *message {
+                        return Err(Fault::Corrupt("a message is not where it is filed", None));
+                    }
+                    last = Some(before.id.clone());
+                }
+                bytes = rest;
                 take -= wanted - first;
             }
         }
@@ -158,9 +214,24 @@ fn assemble(rows: Vec<SqliteRow>) -> Result<Chain> {
         expected += take;
         runs.push(PackedRun { bytes, take });
     }
-    let chain = Chain::from_packed(skipped, runs)?.with_edition(count(amended)?);
-    if chain.len() != expected {
+    let newest = runs.iter().rev().find(|run| run.take > 0).cloned();
+    let chain = Chain::from_packed(count(skipped)?, runs)?.with_edition(count(said.edition)?);
+    if chain.len() != expected || skipped.saturating_add(signed(expected)) != said.length {
         return Err(Fault::Corrupt(MISSING, None));
+    }
+    if let Some(run) = newest {
+        last = Some(pack::id_of(&run.bytes, run.take - 1)?);
+    }
+    // Of no messages at all, nothing is known of the last one.
+    if last != said.end && (last.is_some() || said.start.is_none()) {
+        return Err(Fault::Corrupt(OTHER_END, None));
+    }
+    if matches!(window, Window::Boundary) {
+        let boundaries = chain.iter().filter(|node| node.kind == NodeKind::Boundary).count();
+        let begins = chain.iter().next().is_some_and(|node| node.kind == NodeKind::Boundary);
+        if boundaries != usize::from(said.start.is_some()) || begins != said.start.is_some() {
+            return Err(Fault::Corrupt("the index of boundaries disagrees with the messages", None));
+        }
     }
     Ok(chain)
 }

@@ -1,6 +1,10 @@
 //! Records by their names, in the order they were written, beside others, and how many there are.
 
-use context_core::{Cursor, MemoryId, MemoryList, MemoryScope, MemoryStats, Page, StoredMemory, UserId};
+use std::cmp::Reverse;
+
+use context_core::{
+    Cursor, KeyOrder, MemoryId, MemoryList, MemoryScope, MemoryStats, Page, StoredMemory, UserId,
+};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 
@@ -10,6 +14,10 @@ use crate::memories::rows::{index_of, json_answer, json_texts, stored_at, stored
 use crate::memories::scopes::{Scopes, session_no};
 use crate::place::{count, signed};
 use crate::sql::memories as sql;
+use crate::sums::{KIND, SCOPE, Value};
+
+const ELSEWHERE: Fault =
+    Fault::Corrupt("a memory is filed under another scope, kind or name than its own", None);
 
 /// Records by their ids, in the order of these.
 pub(super) async fn by_id(
@@ -20,9 +28,10 @@ pub(super) async fn by_id(
     let mut transaction = connection.begin().await?;
     let Some(no) = Scopes::read(&mut transaction, [scope]).await?.no(scope) else { return Ok(Vec::new()) };
     let query = sqlx::query(sql::MEMORIES).bind(no).bind(json_texts(ids.iter().map(MemoryId::as_str)));
-    let stored = run(&mut transaction, query).await?.iter().map(stored_of).collect();
+    let stored = run(&mut transaction, query).await?.iter().map(stored_of).collect::<Result<Vec<_>>>()?;
     transaction.commit().await?;
-    stored
+    let asked = |stored: &StoredMemory| stored.record.scope == *scope && ids.contains(&stored.record.id);
+    if stored.iter().all(asked) { Ok(stored) } else { Err(ELSEWHERE) }
 }
 
 /// A page of records. First it is worked out which, then these are read.
@@ -62,10 +71,21 @@ pub(super) async fn list(connection: &mut SqliteConnection, list: &MemoryList) -
         }
     }
     places.sort_unstable_by_key(|place| std::cmp::Reverse(*place));
+    let mut order = KeyOrder::after("list_memories", "memory", Some(Reverse(before)));
+    places.iter().try_for_each(|place| order.next(Reverse(*place)))?;
     let more = places.len() > list.limit;
     places.truncate(list.limit);
     let mut items = stored_at(&mut transaction, places.into_iter()).await?;
     transaction.commit().await?;
+    let asked = |stored: &StoredMemory| {
+        let record = &stored.record;
+        scopes.0.contains_key(&record.scope)
+            && takes(&record.kind)
+            && list.key.as_ref().is_none_or(|key| record.key.as_ref() == Some(key))
+    };
+    if !items.iter().all(asked) {
+        return Err(ELSEWHERE);
+    }
     items.sort_unstable_by_key(|stored| std::cmp::Reverse(stored.place));
     let next = items.last().filter(|_| more).map(|last| Cursor::new(last.place.to_string()));
     Ok(Page { items, next })
@@ -83,7 +103,7 @@ pub(super) async fn beside(
     let Some(no) = Scopes::read(&mut transaction, [scope]).await?.no(scope) else { return Ok(beside) };
     let query = sqlx::query(sql::BESIDE).bind(no).bind(json_texts(ids.iter().map(MemoryId::as_str)));
     for row in run(&mut transaction, query.bind(signed(each_side))).await? {
-        let of = beside.get_mut(index_of(&row, 3)?);
+        let of = beside.get_mut(index_of(&row, 4)?);
         of.ok_or(Fault::Corrupt("a row that was not asked for", None))?.push(stored_of(&row)?);
     }
     transaction.commit().await?;
@@ -102,11 +122,18 @@ pub(super) async fn stats(
 ) -> Result<Page<MemoryStats>> {
     let query = sqlx::query(sql::STATS).bind(user.as_str()).bind(after.map_or("", Cursor::as_str));
     let mut items: Vec<MemoryStats> = Vec::new();
+    let mut order =
+        KeyOrder::after("memory_stats", "scope", Some(after.map_or("", Cursor::as_str).to_owned()));
     for row in run(connection, query.bind(signed(limit + 1))).await? {
+        let scope = [8, 9, 0, 1, 2, 3].map(|column| Value::of(&row, column));
+        SCOPE.check_values(scope.into_iter().collect::<Result<Vec<_>>>()?, &row, 10)?;
+        let kind = [11, 8, 4].map(|column| Value::of(&row, column));
+        KIND.check_values(kind.into_iter().collect::<Result<Vec<_>>>()?, &row, 12)?;
         let mut scope = MemoryScope::new(user.clone());
         (scope.project, scope.agent) = (row.try_get(1)?, row.try_get(2)?);
         scope.session = row.try_get::<Option<&str>, _>(3)?.map(Into::into);
         if items.last().is_none_or(|last| last.scope != scope) {
+            order.next(scope.key())?;
             items.push(MemoryStats::new(scope));
         }
         if let Some(stats) = items.last_mut() {

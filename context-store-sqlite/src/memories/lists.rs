@@ -3,6 +3,8 @@
 //! Ranking reads the lists of hundreds of records, so they are short, say whose they are, and may stand one behind the other in one
 //! value.
 
+use context_core::checksum::{Checksum, SEAL_BYTES};
+
 use crate::error::{Fault, Result};
 
 const DAMAGED: Fault = Fault::Corrupt("a list of words of a memory cannot be read", None);
@@ -44,12 +46,15 @@ impl List {
             }
             last = *no;
         }
+        let sum = sum_of(&bytes);
+        bytes.extend_from_slice(&sum);
         bytes
     }
 
     /// Reads the next list of some, into this one.
     pub(crate) fn read(&mut self, bytes: &mut &[u8]) -> Result<()> {
         self.words.clear();
+        let whole = *bytes;
         (self.place, self.kind) = (take_number(bytes)?, take_number(bytes)?);
         let words = take(bytes).ok_or(DAMAGED)?;
         let mut last: i64 = 0;
@@ -59,7 +64,10 @@ impl List {
             let count = if number & 1 == 1 { take(bytes).ok_or(DAMAGED)? } else { 1 };
             self.words.push((last, u32::try_from(count).map_err(|_| DAMAGED)?));
         }
-        Ok(())
+        let list = &whole[..whole.len() - bytes.len()];
+        let (sum, rest) = bytes.split_first_chunk::<SEAL_BYTES>().ok_or(DAMAGED)?;
+        *bytes = rest;
+        if *sum == sum_of(list) { Ok(()) } else { Err(DAMAGED) }
     }
 
     /// The only list of these bytes.
@@ -73,6 +81,11 @@ impl List {
 /// A word as the index has it.
 pub(crate) fn token(no: i64) -> String {
     format!("{no:x}")
+}
+
+/// The checksum that stands behind a list.
+pub(crate) fn sum_of(list: &[u8]) -> [u8; SEAL_BYTES] {
+    Checksum::of("memory_words").bytes(list).value().to_le_bytes()
 }
 
 /// Seven bits in a byte, the lowest first, all bytes but the last with the eighth.

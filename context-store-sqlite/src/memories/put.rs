@@ -17,6 +17,7 @@ use crate::memories::scopes::{Scopes, need_session};
 use crate::memories::write::mark;
 use crate::place::signed;
 use crate::sql::memories as sql;
+use crate::sums::{MEMORY, VECTOR};
 
 /// A record that is written.
 pub(super) struct Put<'a> {
@@ -39,11 +40,11 @@ pub(super) struct Inserts {
 pub(super) static INSERTS: LazyLock<Inserts> = LazyLock::new(|| Inserts {
     memories: Insert::named(
         "memory",
-        &["place", "scope", "kind", "id", "version", "key", "session", "message", "bytes", "body"],
+        &["place", "scope", "kind", "id", "version", "key", "session", "message", "bytes", "body", "sum"],
     ),
     lists: Insert::named("memory_words", &["place", "list"]),
     index: Insert::named("memory_index", &["rowid", "words"]),
-    vectors: Insert::named("memory_vector", &["place", "kind", "model", "data"]),
+    vectors: Insert::named("memory_vector", &["place", "kind", "model", "data", "sum"]),
 });
 
 /// A record on its way into the file.
@@ -157,18 +158,21 @@ async fn insert(connection: &mut SqliteConnection, filed: &[Filed<'_>]) -> Resul
     for group in inserts.memories.groups(filed) {
         let query = group.query(|query, filed| {
             let record = &filed.put.write.record;
+            let version = i64::try_from(filed.put.version).unwrap_or(i64::MAX);
+            let body = filed.put.body.as_slice();
             let message = record.source.as_ref().and_then(|source| source.message.as_ref());
             query
                 .bind(filed.list.place)
                 .bind(filed.scope)
                 .bind(filed.list.kind)
                 .bind(record.id.as_str())
-                .bind(i64::try_from(filed.put.version).unwrap_or(i64::MAX))
+                .bind(version)
                 .bind(record.key.as_deref())
                 .bind(filed.session)
                 .bind(message.map(|message| message.as_str()))
                 .bind(signed(record.text.len()))
-                .bind(filed.put.body.as_slice())
+                .bind(body)
+                .bind(MEMORY.sum([filed.list.place.into(), version.into(), body.into()]))
         });
         run(connection, query).await?;
     }
@@ -187,7 +191,9 @@ async fn insert(connection: &mut SqliteConnection, filed: &[Filed<'_>]) -> Resul
     for group in inserts.vectors.groups(&vectors) {
         let query = group.query(|query, (list, vector)| {
             let query = query.bind(list.place).bind(list.kind);
-            query.bind(vector.model.as_str()).bind(vector.to_bytes())
+            let (model, data) = (vector.model.as_str(), vector.to_bytes());
+            let sum = VECTOR.sum([list.place.into(), model.into(), data.as_slice().into()]);
+            query.bind(model).bind(data).bind(sum)
         });
         run(connection, query).await?;
     }

@@ -12,6 +12,7 @@ use crate::error::{Fault, Result};
 use crate::place::count;
 use crate::rows::json_numbers;
 use crate::sql::memories as sql;
+use crate::sums::MEMORY;
 
 /// What is kept of a record.
 pub(super) fn body(record: &MemoryRecord) -> Result<Vec<u8>, Error> {
@@ -22,6 +23,7 @@ pub(super) fn body(record: &MemoryRecord) -> Result<Vec<u8>, Error> {
 
 /// A record of a row that begins with its place, its version and its body.
 pub(crate) fn stored_of(row: &SqliteRow) -> Result<StoredMemory> {
+    MEMORY.check(row, 0)?;
     let record = serde_json::from_slice(row.try_get(2)?)
         .map_err(|_| Fault::Corrupt("a memory cannot be read", None))?;
     Ok(StoredMemory::new(record, count(row.try_get(1)?)?, count(row.try_get(0)?)?))
@@ -32,8 +34,13 @@ pub(super) async fn stored_at(
     connection: &mut SqliteConnection,
     places: impl Iterator<Item = i64>,
 ) -> Result<Vec<StoredMemory>> {
-    let query = sqlx::query(sql::MEMORIES_AT).bind(json_numbers(places));
-    run(connection, query).await?.iter().map(stored_of).collect()
+    let places: Vec<i64> = places.collect();
+    let query = sqlx::query(sql::MEMORIES_AT).bind(json_numbers(places.iter()));
+    let stored = run(connection, query).await?.iter().map(stored_of).collect::<Result<Vec<_>>>()?;
+    if stored.len() != places.len() {
+        return Err(Fault::Corrupt("a memory that is filed is not there", None));
+    }
+    Ok(stored)
 }
 
 /// What a statement has written as JSON.

@@ -11,6 +11,7 @@ use crate::error::{Fault, Result};
 use crate::memories::rows::index_of;
 use crate::place::count;
 use crate::sql::memories as sql;
+use crate::sums::{KIND, SCOPE, SESSION, Value};
 
 /// A scope that is there.
 #[derive(Debug)]
@@ -44,11 +45,19 @@ impl<'a> Scopes<'a> {
             let scope = asked
                 .get(index_of(&row, 0)?)
                 .ok_or(Fault::Corrupt("a scope that was not asked for", None))?;
+            let no: i64 = row.try_get(1)?;
+            let names = (6..11).map(|column| Value::of(&row, column)).collect::<Result<Vec<_>>>()?;
+            SCOPE.check_values(std::iter::once(no.into()).chain(names), &row, 11)?;
+            if row.try_get::<&str, _>(7)? != scope.key() || row.try_get::<&str, _>(6)? != scope.user.as_str()
+            {
+                return Err(Fault::Corrupt("a scope is filed under another name", None));
+            }
             let (records, words) = (count(row.try_get(2)?)?, count(row.try_get(3)?)?);
-            let no = row.try_get(1)?;
             let filed =
                 found.entry(*scope).or_insert_with(|| Filed { no, records, words, kinds: HashMap::new() });
             if let Some(kind) = row.try_get::<Option<i64>, _>(4)? {
+                let values = [kind.into(), no.into(), row.try_get::<&str, _>(5)?.into()];
+                KIND.check_values(values, &row, 12)?;
                 filed.kinds.insert(row.try_get(5)?, kind);
             }
         }
@@ -81,6 +90,7 @@ impl<'a> Scopes<'a> {
                 .bind(scope.agent.as_deref())
                 .bind(scope.session.as_ref().map(|session| session.as_str()));
             let no = new_no(connection, query).await?;
+            SCOPE.seal(connection, &[("no", no.into())]).await?;
             self.0.insert(scope, Filed { no, records: 0, words: 0, kinds: HashMap::new() });
         }
         self.0.get_mut(scope).ok_or(Fault::Corrupt("a scope was not made", None))
@@ -98,6 +108,7 @@ impl<'a> Scopes<'a> {
             return Ok((filed.no, *no));
         }
         let no = new_no(connection, sqlx::query(sql::CREATE_KIND).bind(filed.no).bind(kind)).await?;
+        KIND.seal(connection, &[("no", no.into())]).await?;
         filed.kinds.insert(kind.to_owned(), no);
         Ok((filed.no, no))
     }
@@ -113,7 +124,9 @@ pub(super) async fn need_session(
         Some(no) => Ok(no),
         None => {
             let query = sqlx::query(sql::CREATE_SESSION).bind(user.as_str()).bind(session);
-            new_no(connection, query).await
+            let no = new_no(connection, query).await?;
+            SESSION.seal(connection, &[("no", no.into())]).await?;
+            Ok(no)
         }
     }
 }
@@ -124,7 +137,11 @@ pub(super) async fn session_no(
     session: &str,
 ) -> Result<Option<i64>> {
     let query = sqlx::query(sql::SESSION).bind(user.as_str()).bind(session);
-    Ok(run(connection, query).await?.first().map(|row| row.try_get(0)).transpose()?)
+    let rows = run(connection, query).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let no: i64 = row.try_get(0)?;
+    SESSION.check_values([no.into(), user.as_str().into(), session.into()], row, 1)?;
+    Ok(Some(no))
 }
 
 /// The number of a row that is added.

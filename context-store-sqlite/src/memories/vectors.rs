@@ -12,6 +12,7 @@ use crate::memories::rows::{json_answer, json_of};
 use crate::place::signed;
 use crate::rows::json_numbers;
 use crate::sql::memories as sql;
+use crate::sums::VECTOR;
 
 /// How many vectors are read at once.
 const BATCH: usize = 256;
@@ -41,9 +42,12 @@ pub(super) async fn similarities(
         let query = sqlx::query(sql::VECTORS).bind(json_numbers(places.iter()));
         let rows = run(connection, query.bind(vector.model.as_str()).bind(signed(size))).await?;
         let Some(row) = rows.first() else { continue };
-        let places: Vec<i64> = json_of(row, 0)?;
+        let places: Vec<(i64, Option<i64>)> = json_of(row, 0)?;
         let data = row.try_get::<Option<&[u8]>, _>(1)?.unwrap_or_default();
-        for (place, bytes) in places.into_iter().zip(data.chunks(size)) {
+        for ((place, sum), bytes) in places.into_iter().zip(data.chunks(size)) {
+            if sum != Some(VECTOR.sum([place.into(), vector.model.as_str().into(), bytes.into()])) {
+                return Err(VECTOR.differs());
+            }
             let own = MemoryVector::from_bytes(vector.model.as_str(), bytes)
                 .ok_or(Fault::Corrupt("a vector of a memory cannot be read", None))?;
             similar.insert(place, vector.similarity(&own));

@@ -6,12 +6,15 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use context_core::RoundRef;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Row, SqlSafeStr};
 
 use crate::connections::run;
 use crate::error::{Fault, Result};
+use crate::rounds::sums::{DIFFERS, EDGE, edge_sum, sum_of};
+use crate::sums::Value;
 
 /// SQLite's code of a value that is longer than it can be.
 const TOO_BIG: &str = "18";
@@ -91,6 +94,23 @@ impl<'a> Rows<'a> {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Cells<'_, 'a>> {
         self.cells.chunks(self.width).map(Cells)
+    }
+}
+
+impl Cells<'_, '_> {
+    /// Compares the values of a row of a table with the checksum in its last column.
+    pub(crate) fn check(&self, table: &str, round: &RoundRef) -> Result<()> {
+        let Some((Cell::Number(kept), values)) = self.0.split_last() else { return Err(DIFFERS) };
+        let values = values.iter().map(|cell| match cell {
+            Cell::Null => Value::Null,
+            Cell::Number(number) => Value::Int(*number),
+            Cell::Text(text) => Value::from(&**text),
+        });
+        let sum = match self.0.first() {
+            Some(Cell::Number(position)) if table == EDGE => edge_sum(round, *position, values.skip(1)),
+            _ => sum_of(table, round, values),
+        };
+        if sum == *kept { Ok(()) } else { Err(DIFFERS) }
     }
 }
 

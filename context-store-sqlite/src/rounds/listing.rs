@@ -1,10 +1,11 @@
 //! Which rounds there are: heads page by page, nodes of a message, removal.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 
 use context_core::trajectory::{NodeId, RoundHead};
 use context_core::{
-    AgentRef, ChatId, MessageId, MessageNode, Page, RoundPrune, RoundQuery, RoundsPruned, Timestamp, UserId,
+    AgentRef, ChatId, KeyOrder, MessageId, MessageNode, Page, RoundPrune, RoundQuery, RoundRef, RoundsPruned,
+    Timestamp, UserId,
 };
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
@@ -13,6 +14,7 @@ use crate::connections::{Writer, run};
 use crate::error::Result;
 use crate::place::{count, signed};
 use crate::rounds::head_of;
+use crate::rounds::sums::DIFFERS;
 use crate::rows::json_numbers;
 use crate::sql::rounds as sql;
 
@@ -25,6 +27,7 @@ pub(crate) async fn list(connection: &mut SqliteConnection, query: &RoundQuery) 
     let behind = behind
         .as_ref()
         .map(|(session, agent, round)| (session.as_str(), i64::from(*agent), i64::from(*round)));
+    let after = behind.map(|(session, agent, round)| (session.to_owned(), agent, Reverse(round)));
     let (user, limit) = (query.user.as_str(), signed(query.limit + 1));
     let before = query.before.map_or(END, i64::from);
     let agent = query.agent.map(i64::from);
@@ -54,7 +57,21 @@ pub(crate) async fn list(connection: &mut SqliteConnection, query: &RoundQuery) 
         }
     };
     let rows = run(connection, statement.bind(limit)).await?;
-    let items = rows.iter().take(query.limit).map(|row| head_of(row, 0)).collect::<Result<Vec<_>>>()?;
+    let items = rows.iter().take(query.limit).map(|row| head_of(row, 0, 1)).collect::<Result<Vec<_>>>()?;
+    let mut order = KeyOrder::after("rounds", "round", after);
+    for head in &items {
+        let RoundRef { agent, round } = &head.round;
+        let of_session = query.session.as_ref().is_none_or(|session| *session == agent.session);
+        let of_agent = query.agent.is_none_or(|number| number == agent.agent);
+        if agent.user != query.user || !of_session || !of_agent {
+            return Err(DIFFERS);
+        }
+        order.next((
+            agent.session.as_str().to_owned(),
+            i64::from(agent.agent),
+            Reverse(i64::from(*round)),
+        ))?;
+    }
     let next = items.last().filter(|_| rows.len() > query.limit).map(|last| last.round.cursor());
     Ok(Page { items, next })
 }

@@ -11,6 +11,7 @@ use context_core::{Json, Timestamp};
 use crate::insert::Insert;
 use crate::rounds::gathered::Gather;
 use crate::rounds::record_one::One;
+use crate::rounds::sums::{EDGE, MESSAGE, SealedRows, VERSION};
 
 /// The columns of every table of nodes, in front of those of the fields.
 const COLUMNS: [&str; 7] = ["round", "ordinal", "label", "description", "created_at", "author", "measures"];
@@ -20,6 +21,7 @@ pub(crate) struct NodeTable {
     pub(crate) add: Insert,
     pub(crate) one: One,
     pub(crate) load: Gather,
+    pub(crate) sealed: SealedRows,
     /// Changes node ?2 of round ?1: the description to ?3, what it took to ?5 if ?4, and fields from ?6 on; null is no change.
     pub(crate) change: String,
     /// Deletes the nodes of round ?1 that are in the JSON list ?2.
@@ -34,10 +36,11 @@ impl NodeTable {
         let fields: Vec<String> = kind.fields().iter().map(|field| format!("\"{}\"", field.name)).collect();
         let columns: Vec<String> =
             COLUMNS.iter().map(|name| (*name).to_owned()).chain(fields.clone()).collect();
+        let sealed: Vec<String> = columns.iter().cloned().chain(["sum".to_owned()]).collect();
         let loaded: Vec<String> = columns[1..].iter().map(|column| format!("t.{column}")).collect();
         let mut change = format!(
             "UPDATE {table} SET description = coalesce(?3, description),
-               measures = CASE WHEN ?4 THEN ?5 ELSE measures END"
+               measures = CASE WHEN ?4 THEN ?5 ELSE measures END, sum = NULL"
         );
         for (field, parameter) in fields.iter().zip(6..) {
             // Writing to a text cannot fail.
@@ -45,9 +48,10 @@ impl NodeTable {
         }
         change.push_str(" WHERE round = ?1 AND ordinal = ?2");
         Self {
-            add: Insert::new(&table, &columns),
-            one: One::new(&table, &columns),
-            load: Gather::new(&table, &loaded.join(", ")),
+            add: Insert::new(&table, &sealed),
+            one: One::new(&table, &sealed),
+            load: Gather::new(&table, &format!("{}, t.sum", loaded.join(", "))),
+            sealed: SealedRows::new(&table, &columns[1..].join(", "), &["ordinal"]),
             change,
             remove: format!(
                 "DELETE FROM {table} WHERE round = ?1 AND ordinal IN (SELECT value FROM json_each(?2))"
@@ -57,7 +61,7 @@ impl NodeTable {
     }
 }
 
-fn name(kind: NodeKind) -> String {
+pub(crate) fn name(kind: NodeKind) -> String {
     format!("trajectory_{}", kind.lower())
 }
 
@@ -77,6 +81,9 @@ fn blank(kind: NodeKind) -> Node {
 pub(crate) struct Tables {
     kinds: [NodeTable; NodeKind::ALL.len()],
     pub(crate) edges: Insert,
+    pub(crate) sealed_edges: SealedRows,
+    pub(crate) sealed_versions: SealedRows,
+    pub(crate) sealed_messages: SealedRows,
     pub(crate) versions: Insert,
     pub(crate) messages: Insert,
     pub(crate) edges_of: Gather,
@@ -105,18 +112,31 @@ pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     });
     let remaining = "SELECT (SELECT count(*) FROM trajectory_round WHERE user = ?1)
         + (SELECT count(*) FROM trajectory_message WHERE user = ?1)";
-    let edges = ["round", "position", "source", "target_round", "target", "name"];
+    let edges = ["round", "position", "source", "target_round", "target", "name", "sum"];
     Tables {
         kinds: NodeKind::ALL.map(NodeTable::new),
         edges: Insert::named("trajectory_edge", &edges),
-        versions: Insert::named("trajectory_version", &["round", "ordinal", "number", "at", "author", "was"]),
+        sealed_edges: SealedRows::new(EDGE, "position, source, target_round, target, name", &["position"]),
+        sealed_versions: SealedRows::new(VERSION, "ordinal, number, at, author, was", &["ordinal", "number"]),
+        sealed_messages: SealedRows::new(
+            MESSAGE,
+            "ordinal, position, chat, message",
+            &["ordinal", "position"],
+        ),
+        versions: Insert::named(
+            "trajectory_version",
+            &["round", "ordinal", "number", "at", "author", "was", "sum"],
+        ),
         messages: Insert::named(
             "trajectory_message",
-            &["round", "ordinal", "position", "user", "chat", "message"],
+            &["round", "ordinal", "position", "user", "chat", "message", "sum"],
         ),
-        edges_of: Gather::new("trajectory_edge", "t.position, t.source, t.target_round, t.target, t.name"),
-        versions_of: Gather::new("trajectory_version", "t.ordinal, t.number, t.at, t.author, t.was"),
-        messages_of: Gather::new("trajectory_message", "t.ordinal, t.position, t.chat, t.message"),
+        edges_of: Gather::new(
+            "trajectory_edge",
+            "t.position, t.source, t.target_round, t.target, t.name, t.sum",
+        ),
+        versions_of: Gather::new("trajectory_version", "t.ordinal, t.number, t.at, t.author, t.was, t.sum"),
+        messages_of: Gather::new("trajectory_message", "t.ordinal, t.position, t.chat, t.message, t.sum"),
         kinds_of: kinds_of.join(" UNION ALL "),
         remaining: strays.fold(remaining.to_owned(), |all, one| all + &one),
     }
@@ -151,6 +171,8 @@ mod tests {
                 let type_name = if field.form == FieldForm::Flag { "INTEGER" } else { "TEXT" };
                 expected.push((field.name.to_owned(), type_name, true));
             }
+            let views_show = expected.len();
+            expected.push(("sum".to_owned(), "INTEGER", false));
             let columns = format!("SELECT name, type, \"notnull\" FROM pragma_table_info('{}')", name(kind));
             let rows = sqlx::query(AssertSqlSafe(columns)).fetch_all(&mut writer.connection).await.unwrap();
             let found: Vec<(String, String, bool)> =
@@ -165,7 +187,7 @@ mod tests {
             let rows = sqlx::query(AssertSqlSafe(shown)).fetch_all(&mut writer.connection).await.unwrap();
             let shown: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
             let asked = ["user", "session", "agent", "round", "node"].into_iter();
-            let columns = expected[1..].iter().map(|(name, ..)| name.as_str());
+            let columns = expected[1..views_show].iter().map(|(name, ..)| name.as_str());
             assert_eq!(shown, asked.chain(columns).collect::<Vec<_>>(), "{kind}");
         }
     }

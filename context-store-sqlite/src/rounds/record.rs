@@ -7,21 +7,20 @@ use context_core::trajectory::{
     Version,
 };
 use context_core::{RecordOutcome, RoundCommit, RoundRef};
-use sqlx::query::Query;
-use sqlx::sqlite::{SqliteArguments, SqliteConnection};
-use sqlx::{Row, Sqlite};
+use sqlx::Row;
+use sqlx::sqlite::SqliteConnection;
 
 use crate::connections::{Writer, run};
 use crate::error::{Fault, Result};
 use crate::place::{count, signed};
-use crate::rounds::node_tables::TABLES;
+use crate::rounds::node_tables::{TABLES, name};
 use crate::rounds::record_one;
+use crate::rounds::sums::{MESSAGE, VERSION, edge_sum, head_sum, sum_of};
 use crate::rows::json_numbers;
 use crate::sql::rounds as sql;
+use crate::sums::{Statement, Value};
 
 const OPERATION: &str = "record_round";
-
-pub(crate) type Statement<'q> = Query<'q, Sqlite, SqliteArguments>;
 
 /// Does a commit, if the round has had as many as it expects.
 pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<RecordOutcome> {
@@ -132,7 +131,7 @@ async fn write(connection: &mut SqliteConnection, known: Option<Known>, commit: 
         Some(known) => {
             let kinds = kinds_of(connection, &known, &plan).await?;
             forget(connection, known.no, &plan, &kinds, commit.head.round.round).await?;
-            change(connection, known.no, &plan, &kinds).await?;
+            change(connection, (known.no, &commit.head.round), &plan, &kinds).await?;
             write_head(connection, known.no, commit).await?;
             (known.no, known.end)
         }
@@ -148,8 +147,7 @@ async fn write(connection: &mut SqliteConnection, known: Option<Known>, commit: 
     let edges: Vec<(i64, &Edge)> = (end..).zip(plan.edges).collect();
     for group in TABLES.edges.groups(&edges) {
         let query = group.query(|query, (position, edge)| {
-            let query = query.bind(no).bind(*position).bind(i64::from(edge.from.ordinal));
-            query.bind(i64::from(edge.to.round)).bind(i64::from(edge.to.ordinal)).bind(&*edge.name)
+            bind_edge(query.bind(no).bind(*position), &commit.head.round, *position, edge)
         });
         run(connection, query).await?;
     }
@@ -212,7 +210,7 @@ async fn forget(
 /// Changes nodes that were there before, and keeps what they were.
 async fn change(
     connection: &mut SqliteConnection,
-    no: i64,
+    (no, round): (i64, &RoundRef),
     plan: &Plan<'_>,
     kinds: &HashMap<u32, NodeKind>,
 ) -> Result<()> {
@@ -236,17 +234,19 @@ async fn change(
         }
         let query = sqlx::query(table.change.as_str()).bind(no).bind(i64::from(*ordinal)).bind(description);
         let query = query.bind(measures.is_some()).bind(measures_text(measures.flatten().as_ref())?);
-        run(connection, fields.into_iter().fold(query, bind_value)).await?;
+        let values = fields.into_iter().map(value_of);
+        run(connection, values.fold(query, |query, value| value.bind(query))).await?;
+        table.sealed.seal(connection, no, round, Some(*ordinal)).await?;
         versions.push((*ordinal, *version));
     }
-    add_versions(connection, no, &versions).await
+    add_versions(connection, (no, round), &versions).await
 }
 
-fn bind_value<'q>(query: Statement<'q>, value: Option<&'q FieldValue>) -> Statement<'q> {
+fn value_of(value: Option<&FieldValue>) -> Value<'_> {
     match value {
-        Some(FieldValue::Flag(flag)) => query.bind(*flag),
-        Some(FieldValue::Json(json)) => query.bind(json.as_str()),
-        other => query.bind(other.and_then(FieldValue::as_text)),
+        Some(FieldValue::Flag(flag)) => i64::from(*flag).into(),
+        Some(FieldValue::Json(json)) => json.as_str().into(),
+        other => other.and_then(FieldValue::as_text).into(),
     }
 }
 
@@ -260,7 +260,7 @@ fn not_json(_: serde_json::Error) -> Fault {
 
 async fn add_versions<'v>(
     connection: &mut SqliteConnection,
-    no: i64,
+    (no, round): (i64, &RoundRef),
     versions: &[(u32, &'v Version)],
 ) -> Result<()> {
     let text = |(ordinal, version): &(u32, &'v Version)| {
@@ -270,9 +270,14 @@ async fn add_versions<'v>(
     for group in TABLES.versions.groups(&versions) {
         let query = group.query(|query, (ordinal, version, was)| {
             let Version { number, at, author, .. } = version;
-            let query =
-                query.bind(no).bind(i64::from(*ordinal)).bind(i64::from(*number)).bind(at.as_micros());
-            query.bind(author.as_deref()).bind(was.as_str())
+            let values = [
+                i64::from(*ordinal).into(),
+                i64::from(*number).into(),
+                at.as_micros().into(),
+                author.as_deref().into(),
+                was.as_str().into(),
+            ];
+            bind_sealed(query.bind(no), VERSION, round, values)
         });
         run(connection, query).await?;
     }
@@ -282,12 +287,49 @@ async fn add_versions<'v>(
 /// A node as its row holds it, behind the number of its round.
 pub(crate) fn bind_node<'q>(
     query: Statement<'q>,
+    round: &RoundRef,
     node: &'q Node,
     measures: Option<&'q str>,
 ) -> Statement<'q> {
-    let query = query.bind(i64::from(node.id.ordinal)).bind(&*node.label).bind(&*node.description);
-    let query = query.bind(node.created_at.as_micros()).bind(node.author.as_deref()).bind(measures);
-    node.body.iter().fold(query, |query, (_, value)| bind_value(query, Some(value)))
+    let mut values: Vec<Value<'q>> = vec![
+        i64::from(node.id.ordinal).into(),
+        (&*node.label).into(),
+        (&*node.description).into(),
+        node.created_at.as_micros().into(),
+        node.author.as_deref().into(),
+        measures.into(),
+    ];
+    values.extend(node.body.iter().map(|(_, value)| value_of(Some(value))));
+    bind_sealed(query, &name(node.kind()), round, values)
+}
+
+/// An edge as its row holds it, behind its position.
+pub(crate) fn bind_edge<'q>(
+    query: Statement<'q>,
+    round: &RoundRef,
+    position: i64,
+    edge: &'q Edge,
+) -> Statement<'q> {
+    let values: [Value<'q>; 4] = [
+        i64::from(edge.from.ordinal).into(),
+        i64::from(edge.to.round).into(),
+        i64::from(edge.to.ordinal).into(),
+        (&*edge.name).into(),
+    ];
+    let sum = edge_sum(round, position, values.iter().cloned());
+    values.into_iter().fold(query, |query, value| value.bind(query)).bind(sum)
+}
+
+/// Values of a row of a round, and the checksum behind them.
+fn bind_sealed<'q>(
+    query: Statement<'q>,
+    table: &str,
+    round: &RoundRef,
+    values: impl IntoIterator<Item = Value<'q>>,
+) -> Statement<'q> {
+    let values: Vec<Value<'q>> = values.into_iter().collect();
+    let sum = sum_of(table, round, values.iter().cloned());
+    values.into_iter().fold(query, |query, value| value.bind(query)).bind(sum)
 }
 
 /// Adds nodes, many in one statement where several are of a kind.
@@ -297,14 +339,15 @@ async fn add_nodes(
     nodes: &[&Node],
     commit: &RoundCommit,
 ) -> Result<()> {
+    let round = &commit.head.round;
     let mut of_kind: [Vec<(&Node, Option<String>)>; NodeKind::ALL.len()] = Default::default();
     for node in nodes {
         of_kind[node.kind() as usize].push((*node, measures_text(node.measures.as_deref())?));
     }
     for (kind, nodes) in NodeKind::ALL.into_iter().zip(&of_kind) {
         for group in TABLES.of(kind).add.groups(nodes) {
-            let query =
-                group.query(|query, (node, measures)| bind_node(query.bind(no), node, measures.as_deref()));
+            let query = group
+                .query(|query, (node, measures)| bind_node(query.bind(no), round, node, measures.as_deref()));
             run(connection, query).await?;
         }
     }
@@ -312,14 +355,21 @@ async fn add_nodes(
         .iter()
         .flat_map(|node| node.versions.iter().map(|version| (node.id.ordinal, version)))
         .collect();
-    add_versions(connection, no, &versions).await?;
+    add_versions(connection, (no, round), &versions).await?;
     let messages: Vec<_> =
         nodes.iter().flat_map(|node| node.messages.iter().enumerate().map(|link| (node.id, link))).collect();
     let user = commit.head.round.agent.user.as_str();
     for group in TABLES.messages.groups(&messages) {
         let query = group.query(|query, (id, (position, link))| {
+            let values: [Value<'_>; 4] = [
+                i64::from(id.ordinal).into(),
+                signed(*position).into(),
+                link.chat.as_str().into(),
+                link.message.as_str().into(),
+            ];
+            let sum = sum_of(MESSAGE, round, values.iter().cloned());
             let query = query.bind(no).bind(i64::from(id.ordinal)).bind(signed(*position)).bind(user);
-            query.bind(link.chat.as_str()).bind(link.message.as_str())
+            query.bind(link.chat.as_str()).bind(link.message.as_str()).bind(sum)
         });
         run(connection, query).await?;
     }
@@ -345,5 +395,7 @@ pub(crate) fn bind_head<'q>(query: Statement<'q>, commit: &'q RoundCommit) -> Re
     let revision = i64::try_from(*revision).map_err(|_| damaged("too many commits"))?;
     let query = query.bind(revision).bind(commit.key.as_str()).bind(state.as_str()).bind(&**title);
     let query = query.bind(i64::from(*nodes)).bind(created_at.as_micros()).bind(updated_at.as_micros());
-    Ok(query.bind(serde_json::to_string(&commit.head).map_err(not_json)?))
+    let head = serde_json::to_string(&commit.head).map_err(not_json)?;
+    let sum = head_sum(&head);
+    Ok(query.bind(head).bind(sum))
 }

@@ -15,7 +15,7 @@ use sqlx::SqlSafeStr;
 use crate::connections::{Writer, run};
 use crate::error::Result;
 use crate::rounds::node_tables::TABLES;
-use crate::rounds::record::{bind_head, bind_node, measures_text};
+use crate::rounds::record::{bind_edge, bind_head, bind_node, measures_text};
 
 /// The statements on one kind of nodes.
 pub(crate) struct One {
@@ -31,14 +31,14 @@ pub(crate) struct Ready([bool; NodeKind::ALL.len()]);
 impl One {
     /// Of a table with these columns, the first of which is the number of the round.
     pub(crate) fn new(table: &str, columns: &[String]) -> Self {
-        const HEAD: [&str; 8] =
-            ["revision", "key", "state", "title", "nodes", "created_at", "updated_at", "head"];
+        const HEAD: [&str; 9] =
+            ["revision", "key", "state", "title", "nodes", "created_at", "updated_at", "head", "sum"];
         let columns: Vec<String> =
             columns[1..].iter().map(|column| column.trim_matches('"').to_owned()).collect();
         let name = format!("one_{table}");
         let places = HEAD.iter().map(|column| format!("round_{column}"));
         let fields = columns.iter().map(|column| format!("node_{column}"));
-        let edge = ["source", "target_round", "target", "edge"].map(str::to_owned);
+        let edge = ["source", "target_round", "target", "edge", "edge_sum"].map(str::to_owned);
         let all: Vec<String> = ["no", "expected"]
             .map(str::to_owned)
             .into_iter()
@@ -57,16 +57,23 @@ impl One {
         let nulls: Vec<&str> = vec!["NULL"; all.len()];
         let (quoted, new) = (quoted.join(", "), new.join(", "));
         Self {
-            view: format!("CREATE TEMP VIEW IF NOT EXISTS {name} ({}) AS SELECT {}", all.join(", "), nulls.join(", ")),
+            view: format!(
+                "CREATE TEMP VIEW IF NOT EXISTS {name} ({}) AS SELECT {}",
+                all.join(", "),
+                nulls.join(", ")
+            ),
             trigger: format!(
                 "CREATE TEMP TRIGGER IF NOT EXISTS {name}_run INSTEAD OF INSERT ON {name} BEGIN
                    UPDATE trajectory_round SET {set}
                      WHERE no = NEW.no AND revision = NEW.expected AND head ->> 'next' <= NEW.node_ordinal;
                    SELECT raise(ABORT, 'the round is elsewhere') WHERE changes() <> 1;
                    INSERT INTO {table} (round, {quoted}) VALUES (NEW.no, {new});
-                   INSERT INTO trajectory_edge (round, position, source, target_round, target, name)
-                     SELECT NEW.no, (SELECT coalesce(max(position), -1) + 1 FROM trajectory_edge WHERE round = NEW.no),
-                       NEW.source, NEW.target_round, NEW.target, NEW.edge WHERE NEW.source IS NOT NULL;
+                   INSERT INTO trajectory_edge (round, position, source, target_round, target, name, sum)
+                     SELECT NEW.no, p.position, NEW.source, NEW.target_round, NEW.target, NEW.edge,
+                       NEW.edge_sum | (p.position << 32)
+                     FROM (SELECT coalesce(max(position), -1) + 1 AS position FROM trajectory_edge
+                       WHERE round = NEW.no) p
+                     WHERE NEW.source IS NOT NULL;
                  END"
             ),
             // The round's number is looked up here, and asked for last: its parameters come behind all others.
@@ -107,10 +114,11 @@ pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<
     let expected = i64::try_from(commit.expected).unwrap_or(i64::MAX);
     let measures = measures_text(node.measures.as_deref())?;
     let query = bind_head(sqlx::query(one.add.as_str().into_sql_str()).bind(expected), commit)?;
-    let query = bind_node(query, node, measures.as_deref());
-    let query = query.bind(edge.map(|edge| i64::from(edge.from.ordinal)));
-    let query = query.bind(edge.map(|edge| i64::from(edge.to.round)));
-    let query = query.bind(edge.map(|edge| i64::from(edge.to.ordinal))).bind(edge.map(|edge| &*edge.name));
+    let query = bind_node(query, &commit.head.round, node, measures.as_deref());
+    let query = match edge {
+        Some(edge) => bind_edge(query, &commit.head.round, 0, edge),
+        None => (0..5).fold(query, |query, _| query.bind(None::<i64>)),
+    };
     let RoundRef { agent, round } = &commit.head.round;
     let query = query.bind(agent.user.as_str()).bind(agent.session.as_str());
     let query = query.bind(i64::from(agent.agent)).bind(i64::from(*round));

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use context_core::search::{Phrase, Terms, UserTag, index_text};
-use context_core::{Node, Role, UserId, pack};
+use context_core::{KeyOrder, Node, Role, UserId, pack};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
@@ -174,6 +174,7 @@ pub(crate) async fn reindex(
 pub(crate) async fn build(connection: &mut SqliteConnection) -> Result<()> {
     sqlx::raw_sql(FULL_TEXT).execute(&mut *connection).await?;
     let mut after = 0;
+    let mut order = KeyOrder::new("open", "run");
     loop {
         let rows = sqlx::query(sql::RUNS_OF_USERS).bind(after).fetch_all(&mut *connection).await?;
         if rows.is_empty() {
@@ -181,6 +182,7 @@ pub(crate) async fn build(connection: &mut SqliteConnection) -> Result<()> {
         }
         for row in rows {
             after = row.try_get(0)?;
+            order.next(after)?;
             let user = UserId::from(row.try_get::<&str, _>(1)?);
             index(connection, &user, after, &pack::unpack(&blob(row, 2)?)?).await?;
         }

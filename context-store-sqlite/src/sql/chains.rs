@@ -37,40 +37,83 @@ macro_rules! of_message {
 macro_rules! whole {
     ($tip:expr, $cut:literal) => {
         concat!(
-            "WITH RECURSIVE piece (lo, cut, parent) AS (
+            "WITH RECURSIVE piece (lo, cut, base, parent, head, name, created_at, sum) AS (
                SELECT b.no << 32, ",
             $cut,
-            ", b.parent ",
+            ", b.base, b.parent, b.head, b.name, b.created_at, b.sum ",
             $tip,
             "
                UNION ALL
-               SELECT b.no << 32, p.parent, b.parent FROM piece p JOIN branch b ON b.no = p.parent >> 32
+               SELECT b.no << 32, p.parent, b.base, b.parent, b.head, b.name, b.created_at, b.sum
+               FROM piece p JOIN branch b ON b.no = p.parent >> 32
              )
              SELECT p.cut, r.pos, r.data, ",
             edition!(),
+            ", NULL, p.base, p.parent, p.head, p.name, p.created_at, p.sum, ",
+            name_sum!(),
             " FROM piece p LEFT JOIN run r ON r.pos BETWEEN p.lo AND p.cut"
         )
+    };
+}
+
+/// The checksum of the chat's names.
+macro_rules! name_sum {
+    () => {
+        "(SELECT name_sum FROM chat WHERE user = ?1 AND id = ?2)"
     };
 }
 
 /// A part of a chain. `start` is the place of the first message wanted, once the recursion has met it; it ends
 /// there. The run that holds the place of `start` may begin before it.
 macro_rules! window {
-    ($tip:expr, $cut:literal, { $want:literal, $($start:ident)* }) => {
+    ($tip:expr, $cut:literal, { $want:literal, $start:ident, $first:ident }) => {
         concat!(
-            "WITH RECURSIVE piece (lo, cut, base, parent, want, start) AS (
-               SELECT b.no << 32, ", $cut, ", b.base, b.parent, b.base + (", $cut, " & 0xffffffff) - ", $want, ", ",
-               $($start)*!($cut, concat!("(b.base + (", $cut, " & 0xffffffff) - ", $want, ")")), " ", $tip, "
+            "WITH RECURSIVE piece (lo, cut, base, parent, want, start, head, name, created_at, sum) AS (
+               SELECT b.no << 32, ",
+            $cut,
+            ", b.base, b.parent, b.base + (",
+            $cut,
+            " & 0xffffffff) - ",
+            $want,
+            ", ",
+            $start!($cut, concat!("(b.base + (", $cut, " & 0xffffffff) - ", $want, ")")),
+            ", b.head, b.name, b.created_at, b.sum ",
+            $tip,
+            "
                UNION ALL
-               SELECT b.no << 32, p.parent, b.base, b.parent, p.want, ", $($start)*!("p.parent", "p.want"), "
+               SELECT b.no << 32, p.parent, b.base, b.parent, p.want, ",
+            $start!("p.parent", "p.want"),
+            ",
+                 b.head, b.name, b.created_at, b.sum
                FROM piece p JOIN branch b ON b.no = p.parent >> 32 WHERE p.start IS NULL
              )
-             SELECT p.cut, r.pos, r.data, ", edition!(), ", p.start, p.base FROM piece p
+             SELECT p.cut, r.pos, r.data, ",
+            edition!(),
+            ", p.start, p.base, p.parent, p.head, p.name, p.created_at,
+               p.sum, ",
+            name_sum!(),
+            " FROM piece p
              LEFT JOIN run r ON r.pos <= p.cut AND r.pos >= CASE
                WHEN p.start IS NULL THEN p.lo
-               WHEN p.start > p.cut THEN 0x7fffffffffffffff
-               ELSE (SELECT max(pos) FROM run WHERE pos <= p.start) END"
+               ",
+            $first!(),
+            " END"
         )
+    };
+}
+
+/// Reads from the run that holds `start`.
+macro_rules! at {
+    () => {
+        "WHEN p.start > p.cut THEN 0x7fffffffffffffff
+               ELSE (SELECT max(pos) FROM run WHERE pos <= p.start)"
+    };
+}
+
+/// Reads from the run that holds the message before `start`, to see that it is the one that was named.
+macro_rules! behind {
+    () => {
+        "ELSE (SELECT max(pos) FROM run WHERE pos < p.start)"
     };
 }
 

@@ -41,13 +41,14 @@ macro_rules! places {
 statements! {
     // Scopes.
     /// Of user ?1, those of the JSON list of keys ?2 that are there, with their kinds.
-    SCOPES = "SELECT j.key, s.no, s.records, s.words, k.no, k.kind FROM json_each(?2) j
+    SCOPES = "SELECT j.key, s.no, s.records, s.words, k.no, k.kind,
+          s.user, s.key, s.project, s.agent, s.session, s.sum, k.sum FROM json_each(?2) j
         CROSS JOIN memory_scope s ON s.user = ?1 AND s.key = j.value LEFT JOIN memory_kind k ON k.scope = s.no
         ORDER BY j.key, k.no";
     CREATE_SCOPE = "INSERT INTO memory_scope (user, key, project, agent, session) VALUES (?1, ?2, ?3, ?4, ?5)
         RETURNING no";
     CREATE_KIND = "INSERT INTO memory_kind (scope, kind) VALUES (?1, ?2) RETURNING no";
-    SESSION = "SELECT no FROM memory_session WHERE user = ?1 AND session = ?2";
+    SESSION = "SELECT no, sum FROM memory_session WHERE user = ?1 AND session = ?2";
     CREATE_SESSION = "INSERT INTO memory_session (user, session) VALUES (?1, ?2) RETURNING no";
     COUNT_SCOPE = "UPDATE memory_scope SET records = records + ?2, words = words + ?3 WHERE no = ?1";
     COUNT_KIND = "UPDATE memory_kind SET records = records + ?2, bytes = bytes + ?3, vectors = vectors + ?4
@@ -63,9 +64,9 @@ statements! {
 
     // Records.
     /// Of scope ?1, those of the JSON list of ids ?2.
-    MEMORIES = concat!("SELECT m.place, m.version, m.body, j.key FROM json_each(?2) j
+    MEMORIES = concat!("SELECT m.place, m.version, m.body, m.sum, j.key FROM json_each(?2) j
         CROSS JOIN memory m ON m.scope = ?1 AND m.id = ", text!("j.value"), " ORDER BY j.key");
-    MEMORIES_AT = "SELECT m.place, m.version, m.body FROM json_each(?1) j CROSS JOIN memory m ON m.place = j.value";
+    MEMORIES_AT = "SELECT m.place, m.version, m.body, m.sum FROM json_each(?1) j CROSS JOIN memory m ON m.place = j.value";
     /// For a JSON list of pairs of a scope and an id, what is there: the number of the pair, the place and the version.
     FILED = concat!("SELECT j.key, m.place, m.version FROM json_each(?1) j
         CROSS JOIN memory m ON m.scope = j.value ->> 0 AND m.id = ", text!("j.value ->> 1"));
@@ -106,7 +107,7 @@ statements! {
     NEWEST_VECTORS = "SELECT json_group_array(place) FROM (
         SELECT place FROM memory_vector WHERE kind = ?1 AND model = ?2 ORDER BY place DESC LIMIT ?3)";
     /// Of a JSON list of places, those by embedder ?2 that have ?3 bytes: their places, and their numbers one behind the other.
-    VECTORS = "SELECT json_group_array(v.place), CAST(group_concat(v.data, '') AS BLOB) FROM json_each(?1) j
+    VECTORS = "SELECT json_group_array(json_array(v.place, v.sum)), CAST(group_concat(v.data, '') AS BLOB) FROM json_each(?1) j
         CROSS JOIN memory_vector v ON v.place = j.value WHERE v.model = ?2 AND length(v.data) = ?3";
 
     // Listing.
@@ -117,17 +118,18 @@ statements! {
     /// Of scope ?6 under key ?7, and from there if it is said.
     PLACES_OF_KEY = places!("AND scope = ?6 AND key = ?7 AND (?4 IS NULL OR session = ?4) AND (?5 IS NULL OR message = ?5)");
     /// What is beside the records of the JSON list of ids ?2 of scope ?1, at most ?3 on each side.
-    BESIDE = concat!("SELECT m.place, m.version, m.body, j.key FROM json_each(?2) j
+    BESIDE = concat!("SELECT m.place, m.version, m.body, m.sum, j.key FROM json_each(?2) j
           CROSS JOIN memory c ON c.scope = ?1 AND c.id = ", text!("j.value"), "
           CROSS JOIN memory m ON m.place IN (SELECT b.place FROM memory b
             WHERE b.session = c.session AND b.kind = c.kind AND b.place < c.place ORDER BY b.place DESC LIMIT ?3)
         UNION ALL
-        SELECT m.place, m.version, m.body, j.key FROM json_each(?2) j
+        SELECT m.place, m.version, m.body, m.sum, j.key FROM json_each(?2) j
           CROSS JOIN memory c ON c.scope = ?1 AND c.id = ", text!("j.value"), "
           CROSS JOIN memory m ON m.place IN (SELECT b.place FROM memory b
             WHERE b.session = c.session AND b.kind = c.kind AND b.place > c.place ORDER BY b.place LIMIT ?3)");
     /// The next scopes of user ?1 behind key ?2, with their kinds.
-    STATS = "SELECT s.key, s.project, s.agent, s.session, k.kind, k.records, k.bytes, k.vectors FROM (
+    STATS = "SELECT s.key, s.project, s.agent, s.session, k.kind, k.records, k.bytes, k.vectors,
+          s.no, s.user, s.sum, k.no, k.sum FROM (
           SELECT * FROM memory_scope WHERE user = ?1 AND key > ?2 AND records > 0 ORDER BY key LIMIT ?3) s
         CROSS JOIN memory_kind k ON k.scope = s.no ORDER BY s.key";
 
@@ -202,7 +204,7 @@ statements! {
         WHERE no > ?1 ORDER BY no LIMIT 1";
     KINDS_OF = "SELECT no, kind, records, bytes, vectors FROM memory_kind WHERE scope = ?1";
     /// The next few records of kind ?1 behind place ?2, and all that is kept of them.
-    MEMORIES_AFTER = "SELECT m.place, m.version, m.body, m.id, m.key, n.session, m.message, m.bytes,
+    MEMORIES_AFTER = "SELECT m.place, m.version, m.body, m.sum, m.id, m.key, n.session, m.message, m.bytes,
           w.list, d.sz, v.place IS NOT NULL, n.user FROM memory m
         LEFT JOIN memory_session n ON n.no = m.session LEFT JOIN memory_words w ON w.place = m.place
         LEFT JOIN memory_index_docsize d ON d.id = m.place LEFT JOIN memory_vector v ON v.place = m.place

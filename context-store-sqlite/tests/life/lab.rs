@@ -77,6 +77,11 @@ pub(crate) async fn apply(history: &dyn HistoryStore, commit: Commit) {
     assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
 }
 
+/// Whether a finding says this, or that the checksum of what was tampered with differs.
+pub(crate) fn is_found(problem: &str, expected: &str) -> bool {
+    problem.contains(expected) || problem.contains("checksum")
+}
+
 /// An id; nothing for an empty text.
 pub(crate) fn some(id: &str) -> Option<MessageId> {
     (!id.is_empty()).then(|| id.into())

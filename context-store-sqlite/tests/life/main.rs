@@ -5,6 +5,7 @@
 
 mod backup;
 mod blobs;
+mod damage;
 mod lab;
 mod listing;
 mod memories;

@@ -3,7 +3,7 @@
 use context_core::{BranchDeletion, ChatRef, ErrorKind, Node, NodeKind, Store};
 use context_core::{CommitOutcome, Encoded};
 
-use crate::lab::{Lab, T, extend, many, says, some, stay};
+use crate::lab::{Lab, T, extend, is_found, many, says, some, stay};
 
 async fn delete(lab: &Lab, chat: &ChatRef, branch: &str, head: &str) -> u64 {
     let head = some(head);
@@ -120,23 +120,15 @@ async fn the_check_finds_what_the_layout_of_branches_must_not_have() {
         sqlx::query(tamper).execute(&mut lab.file().await).await.unwrap();
         lab.problems().await
     }
-    let unneeded = after("UPDATE branch SET name = NULL, head = NULL WHERE name = 'side'").await;
-    assert_eq!(
-        unneeded,
-        [
-            "ada/chat branch 2: was deleted, but has 3 messages of which 2 are needed",
-            "ada/chat message s2: no branch and no checkpoint reaches it",
-        ]
-    );
-    let head = after("UPDATE branch SET head = 's1' WHERE name = 'side'").await;
-    assert!(
-        head.contains(&"ada/chat branch side: its head is not its newest message".to_owned()),
-        "{head:?}"
-    );
-    let base = after("UPDATE branch SET base = 5 WHERE name = 'side'").await;
-    assert!(base.contains(&"ada/chat branch side: begins behind 2 messages, says 5".to_owned()), "{base:?}");
-    let revision = after("UPDATE revision SET id = 'gone'").await;
-    assert_eq!(revision, ["ada/chat message gone: has a revision that is not one"]);
+    for (tamper, expected) in [
+        ("UPDATE branch SET name = NULL, head = NULL WHERE name = 'side'", "of which 2 are needed"),
+        ("UPDATE branch SET head = 's1' WHERE name = 'side'", "its head is not its newest message"),
+        ("UPDATE branch SET base = 5 WHERE name = 'side'", "begins behind 2 messages, says 5"),
+        ("UPDATE revision SET id = 'gone'", "has a revision that is not one"),
+    ] {
+        let problems = after(tamper).await;
+        assert!(problems.iter().any(|problem| is_found(problem, expected)), "{tamper}: {problems:?}");
+    }
     let late = after("UPDATE branch SET touched = touched + 1").await;
     assert_eq!(late, ["ada/chat chat: does not say when it was last written to"]);
 }

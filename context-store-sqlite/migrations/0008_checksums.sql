@@ -1,0 +1,35 @@
+-- Every row that content is kept in has a checksum, which reading compares. They are computed by the program, as are
+-- those within runs and revisions, in the same transaction: none is left NULL.
+ALTER TABLE chat ADD COLUMN sum INTEGER;
+-- Of the names, which never change.
+ALTER TABLE chat ADD COLUMN name_sum INTEGER;
+ALTER TABLE branch ADD COLUMN sum INTEGER;
+ALTER TABLE revision ADD COLUMN sum INTEGER;
+ALTER TABLE checkpoint ADD COLUMN sum INTEGER;
+ALTER TABLE applied ADD COLUMN sum INTEGER;
+ALTER TABLE fragment ADD COLUMN sum INTEGER;
+ALTER TABLE blob ADD COLUMN sum INTEGER;
+ALTER TABLE blob_piece ADD COLUMN sum INTEGER;
+ALTER TABLE blob_ref ADD COLUMN sum INTEGER;
+ALTER TABLE stream ADD COLUMN sum INTEGER;
+ALTER TABLE stream_chunk ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_round ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_query ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_state ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_action ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_response ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_knowledge ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_tool ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_table ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_column ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_file ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_script ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_skill ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_edge ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_version ADD COLUMN sum INTEGER;
+ALTER TABLE trajectory_message ADD COLUMN sum INTEGER;
+ALTER TABLE memory_scope ADD COLUMN sum INTEGER;
+ALTER TABLE memory_kind ADD COLUMN sum INTEGER;
+ALTER TABLE memory_session ADD COLUMN sum INTEGER;
+ALTER TABLE memory ADD COLUMN sum INTEGER;
+ALTER TABLE memory_vector ADD COLUMN sum INTEGER;

@@ -1,0 +1,120 @@
+//! Checksums of the rows of rounds: over the round that a row belongs to, by its names, and the row's values.
+
+use context_core::checksum::Checksum;
+use context_core::trajectory::{NodeKind, RoundHead};
+use context_core::{AgentRef, RoundRef};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{AssertSqlSafe, Row};
+
+use crate::connections::run;
+use crate::error::{Fault, Result};
+use crate::rounds::node_tables::TABLES;
+use crate::sums::Value;
+
+pub(crate) const EDGE: &str = "trajectory_edge";
+pub(crate) const VERSION: &str = "trajectory_version";
+pub(crate) const MESSAGE: &str = "trajectory_message";
+
+/// How many rows are sealed at once.
+const BATCH: usize = 500;
+
+/// A row of a round is not what was written.
+pub(crate) const DIFFERS: Fault = Fault::Corrupt("the checksum of a row of a round differs", None);
+
+/// The checksum of a row of a table with these values, which belongs to a round.
+pub(crate) fn sum_of<'a>(table: &str, round: &RoundRef, values: impl IntoIterator<Item = Value<'a>>) -> i64 {
+    let agent = &round.agent;
+    let sum = Checksum::of(table).text(agent.user.as_str()).text(agent.session.as_str());
+    let sum = sum.int(i64::from(agent.agent)).int(i64::from(round.round));
+    i64::from(values.into_iter().fold(sum, |sum, value| value.add_to(sum)).value())
+}
+
+/// The checksum of an edge: its position, which only the file knows when it is written, stands above that of the rest.
+pub(crate) fn edge_sum<'a>(
+    round: &RoundRef,
+    position: i64,
+    values: impl IntoIterator<Item = Value<'a>>,
+) -> i64 {
+    sum_of(EDGE, round, values) | position << 32
+}
+
+/// The checksum of the head of a round.
+pub(crate) fn head_sum(head: &str) -> i64 {
+    i64::from(Checksum::of("trajectory_round").text(head).value())
+}
+
+/// The statements that seal rows of a table.
+pub(crate) struct SealedRows {
+    table: String,
+    key: &'static [&'static str],
+    columns: String,
+}
+
+impl SealedRows {
+    pub(crate) fn new(table: &str, columns: &str, key: &'static [&'static str]) -> Self {
+        Self { table: table.to_owned(), key, columns: columns.to_owned() }
+    }
+
+    /// Seals the rows of a round that have no checksum: all, or that of one node.
+    pub(crate) async fn seal(
+        &self,
+        connection: &mut SqliteConnection,
+        no: i64,
+        round: &RoundRef,
+        node: Option<u32>,
+    ) -> Result<()> {
+        let Self { table, key, columns } = self;
+        let of_node = node.map_or("", |_| "AND ordinal = ?2");
+        let select =
+            format!("SELECT {columns} FROM {table} WHERE round = ?1 AND sum IS NULL {of_node} LIMIT {BATCH}");
+        let keys: Vec<String> = (3..).zip(key.iter()).map(|(at, key)| format!("{key} = ?{at}")).collect();
+        let update = format!("UPDATE {table} SET sum = ?1 WHERE round = ?2 AND {}", keys.join(" AND "));
+        loop {
+            let query = sqlx::query(AssertSqlSafe(select.clone())).bind(no);
+            let query = node.into_iter().fold(query, |query, node| query.bind(i64::from(node)));
+            let rows = run(connection, query).await?;
+            for row in &rows {
+                let values = (0..row.len()).map(|at| Value::of(row, at)).collect::<Result<Vec<_>>>()?;
+                let sum = match (table.as_str(), values.first()) {
+                    (EDGE, Some(Value::Int(position))) => {
+                        edge_sum(round, *position, values[1..].iter().cloned())
+                    }
+                    _ => sum_of(table, round, values.iter().cloned()),
+                };
+                let query = sqlx::query(AssertSqlSafe(update.clone())).bind(sum).bind(no);
+                let query = values.into_iter().take(key.len()).fold(query, |query, value| value.bind(query));
+                run(connection, query).await?;
+            }
+            if rows.len() < BATCH {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Gives the rounds of a file of an older schema their checksums.
+pub(crate) async fn add_checksums(connection: &mut SqliteConnection) -> Result<()> {
+    const NEXT: &str = "SELECT no, user, session, agent, round, head FROM trajectory_round
+        WHERE no > ?1 ORDER BY no LIMIT 1";
+    const SEAL: &str = "UPDATE trajectory_round SET sum = ?2 WHERE no = ?1";
+    let mut after = i64::MIN;
+    loop {
+        let rows = run(connection, sqlx::query(NEXT).bind(after)).await?;
+        let Some(row) = rows.first() else { return Ok(()) };
+        after = row.try_get(0)?;
+        let agent = AgentRef::new(row.try_get::<&str, _>(1)?, row.try_get::<&str, _>(2)?, row.try_get(3)?);
+        let round = agent.round(row.try_get(4)?);
+        run(connection, sqlx::query(SEAL).bind(after).bind(head_sum(row.try_get(5)?))).await?;
+        for kind in NodeKind::ALL {
+            TABLES.of(kind).sealed.seal(connection, after, &round, None).await?;
+        }
+        for rows in [&TABLES.sealed_edges, &TABLES.sealed_versions, &TABLES.sealed_messages] {
+            rows.seal(connection, after, &round, None).await?;
+        }
+    }
+}
+
+/// Compares the round that a head says it is with the one it was asked for.
+pub(crate) fn check_agent(head: &RoundHead, agent: &AgentRef) -> Result<()> {
+    if head.round.agent == *agent { Ok(()) } else { Err(DIFFERS) }
+}
