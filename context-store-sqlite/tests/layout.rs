@@ -124,7 +124,7 @@ async fn what_is_no_store_is_refused() {
     let path = folder.path().join("notes.txt");
     std::fs::write(&path, "these are notes and no database ".repeat(100)).unwrap();
     let error = SqliteStore::open(SqliteConfig::new(&path)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
     let error =
         SqliteStore::open(SqliteConfig::new(folder.path().join("no.db")).create(false)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
