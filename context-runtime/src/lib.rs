@@ -157,6 +157,7 @@
 //! | [`store`] | the seam of stores, and all that goes through it: chats, commits, searches, blobs |
 //! | [`fragments`] | fragments beneath their builders: stored forms, kinds of your own |
 //! | [`tokens`], [`instructions`], [`layers`], [`model_http`] | counts and prices; reminders and skills; stores over stores; clients over HTTP |
+//! | [`removal`] | taking content back, with all that was made of it, and what still holds a copy |
 //! | [`streams`], [`transfer`], [`search`], [`graph`], [`wire`], [`limits`] | answers in flight; copies and backups; queries; walks of the tree; JSON as it was written; every limit |
 //! | [`anthropic`], [`openai`], [`gemini`], [`uimessage`], [`microcompact`], [`snip`], [`strip_images`], [`summarize`], [`truncate_head`] | the options of each codec and policy |
 //!
@@ -211,6 +212,7 @@ pub mod model;
 mod policies;
 mod recovery;
 mod registry;
+pub mod removal;
 #[cfg(feature = "rescale")]
 mod rescale;
 mod retention;

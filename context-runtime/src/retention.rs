@@ -13,6 +13,8 @@ use context_core::{
 };
 use serde::Serialize;
 
+use crate::removal::{RemovalOptions, delete_chat};
+
 /// What may stay. Nothing is removed for a limit that is not set.
 ///
 /// ```
@@ -224,8 +226,8 @@ impl Removal {
         Self { chat, branch: None, head: None, blobs: 0, streams: 0, last_used, reason }
     }
 
-    /// Removes it, unless it was written to since the policy looked at it. True if it is gone; of blobs and streams, if
-    /// any is.
+    /// Removes it, unless it was written to since the policy looked at it; a chat with all that came from it, as
+    /// [`delete_chat`](crate::removal::delete_chat) says. True if it is gone; of blobs and streams, if any is.
     pub async fn run(&self, store: &dyn Store, now: Timestamp) -> Result<bool> {
         let history = store.history();
         let ChatRef { user, chat } = &self.chat;
@@ -246,7 +248,9 @@ impl Removal {
             return gone.or_else(|error| if error.is_not_found() { Ok(false) } else { Err(error) });
         }
         let Some(branch) = &self.branch else {
-            return history.delete_chat(&self.chat, Some(self.last_used)).await;
+            // What came from the chat goes with it. To look for copies for each of many chats would read everything as often.
+            let options = RemovalOptions::at(now).find_copies(false);
+            return Ok(delete_chat(store, &self.chat, Some(self.last_used), &options).await?.chats > 0);
         };
         match history.delete_branch(&self.chat, branch, self.head.as_ref(), now).await {
             Ok(BranchDeletion::Deleted { .. }) => Ok(true),

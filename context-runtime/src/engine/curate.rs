@@ -1,17 +1,16 @@
 //! Looking after what is stored: redact and delete messages, rename and delete branches, compare them, and copy
 //! messages from one to another.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use context_core::{
     Branch, BranchDeletion, BranchName, Chain, ChainEnd, Commit, CommitOutcome, Diagnostic, DiagnosticCode,
-    Encoded, Error, ErrorKind, Message, MessageId, Node, NodeKind, Part, Placed, Result, Severity, Shown,
-    StoredBoundary, Target, Window,
+    Error, ErrorKind, MessageId, Node, NodeKind, Part, Result, Severity, Target, Window,
 };
 
 use super::ContextEngine;
-use super::view::REDACTED;
+use crate::removal::{Redaction, RemovalOptions, RemovalReport, redact_messages};
 
 /// How often a change is tried again because others write to the same chat.
 const ATTEMPTS: usize = 16;
@@ -47,91 +46,30 @@ pub struct CherryPicked {
 }
 
 impl ContextEngine {
-    /// Takes the content of a stored message away, for good: its revisions go too. Its place in the graph, its
-    /// role and the shape of its parts stay ([`Message::redacted`]), so the conversation remains valid. Any
-    /// message of the chat will do. What compactions made of it goes too: shorter forms of it, and the texts of checkpoints that
-    /// stand for it. A compaction that is not saved yet is dropped.
-    pub async fn redact(&mut self, message: &MessageId) -> Result<()> {
-        self.replace_for_good("redact", message, Message::redacted).await
+    /// Takes the content of a stored message away, for good, and all that was made of it:
+    /// [`redact_messages`](crate::removal::redact_messages). Its place in the graph, its role and the shape of its parts stay
+    /// ([`Message::redacted`](context_core::Message::redacted)), so the conversation remains valid. Any message of the chat will
+    /// do. A compaction that is not saved yet is dropped.
+    pub async fn redact(&mut self, message: &MessageId) -> Result<RemovalReport> {
+        self.take_away(message, Redaction::Words).await
     }
 
     /// As [`redact`](Self::redact), but nothing is left except the place: a model is not shown the message.
-    pub async fn delete_message(&mut self, message: &MessageId) -> Result<()> {
-        self.replace_for_good("delete_message", message, Message::deleted).await
+    pub async fn delete_message(&mut self, message: &MessageId) -> Result<RemovalReport> {
+        self.take_away(message, Redaction::Message).await
     }
 
-    async fn replace_for_good(
-        &mut self,
-        operation: &'static str,
-        message: &MessageId,
-        without: fn(&Message) -> Message,
-    ) -> Result<()> {
-        let found = self.parts.history().messages(&self.chat, std::slice::from_ref(message)).await?;
-        let found = found.into_iter().next().flatten();
-        let node = found.ok_or_else(|| Error::not_found(operation, "message", message))?.node;
-        let new = match node.role() {
-            None => {
-                let nothing = Encoded::new(REDACTED, 1, "");
-                Node::from_encoded(message.clone(), node.kind, node.created_at, nothing)
-            }
-            Some(role) => {
-                // What cannot be read is taken away whole.
-                let unread = Message::text(role, "");
-                let new = without(node.message().map_or(&unread, Arc::as_ref));
-                Node::new(message.clone(), new, node.created_at)
-            }
-        };
-        let mut redactions = vec![Arc::new(new)];
-        redactions.extend(self.boundaries_without(message).await?);
-        for _ in 0..ATTEMPTS {
-            let mut commit = Commit::new(self.chat.clone(), Target::Stay, self.parts.clock.now());
-            commit.redactions = redactions;
-            commit.key = self.parts.fresh_key();
-            let _applied = self.parts.history().commit(commit).await?;
+    async fn take_away(&mut self, message: &MessageId, redaction: Redaction) -> Result<RemovalReport> {
+        let options = RemovalOptions::at(self.parts.clock.now());
+        let messages = std::slice::from_ref(message);
+        let removed = redact_messages(&*self.parts.store, &self.chat, messages, redaction, &options).await;
+        if !removed.as_ref().is_err_and(Error::is_not_found) {
             // A compaction that is on its way may hold something of it.
             self.compaction = None;
             self.in_flight = self.in_flight.take().filter(|flight| !flight.compacts());
             self.forget();
-            // Somebody else may have compacted in the meantime.
-            redactions = self.boundaries_without(message).await?;
-            if redactions.is_empty() {
-                return Ok(());
-            }
         }
-        Err(Error::new(ErrorKind::Conflict, operation, "others keep compacting what it is part of"))
-    }
-
-    /// The boundaries of the chat that hold something of a message, without it.
-    async fn boundaries_without(&self, message: &MessageId) -> Result<Vec<Arc<Node>>> {
-        let nodes = self.graph().await?.nodes;
-        let places: HashMap<&MessageId, usize> =
-            nodes.iter().enumerate().map(|(place, placed)| (&placed.node.id, place)).collect();
-        let parent = |placed: &Placed| placed.parent.as_ref().and_then(|id| places.get(id).copied());
-        // Parents come before their children.
-        let mut behind = vec![false; nodes.len()];
-        let mut left = Vec::new();
-        for (place, placed) in nodes.iter().enumerate() {
-            behind[place] = parent(placed).is_some_and(|at| behind[at] || nodes[at].node.id == *message);
-            if !behind[place] || placed.node.kind != NodeKind::Boundary {
-                continue;
-            }
-            let Ok(boundary) = StoredBoundary::decode(placed.node.body()) else { continue };
-            let path = std::iter::successors(Some(place), |at| parent(&nodes[*at]));
-            let mut path: Vec<_> = path.map(|at| Arc::clone(&nodes[at].node)).collect();
-            path.reverse();
-            let window = boundary.window(&Chain::from_nodes(0, path), placed.depth as usize);
-            let is_it = |shown: &Shown| shown.stored.as_ref().is_some_and(|stored| stored.id == *message);
-            if let Some(without) = boundary.without(message, !window.iter().any(is_it)) {
-                let node = &placed.node;
-                left.push(Arc::new(Node::from_encoded(
-                    node.id.clone(),
-                    node.kind,
-                    node.created_at,
-                    without.encode(),
-                )));
-            }
-        }
-        Ok(left)
+        removed
     }
 
     /// The branches of the chat, in the order they were created.

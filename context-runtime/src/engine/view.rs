@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::removal::REDACTED;
 use context_core::{
     BranchName, Chain, ChainEnd, ChatRef, Diagnostic, DiagnosticCode, HistoryStore, MessageId, Node,
     NodeKind, Result, Role, Severity, StoredBoundary, Window,
@@ -249,9 +250,6 @@ impl View {
         messages.chain(unread)
     }
 }
-
-/// The kind of the body that is left of a boundary that was redacted.
-pub(super) const REDACTED: &str = "redacted";
 
 fn unreadable(path: String, text: String) -> Diagnostic {
     Diagnostic::new(DiagnosticCode::UnreadableMessage, Severity::Warning, path, text)

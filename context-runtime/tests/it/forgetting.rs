@@ -211,6 +211,11 @@ async fn layered(folder: &std::path::Path) -> [Forgetting; 3] {
     ]
 }
 
+/// The same stores, for others to ask.
+pub(crate) async fn named_stores(folder: &std::path::Path) -> Vec<(&'static str, Arc<dyn Store>)> {
+    stores(folder).await.into_iter().map(|asked| (asked.name, asked.store)).collect()
+}
+
 async fn all_goes(asked: &Forgetting) {
     asked.redacted_is_gone().await;
     asked.old_is_gone().await;

@@ -41,6 +41,8 @@ mod recovery;
 mod registry;
 #[cfg(feature = "instructions")]
 mod remind;
+#[cfg(all(feature = "memory", feature = "tokens", feature = "trajectory"))]
+mod removal;
 #[cfg(all(
     feature = "openai",
     feature = "anthropic",

@@ -1,0 +1,87 @@
+//! Deleting chats, with what came from them.
+
+use std::collections::BTreeSet;
+
+use context_core::{ChatRef, MessageId, Result, RoundRef, Store, Timestamp, limits};
+
+use super::texts::Needles;
+use super::{RemovalOptions, RemovalReport, copies, memories, messages, rounds};
+
+/// Deletes a chat with everything in it, and what came from it: its rounds of trajectories, the
+/// memories whose source it is, those that are filed under it as a session. A session of rounds
+/// that is of this chat alone goes; of one that several chats share, the nodes go empty that stand
+/// for its messages. A blob that other chats refer to stays theirs.
+///
+/// If the chat was written to after `idle_since`, nothing is removed, and
+/// [`chats`](RemovalReport::chats) is 0; so it is if there is no such chat, but what an interrupted
+/// call has left of it goes then too.
+pub async fn delete_chat(
+    store: &dyn Store,
+    chat: &ChatRef,
+    idle_since: Option<Timestamp>,
+    options: &RemovalOptions,
+) -> Result<RemovalReport> {
+    const OPERATION: &str = "delete_chat";
+    let mut report = RemovalReport::default();
+    let mut needles = Needles::default();
+    let is_there = store.history().chat(chat).await?.is_some();
+    let linked = if is_there {
+        let nodes = messages::all_messages(store.history(), chat).await?;
+        report.messages = nodes.len() as u64;
+        for placed in nodes.iter().filter(|placed| options.find_copies && placed.node.role().is_some()) {
+            if let Ok(message) = placed.node.message() {
+                needles.add_message(message);
+            }
+        }
+        let ids: Vec<MessageId> = nodes.into_iter().map(|placed| placed.node.id.clone()).collect();
+        (report.blobs, report.streams) = contents(store, chat).await?;
+        linked_rounds(store, chat, &ids).await?
+    } else {
+        match store.trajectories() {
+            Some(trajectories) => rounds::rounds_of_missing_chat(trajectories, chat, options).await?,
+            None => BTreeSet::new(),
+        }
+    };
+    options.cancel.check(OPERATION)?;
+    let is_deleted = is_there && store.history().delete_chat(chat, idle_since).await?;
+    if is_there && !is_deleted {
+        // It was written to, and stays whole.
+        return Ok(RemovalReport::default());
+    }
+    report.chats = u64::from(is_deleted);
+    rounds::remove_of_chat(store, chat, linked, options, &mut report).await?;
+    memories::forget_chat(store, chat, &mut report).await?;
+    if options.find_copies {
+        report.remaining.extend(copies::find(store, &chat.user, &needles, options).await?);
+    }
+    report.remaining.sort();
+    report.remaining.dedup();
+    Ok(report)
+}
+
+async fn linked_rounds(store: &dyn Store, chat: &ChatRef, ids: &[MessageId]) -> Result<BTreeSet<RoundRef>> {
+    match store.trajectories() {
+        Some(trajectories) => rounds::linked_rounds(trajectories, chat, ids).await,
+        None => Ok(BTreeSet::new()),
+    }
+}
+
+/// How many blobs a chat refers to, and how many streams it has.
+async fn contents(store: &dyn Store, chat: &ChatRef) -> Result<(u64, u64)> {
+    let (mut blobs, mut streams) = (0, 0);
+    if let Some(store) = store.blobs() {
+        let mut after = None;
+        loop {
+            let page = store.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            blobs += page.items.len() as u64;
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    if let Some(store) = store.streams() {
+        streams = copies::streams_of(store, chat).await?.len() as u64;
+    }
+    Ok((blobs, streams))
+}

@@ -1,0 +1,214 @@
+//! Looking through all a user has for what says the same as what was removed.
+
+use bytes::Bytes;
+use context_core::{
+    BlobStore, ChatId, ChatQuery, ChatRef, ErrorKind, MemoryList, MemoryRecordStore, MemoryScope, Result,
+    RoundQuery, Store, StreamId, StreamStore, TrajectoryStore, UserId, limits,
+};
+
+use super::texts::Needles;
+use super::{Remaining, RemainingKind, RemainingReason, RemovalOptions, messages, rounds};
+
+const OPERATION: &str = "find_copies";
+
+/// What of a user says the same. Reads all of it.
+pub(super) async fn find(
+    store: &dyn Store,
+    user: &UserId,
+    needles: &Needles,
+    options: &RemovalOptions,
+) -> Result<Vec<Remaining>> {
+    if needles.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut copies = Copies { needles, found: Vec::new() };
+    let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
+    loop {
+        let page = store.history().list_chats(&query).await?;
+        for summary in page.items {
+            options.cancel.check(OPERATION)?;
+            let chat = &summary.chat.chat;
+            let metadata = serde_json::to_vec(&summary.chat.metadata).unwrap_or_default();
+            let is_copy = summary.chat.title.as_ref().is_some_and(|title| needles.are_in(title));
+            copies.note(is_copy || needles.are_in_bytes(&metadata), RemainingKind::Title, &chat.chat, "");
+            match copies.look_into(store, chat).await {
+                // Deleted meanwhile.
+                Err(error) if error.is_not_found() => {}
+                Err(error) if error.kind() == ErrorKind::Corrupt => {
+                    let (kind, reason) = (RemainingKind::Chat, RemainingReason::Unreadable);
+                    copies.found.push(Remaining::new(kind, None, &chat.chat, reason));
+                }
+                looked => looked?,
+            }
+        }
+        query.after = page.next;
+        if query.after.is_none() {
+            break;
+        }
+    }
+    if let Some(trajectories) = store.trajectories() {
+        copies.look_into_rounds(trajectories, user, options).await?;
+    }
+    if let Some(records) = store.memories() {
+        copies.look_into_memories(records, user, options).await?;
+    }
+    Ok(copies.found)
+}
+
+struct Copies<'a> {
+    needles: &'a Needles,
+    found: Vec<Remaining>,
+}
+
+impl Copies<'_> {
+    fn note(&mut self, is_copy: bool, kind: RemainingKind, chat: &ChatId, id: impl std::fmt::Display) {
+        if is_copy {
+            self.found.push(Remaining::new(kind, Some(chat), id, RemainingReason::SameWords));
+        }
+    }
+
+    async fn look_into(&mut self, store: &dyn Store, chat: &ChatRef) -> Result<()> {
+        let (history, name) = (store.history(), &chat.chat);
+        for placed in messages::all_messages(history, chat).await? {
+            let node = &placed.node;
+            let mut is_copy = self.needles.are_in_bytes(node.body().bytes());
+            if !is_copy && node.revision > 0 {
+                let earlier = history.revisions(chat, &node.id).await?;
+                is_copy = earlier.iter().any(|was| self.needles.are_in_bytes(was.node.body().bytes()));
+            }
+            self.note(is_copy, RemainingKind::Message, name, &node.id);
+        }
+        for fragment in store.fragments().fragments(chat).await? {
+            let is_copy = self.needles.are_in_bytes(fragment.body.bytes());
+            let id = fragment.id.as_ref().map(ToString::to_string).unwrap_or_default();
+            self.note(is_copy, RemainingKind::Fragment, name, id);
+        }
+        if let Some(streams) = store.streams() {
+            for id in streams_of(streams, chat).await? {
+                let chunks = chunks_of(streams, chat, &id).await?;
+                self.note(self.needles.are_in_chunks(&chunks), RemainingKind::Stream, name, id);
+            }
+        }
+        match store.blobs() {
+            Some(blobs) => self.look_into_blobs(blobs, chat).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn look_into_blobs(&mut self, blobs: &dyn BlobStore, chat: &ChatRef) -> Result<()> {
+        let mut after = None;
+        loop {
+            let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            for blob in page.items {
+                let read = blobs.read_blob(chat, &blob.id, 0..blob.bytes, None).await?;
+                let text = read.as_deref().map(std::str::from_utf8);
+                let is_copy = matches!(text, Some(Ok(text)) if self.needles.are_in_bytes(text.as_bytes()));
+                self.note(is_copy, RemainingKind::Blob, &chat.chat, blob.id);
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn look_into_rounds(
+        &mut self,
+        trajectories: &dyn TrajectoryStore,
+        user: &UserId,
+        options: &RemovalOptions,
+    ) -> Result<()> {
+        for head in rounds::heads(trajectories, RoundQuery::of_user(user.clone())).await? {
+            options.cancel.check(OPERATION)?;
+            let (round, reason) = (&head.round, RemainingReason::SameWords);
+            let queues = serde_json::to_vec(&head.queues).unwrap_or_default();
+            if self.needles.are_in(&head.title) || self.needles.are_in_bytes(&queues) {
+                self.found.push(Remaining::new(RemainingKind::Round, None, round, reason));
+            }
+            let record = match rounds::load(trajectories, round).await {
+                Ok(record) => record,
+                Err(error) if error.kind() == ErrorKind::Corrupt => {
+                    let reason = RemainingReason::Unreadable;
+                    self.found.push(Remaining::new(RemainingKind::Round, None, round, reason));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            for node in record.iter().flat_map(|record| &record.nodes) {
+                let json = serde_json::to_vec(&**node).unwrap_or_default();
+                if self.needles.are_in_bytes(&json) {
+                    let id = format!("{} in {round}", node.id);
+                    self.found.push(Remaining::new(RemainingKind::Node, None, id, reason));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn look_into_memories(
+        &mut self,
+        records: &dyn MemoryRecordStore,
+        user: &UserId,
+        options: &RemovalOptions,
+    ) -> Result<()> {
+        let mut after = None;
+        loop {
+            let page = records.memory_stats(user, limits::MAX_PAGE, after.as_ref()).await?;
+            for stats in page.items {
+                options.cancel.check(OPERATION)?;
+                self.look_into_scope(records, stats.scope).await?;
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn look_into_scope(&mut self, records: &dyn MemoryRecordStore, scope: MemoryScope) -> Result<()> {
+        let mut list = MemoryList::new(vec![scope], limits::MAX_PAGE);
+        loop {
+            let page = records.list_memories(&list).await?;
+            for stored in page.items {
+                let data = serde_json::to_vec(&stored.record.data).unwrap_or_default();
+                if self.needles.are_in(&stored.record.text) || self.needles.are_in_bytes(&data) {
+                    let (kind, reason) = (RemainingKind::Memory, RemainingReason::SameWords);
+                    self.found.push(Remaining::new(kind, None, &stored.record.id, reason));
+                }
+            }
+            match page.next {
+                Some(next) => list = list.after(Some(next)),
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+/// The streams of a chat.
+pub(super) async fn streams_of(streams: &dyn StreamStore, chat: &ChatRef) -> Result<Vec<StreamId>> {
+    let (mut ids, mut after) = (Vec::new(), None);
+    loop {
+        let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+        ids.extend(page.items.into_iter().map(|stream| stream.id));
+        after = page.next;
+        if after.is_none() {
+            return Ok(ids);
+        }
+    }
+}
+
+/// The chunks of a stream; none if it is gone.
+pub(super) async fn chunks_of(
+    streams: &dyn StreamStore,
+    chat: &ChatRef,
+    id: &StreamId,
+) -> Result<Vec<Bytes>> {
+    let mut chunks = Vec::new();
+    while let Some(part) = streams.read_stream(chat, id, chunks.len() as u64, limits::MAX_PAGE).await? {
+        if part.chunks.is_empty() {
+            break;
+        }
+        chunks.extend(part.chunks);
+    }
+    Ok(chunks)
+}

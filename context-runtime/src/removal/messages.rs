@@ -1,0 +1,320 @@
+//! Redacting messages, with what was made of them.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use context_core::{
+    BlobId, Chain, ChatPatch, ChatRef, Commit, Encoded, Error, ErrorKind, HistoryStore, Message, MessageId,
+    Node, NodeKind, Placed, Result, Shown, Store, StoredBoundary, StreamId, Target, limits,
+};
+
+use super::texts::{Needles, blobs_in};
+use super::{
+    Remaining, RemainingKind, RemainingReason, RemovalOptions, RemovalReport, copies, memories, rounds,
+};
+
+/// How often a change is tried again because others write to the same chat.
+const ATTEMPTS: usize = 16;
+
+/// The kind of the body that is left of a boundary that was redacted.
+pub(crate) const REDACTED: &str = "redacted";
+
+/// What is left of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Redaction {
+    /// Its shape, so that the conversation stays valid: [`Message::redacted`].
+    Words,
+    /// Its place and its role: a model is not shown it. [`Message::deleted`].
+    Message,
+}
+
+impl Redaction {
+    fn of(self, message: &Message) -> Message {
+        match self {
+            Self::Words => message.redacted(),
+            Self::Message => message.deleted(),
+        }
+    }
+
+    /// The node without its content.
+    fn node(self, node: &Node) -> Node {
+        match node.role() {
+            None => {
+                let nothing = Encoded::new(REDACTED, 1, "");
+                Node::from_encoded(node.id.clone(), node.kind, node.created_at, nothing)
+            }
+            Some(role) => {
+                // What cannot be read is taken away whole.
+                let unread = Message::text(role, "");
+                let new = self.of(node.message().map_or(&unread, Arc::as_ref));
+                Node::new(node.id.clone(), new, node.created_at)
+            }
+        }
+    }
+}
+
+/// Takes the content of messages away, for good, with all that was made of them: nodes of
+/// trajectories, memories, blobs, streams, the title of the chat, earlier revisions, and what
+/// boundaries tell of them. Their places in the graph stay.
+///
+/// [`ErrorKind::NotFound`] if one of the messages is not there: nothing is changed then.
+pub async fn redact_messages(
+    store: &dyn Store,
+    chat: &ChatRef,
+    messages: &[MessageId],
+    redaction: Redaction,
+    options: &RemovalOptions,
+) -> Result<RemovalReport> {
+    const OPERATION: &str = "redact_messages";
+    let mut report = RemovalReport::default();
+    let messages: Vec<MessageId> = messages.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let removed = Removed::read(store, chat, &messages).await?;
+    options.cancel.check(OPERATION)?;
+    // What a link leads to goes first: as long as the messages are there, a repeated call finds it.
+    let names = || removed.names.iter().cloned();
+    rounds::clear_linked(store, chat, &messages, options, &mut report).await?;
+    memories::forget_message(store, chat, names(), &mut report).await?;
+    remove_streams(store, chat, &removed, &mut report).await?;
+    remove_title(store, chat, &removed, options, &mut report).await?;
+    remove_blobs(store, chat, &removed, &mut report).await?;
+    options.cancel.check(OPERATION)?;
+    let rewritten = redact_history(store.history(), chat, &removed.nodes, redaction, options).await?;
+    report.messages += removed.nodes.len() as u64;
+    report.boundaries += rewritten;
+    // What was told or recorded in the meantime.
+    rounds::clear_linked(store, chat, &messages, options, &mut report).await?;
+    memories::forget_message(store, chat, names(), &mut report).await?;
+    if options.find_copies {
+        report.remaining.extend(copies::find(store, &chat.user, &removed.needles, options).await?);
+    }
+    report.remaining.sort();
+    report.remaining.dedup();
+    Ok(report)
+}
+
+/// What is removed, read before it goes.
+struct Removed {
+    nodes: Vec<Arc<Node>>,
+    needles: Needles,
+    /// The blobs it names.
+    blobs: BTreeSet<BlobId>,
+    /// The ids under which memories may know it: its own, and the hash of what it says where it was
+    /// told without one.
+    names: BTreeSet<MessageId>,
+    /// Its texts, as titles are made of them.
+    texts: Vec<String>,
+}
+
+impl Removed {
+    async fn read(store: &dyn Store, chat: &ChatRef, messages: &[MessageId]) -> Result<Self> {
+        const OPERATION: &str = "redact_messages";
+        let history = store.history();
+        let mut removed = Self {
+            nodes: Vec::with_capacity(messages.len()),
+            needles: Needles::default(),
+            blobs: BTreeSet::new(),
+            names: messages.iter().cloned().collect(),
+            texts: Vec::new(),
+        };
+        for ids in messages.chunks(limits::MAX_PAGE) {
+            for (id, placed) in ids.iter().zip(history.messages(chat, ids).await?) {
+                let placed = placed.ok_or_else(|| Error::not_found(OPERATION, "message", id))?;
+                removed.nodes.push(placed.node);
+            }
+        }
+        for node in removed.nodes.clone() {
+            removed.add(&node);
+            for revision in history.revisions(chat, &node.id).await? {
+                removed.add(&revision.node);
+            }
+        }
+        if let Some(blobs) = store.blobs() {
+            for id in removed.blobs.clone() {
+                let read = blobs.read_blob(chat, &id, 0..limits::MAX_BLOB_BYTES as u64, None).await?;
+                match read {
+                    Some(bytes) => std::str::from_utf8(&bytes).into_iter().for_each(|text| {
+                        removed.needles.add(text);
+                    }),
+                    // Sixty-four digits of something else, or a blob that went before.
+                    None => {
+                        removed.blobs.remove(&id);
+                    }
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    fn add(&mut self, node: &Node) {
+        self.blobs.extend(blobs_in(node.body().bytes()));
+        if node.role().is_none() {
+            return;
+        }
+        let Ok(message) = node.message() else { return };
+        self.needles.add_message(message);
+        self.names.insert(MessageId::from(message.hash().to_string()));
+        self.texts.push(message.plain_text().into_owned());
+    }
+
+    /// Whether a chat's title is words of one of the messages, as an import makes it.
+    fn has_title(&self, title: &str) -> bool {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let title = words(title.trim_end_matches('…'));
+        !title.is_empty() && self.texts.iter().any(|text| words(text).contains(&title))
+    }
+}
+
+/// The streams that are named like one of the messages, or whose chunks say what it says.
+async fn remove_streams(
+    store: &dyn Store,
+    chat: &ChatRef,
+    removed: &Removed,
+    report: &mut RemovalReport,
+) -> Result<()> {
+    let Some(streams) = store.streams() else { return Ok(()) };
+    let names: HashSet<&str> = removed.nodes.iter().map(|node| node.id.as_str()).collect();
+    let mut gone: Vec<StreamId> = Vec::new();
+    for id in copies::streams_of(streams, chat).await? {
+        let is_it = names.contains(id.as_str())
+            || removed.needles.are_in_chunks(&copies::chunks_of(streams, chat, &id).await?);
+        if is_it {
+            gone.push(id);
+        }
+    }
+    for id in gone {
+        report.streams += u64::from(streams.remove_stream(chat, &id).await?);
+    }
+    Ok(())
+}
+
+async fn remove_title(
+    store: &dyn Store,
+    chat: &ChatRef,
+    removed: &Removed,
+    options: &RemovalOptions,
+    report: &mut RemovalReport,
+) -> Result<()> {
+    let known = store.history().chat(chat).await?;
+    if known.and_then(|known| known.title).is_some_and(|title| removed.has_title(&title)) {
+        let patch = ChatPatch { title: Some(None), ..ChatPatch::default() };
+        store.history().update_chat(chat, &patch, options.now).await?;
+        report.titles += 1;
+    }
+    Ok(())
+}
+
+/// Drops the chat's references to blobs that only the messages named.
+async fn remove_blobs(
+    store: &dyn Store,
+    chat: &ChatRef,
+    removed: &Removed,
+    report: &mut RemovalReport,
+) -> Result<()> {
+    let Some(blobs) = store.blobs().filter(|_| !removed.blobs.is_empty()) else { return Ok(()) };
+    let gone: HashSet<&MessageId> = removed.nodes.iter().map(|node| &node.id).collect();
+    let rewritten = boundaries_without(store.history(), chat, &gone).await?;
+    let rewritten: HashMap<&MessageId, &Arc<Node>> = rewritten.iter().map(|node| (&node.id, node)).collect();
+    let mut shared = BTreeSet::new();
+    for placed in all_messages(store.history(), chat).await? {
+        let id = &placed.node.id;
+        if !gone.contains(id) {
+            shared.extend(blobs_in(rewritten.get(id).unwrap_or(&&placed.node).body().bytes()));
+        }
+    }
+    for id in &removed.blobs {
+        if shared.contains(id) {
+            let (kind, reason) = (RemainingKind::Blob, RemainingReason::Shared);
+            report.remaining.push(Remaining::new(kind, Some(&chat.chat), id, reason));
+        } else {
+            report.blobs += blobs.remove_blob(chat, id).await?.references;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the content of stored messages away, and what boundaries tell of them. Returns how many
+/// boundaries were rewritten.
+async fn redact_history(
+    history: &dyn HistoryStore,
+    chat: &ChatRef,
+    nodes: &[Arc<Node>],
+    redaction: Redaction,
+    options: &RemovalOptions,
+) -> Result<u64> {
+    let ids: HashSet<&MessageId> = nodes.iter().map(|node| &node.id).collect();
+    let mut rewritten = HashSet::new();
+    let mut redactions: Vec<Arc<Node>> = nodes.iter().map(|node| Arc::new(redaction.node(node))).collect();
+    for _ in 0..ATTEMPTS {
+        // A boundary that is redacted itself holds nothing any more.
+        let boundaries = boundaries_without(history, chat, &ids).await?;
+        let boundaries: Vec<_> = boundaries.into_iter().filter(|node| !ids.contains(&node.id)).collect();
+        rewritten.extend(boundaries.iter().map(|node| node.id.clone()));
+        redactions.extend(boundaries);
+        if redactions.is_empty() {
+            return Ok(rewritten.len() as u64);
+        }
+        for some in redactions.chunks(limits::MAX_COMMIT_ITEMS) {
+            let mut commit = Commit::new(chat.clone(), Target::Stay, options.now);
+            commit.redactions = some.to_vec();
+            let _applied = history.commit(commit).await?;
+        }
+        // Somebody else may have compacted in the meantime.
+        redactions = Vec::new();
+    }
+    Err(Error::new(ErrorKind::Conflict, "redact_messages", "others keep compacting what it is part of"))
+}
+
+/// The boundaries of the chat that hold something of messages, without it.
+async fn boundaries_without(
+    history: &dyn HistoryStore,
+    chat: &ChatRef,
+    messages: &HashSet<&MessageId>,
+) -> Result<Vec<Arc<Node>>> {
+    let nodes = all_messages(history, chat).await?;
+    let places: HashMap<&MessageId, usize> =
+        nodes.iter().enumerate().map(|(place, placed)| (&placed.node.id, place)).collect();
+    let parent = |placed: &Placed| placed.parent.as_ref().and_then(|id| places.get(id).copied());
+    // Parents come before their children.
+    let mut behind = vec![false; nodes.len()];
+    let mut left = Vec::new();
+    for (place, placed) in nodes.iter().enumerate() {
+        behind[place] = parent(placed).is_some_and(|at| behind[at] || messages.contains(&nodes[at].node.id));
+        if !behind[place] || placed.node.kind != NodeKind::Boundary {
+            continue;
+        }
+        let Ok(mut boundary) = StoredBoundary::decode(placed.node.body()) else { continue };
+        let path = std::iter::successors(Some(place), |at| parent(&nodes[*at]));
+        let mut path: Vec<_> = path.map(|at| Arc::clone(&nodes[at].node)).collect();
+        path.reverse();
+        let before: HashSet<MessageId> = path.iter().map(|node| node.id.clone()).collect();
+        let window = boundary.window(&Chain::from_nodes(0, path), placed.depth as usize);
+        let mut is_changed = false;
+        for message in messages.iter().filter(|message| before.contains(**message)) {
+            let is_it = |shown: &Shown| shown.stored.as_ref().is_some_and(|stored| stored.id == **message);
+            if let Some(without) = boundary.without(message, !window.iter().any(is_it)) {
+                boundary = without;
+                is_changed = true;
+            }
+        }
+        if is_changed {
+            let node = &placed.node;
+            let without = boundary.encode();
+            left.push(Arc::new(Node::from_encoded(node.id.clone(), node.kind, node.created_at, without)));
+        }
+    }
+    Ok(left)
+}
+
+/// All messages of a chat, parents before their children.
+pub(super) async fn all_messages(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Vec<Placed>> {
+    let (mut nodes, mut after) = (Vec::new(), None);
+    loop {
+        let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await?;
+        nodes.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            return Ok(nodes);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Rounds of trajectories that stand for what is removed.
+//!
+//! A change of a node keeps what it was. So a node that must hold nothing any more is removed, and
+//! added again without its content, in two commits: who sees the round between them misses the
+//! node. One that was removed and not added again, because the process ended in between, stays
+//! away, with the edges that led to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use context_core::trajectory::{Change, Edge, Node, NodeId, RoundHead, RoundRecord, RoundState};
+use context_core::{
+    ChatId, ChatRef, CommitKey, Error, ErrorKind, MessageId, RecordOutcome, Result, RoundCommit, RoundPrune,
+    RoundQuery, RoundRef, SessionId, Store, Timestamp, TrajectoryStore, limits,
+};
+
+use super::memories::session;
+use super::{Remaining, RemainingKind, RemainingReason, RemovalOptions, RemovalReport};
+
+const OPERATION: &str = "redact_round";
+
+/// How often a change is tried again because others write to the same round.
+const ATTEMPTS: usize = 16;
+
+/// Clears the nodes that stand for messages of a chat.
+pub(super) async fn clear_linked(
+    store: &dyn Store,
+    chat: &ChatRef,
+    messages: &[MessageId],
+    options: &RemovalOptions,
+    report: &mut RemovalReport,
+) -> Result<()> {
+    let Some(trajectories) = store.trajectories() else { return Ok(()) };
+    let wanted: BTreeSet<&MessageId> = messages.iter().collect();
+    let linked = |node: &Node| {
+        node.messages.iter().any(|link| link.chat == chat.chat && wanted.contains(&link.message))
+    };
+    for round in linked_rounds(trajectories, chat, messages).await? {
+        options.cancel.check(OPERATION)?;
+        clear(trajectories, &round, linked, options.now, report).await?;
+    }
+    Ok(())
+}
+
+/// The rounds with a node that stands for one of the messages.
+pub(super) async fn linked_rounds(
+    trajectories: &dyn TrajectoryStore,
+    chat: &ChatRef,
+    messages: &[MessageId],
+) -> Result<BTreeSet<RoundRef>> {
+    let mut rounds = BTreeSet::new();
+    for message in messages {
+        let nodes = trajectories.nodes_of_message(&chat.user, &chat.chat, message).await?;
+        rounds.extend(nodes.into_iter().map(|found| found.agent.round(found.node.round)));
+    }
+    Ok(rounds)
+}
+
+/// All rounds of a user that stand for a message of a chat: reads all of them, for a chat whose
+/// messages are not there any more.
+pub(super) async fn rounds_of_missing_chat(
+    trajectories: &dyn TrajectoryStore,
+    chat: &ChatRef,
+    options: &RemovalOptions,
+) -> Result<BTreeSet<RoundRef>> {
+    let mut rounds = BTreeSet::new();
+    for head in heads(trajectories, RoundQuery::of_user(chat.user.clone())).await? {
+        options.cancel.check(OPERATION)?;
+        if let Some(record) = load(trajectories, &head.round).await?
+            && links(&record).any(|linked| *linked == chat.chat)
+        {
+            rounds.insert(head.round);
+        }
+    }
+    Ok(rounds)
+}
+
+/// Removes what rounds hold of a chat. A session all of whose rounds are of this chat goes; of any
+/// other, rounds stay that are of this chat and hold nothing any more, and of those that are of
+/// others too, the nodes that stand for this chat's messages.
+pub(super) async fn remove_of_chat(
+    store: &dyn Store,
+    chat: &ChatRef,
+    linked: BTreeSet<RoundRef>,
+    options: &RemovalOptions,
+    report: &mut RemovalReport,
+) -> Result<()> {
+    let Some(trajectories) = store.trajectories() else { return Ok(()) };
+    let mut sessions: BTreeSet<SessionId> = linked.into_iter().map(|round| round.agent.session).collect();
+    sessions.insert(session(&chat.chat));
+    for name in sessions {
+        options.cancel.check(OPERATION)?;
+        let query = RoundQuery::of_user(chat.user.clone()).session(name.clone());
+        let mut rounds: BTreeMap<RoundRef, Belonging> = BTreeMap::new();
+        for head in heads(trajectories, query).await? {
+            if let Some(record) = load(trajectories, &head.round).await? {
+                rounds.insert(head.round, Belonging::of(&record, &chat.chat));
+            }
+        }
+        if rounds.is_empty() {
+            continue;
+        }
+        if rounds.values().all(|belonging| *belonging == Belonging::Own) {
+            let prune = RoundPrune::of_user(chat.user.clone()).session(name);
+            report.rounds += trajectories.prune_rounds(&prune).await?.rounds;
+            continue;
+        }
+        for (round, belonging) in rounds {
+            let linked = |node: &Node| node.messages.iter().any(|link| link.chat == chat.chat);
+            match belonging {
+                Belonging::Own => clear(trajectories, &round, |_| true, options.now, report).await?,
+                Belonging::Shared => clear(trajectories, &round, linked, options.now, report).await?,
+                Belonging::Other => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whose a round is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Belonging {
+    /// Of the chat alone.
+    Own,
+    /// Of the chat and of others.
+    Shared,
+    /// Of others alone.
+    Other,
+}
+
+impl Belonging {
+    /// A round that stands for no message is of the chat its session has the name of.
+    fn of(record: &RoundRecord, chat: &ChatId) -> Self {
+        let chats: BTreeSet<&ChatId> = links(record).collect();
+        let is_session = record.head.round.agent.session.as_str() == chat.as_str();
+        match (chats.contains(chat), chats.len()) {
+            (true, 1) => Self::Own,
+            (true, _) => Self::Shared,
+            (false, 0) if is_session => Self::Own,
+            (false, _) => Self::Other,
+        }
+    }
+}
+
+fn links(record: &RoundRecord) -> impl Iterator<Item = &ChatId> {
+    record.nodes.iter().flat_map(|node| node.messages.iter().map(|link| &link.chat))
+}
+
+/// The heads of rounds.
+pub(super) async fn heads(trajectories: &dyn TrajectoryStore, query: RoundQuery) -> Result<Vec<RoundHead>> {
+    let mut query = query.limit(limits::MAX_PAGE);
+    let mut heads = Vec::new();
+    loop {
+        let page = trajectories.rounds(&query).await?;
+        heads.extend(page.items);
+        match page.next {
+            Some(next) => query = query.after(Some(next)),
+            None => return Ok(heads),
+        }
+    }
+}
+
+/// A round, if it is there.
+pub(super) async fn load(
+    trajectories: &dyn TrajectoryStore,
+    round: &RoundRef,
+) -> Result<Option<RoundRecord>> {
+    let found = trajectories.load_rounds(&round.agent, round.round..=round.round).await?;
+    Ok(found.into_iter().next())
+}
+
+/// Clears the nodes of a round that are meant, and its title with its question.
+async fn clear(
+    trajectories: &dyn TrajectoryStore,
+    round: &RoundRef,
+    meant: impl Fn(&Node) -> bool,
+    now: Timestamp,
+    report: &mut RemovalReport,
+) -> Result<()> {
+    let (mut cleared, mut refused) = (0, 0);
+    while let Some(record) = load(trajectories, round).await? {
+        let next = record.nodes.iter().find(|node| meant(node) && node.redacted() != ***node);
+        let Some(node) = next.map(Arc::clone) else { break };
+        if replace(trajectories, record, &node, now).await? {
+            cleared += 1;
+        } else {
+            refused += 1;
+        }
+        if refused > ATTEMPTS {
+            return Err(contended());
+        }
+    }
+    report.nodes += cleared;
+    if cleared > 0
+        && let Some(record) = load(trajectories, round).await?
+        && record.head.state == RoundState::Open
+    {
+        let left = Remaining::new(RemainingKind::Round, None, round, RemainingReason::Open);
+        report.remaining.push(left);
+    }
+    Ok(())
+}
+
+fn contended() -> Error {
+    Error::new(ErrorKind::Conflict, OPERATION, "others keep writing to the round")
+}
+
+/// Removes a node and adds it again without its content. False if somebody else was faster.
+async fn replace(
+    trajectories: &dyn TrajectoryStore,
+    record: RoundRecord,
+    node: &Node,
+    now: Timestamp,
+) -> Result<bool> {
+    let (id, ordinal) = (node.id, node.id.ordinal);
+    let was_query = record.head.query == Some(ordinal);
+    let endpoints = record.head.endpoints.clone();
+    let mut head = next_head(&record.head, now);
+    head.nodes = head.nodes.saturating_sub(1);
+    head.endpoints.retain(|endpoint| *endpoint != ordinal);
+    if was_query {
+        head.query = None;
+        head.title = "".into();
+    }
+    let removal = commit(vec![Change::NodeRemoved { id }], head);
+    if let RecordOutcome::Conflict { .. } = trajectories.record_round(&removal).await? {
+        return Ok(false);
+    }
+    let there = |node: NodeId, record: &RoundRecord| {
+        node == id || node.round != id.round || record.nodes.iter().any(|known| known.id == node)
+    };
+    let mut changes = vec![Change::NodeAdded { node: Arc::new(node.redacted()) }];
+    let edges: Vec<&Edge> = record.edges.iter().filter(|edge| edge.from == id || edge.to == id).collect();
+    for _ in 0..ATTEMPTS {
+        let Some(now_there) = load(trajectories, &record.head.round).await? else { return Ok(true) };
+        if now_there.nodes.iter().any(|known| known.id == id) {
+            return Ok(true);
+        }
+        let mut head = next_head(&now_there.head, now);
+        head.nodes += 1;
+        if was_query && head.query.is_none() {
+            head.query = Some(ordinal);
+        }
+        if endpoints.contains(&ordinal) {
+            head.endpoints.push(ordinal);
+            head.endpoints.sort_unstable();
+        }
+        changes.truncate(1);
+        let edges = edges.iter().filter(|edge| there(edge.from, &now_there) && there(edge.to, &now_there));
+        changes.extend(
+            edges.take(limits::MAX_COMMIT_ITEMS - 1).map(|edge| Change::EdgeAdded { edge: (*edge).clone() }),
+        );
+        match trajectories.record_round(&commit(changes.clone(), head)).await? {
+            RecordOutcome::Conflict { .. } => {}
+            _ => return Ok(true),
+        }
+    }
+    Err(contended())
+}
+
+fn next_head(head: &RoundHead, now: Timestamp) -> RoundHead {
+    let mut next = head.clone();
+    next.revision += 1;
+    next.updated_at = next.updated_at.max(now);
+    next
+}
+
+/// A commit whose name follows from what it does, so that a second removal at the same time knows
+/// it as its own.
+fn commit(changes: Vec<Change>, head: RoundHead) -> RoundCommit {
+    let mut hasher = blake3::Hasher::new_derive_key("context-runtime redaction of a round, form 1");
+    for part in [head.round.agent.user.as_str(), &head.round.to_string(), &head.revision.to_string()] {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    for change in &changes {
+        if let Ok(json) = serde_json::to_vec(change) {
+            hasher.update(&json);
+        }
+    }
+    RoundCommit::new(CommitKey::from(hasher.finalize().to_hex().as_str()), changes, head)
+}

@@ -1,0 +1,193 @@
+//! Texts that were removed, and whether another text says the same.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use bytes::Bytes;
+use context_core::{BlobId, Message, search};
+use serde_json::Value;
+
+/// How many words in a row are a copy.
+const RUN: usize = 8;
+/// How many letters a text of fewer words must have, so that `yes` is not looked for everywhere.
+const LETTERS: usize = 12;
+
+/// Runs of words that were removed.
+#[derive(Debug, Default)]
+pub(super) struct Needles {
+    /// Hashes of runs, by how many words they have.
+    runs: BTreeMap<usize, HashSet<u64>>,
+}
+
+impl Needles {
+    /// Adds a text: all its runs of eight words, or all of it if it has fewer.
+    pub(super) fn add(&mut self, text: &str) {
+        let words = words(text);
+        let length = words.len().min(RUN);
+        if words.len() < RUN && words.iter().map(String::len).sum::<usize>() < LETTERS {
+            return;
+        }
+        if length > 0 {
+            self.runs.entry(length).or_default().extend(words.windows(length).map(hash));
+        }
+    }
+
+    /// Adds what only a message says: not its roles, names of tools and ids, which its redacted
+    /// form has too.
+    pub(super) fn add_message(&mut self, message: &Message) {
+        let strings = |message: &Message| {
+            let mut strings = Vec::new();
+            if let Ok(value) = serde_json::to_value(message) {
+                each_string(&value, |key, text| {
+                    if key != "metadata" {
+                        strings.push(text.to_owned());
+                    }
+                });
+            }
+            strings
+        };
+        let shape: HashSet<String> = strings(&message.redacted()).into_iter().collect();
+        for text in strings(message).iter().filter(|text| !shape.contains(*text)) {
+            self.add(text);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Whether a text says what was removed.
+    pub(super) fn are_in(&self, text: &str) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let words = words(text);
+        self.runs.iter().any(|(length, runs)| words.windows(*length).any(|run| runs.contains(&hash(run))))
+    }
+
+    /// Whether stored bytes say it: as text, or as a string within JSON.
+    pub(super) fn are_in_bytes(&self, bytes: &[u8]) -> bool {
+        let Ok(value) = serde_json::from_slice(bytes) else {
+            return self.are_in(&String::from_utf8_lossy(bytes));
+        };
+        let mut found = false;
+        each_string(&value, |_, text| found = found || self.are_in(text));
+        found
+    }
+
+    /// Whether the chunks of a stream say it: as they are, or put together from the pieces that
+    /// their events hold.
+    pub(super) fn are_in_chunks(&self, chunks: &[Bytes]) -> bool {
+        let whole = chunks.concat();
+        let whole = String::from_utf8_lossy(&whole);
+        self.are_in(&whole) || pieces(chunks, &whole).values().any(|text| self.are_in(text))
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    search::words(text).map(|word| word.folded).collect()
+}
+
+fn hash(run: &[String]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    run.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The strings of events, put together for each place in them: `data:` lines, JSON lines, or chunks
+/// that are JSON.
+fn pieces(chunks: &[Bytes], whole: &str) -> BTreeMap<String, String> {
+    let lines = whole.lines().map(|line| line.strip_prefix("data:").unwrap_or(line).as_bytes());
+    let mut values: Vec<Value> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    if values.is_empty() {
+        values = chunks.iter().filter_map(|chunk| serde_json::from_slice(chunk).ok()).collect();
+    }
+    let mut pieces = BTreeMap::new();
+    for value in &values {
+        each_string(value, |place, text| {
+            pieces.entry(place.to_owned()).or_insert_with(String::new).push_str(text);
+        });
+    }
+    pieces
+}
+
+/// Calls with each string of a value, and the key nearest to it. What parses is nested less deep
+/// than a stack.
+fn each_string(value: &Value, mut each: impl FnMut(&str, &str)) {
+    let mut left = vec![("", value)];
+    while let Some((key, value)) = left.pop() {
+        match value {
+            Value::String(text) => each(key, text),
+            Value::Array(items) => left.extend(items.iter().rev().map(|item| (key, item))),
+            // What is beside a message is named by it, however deep.
+            Value::Object(fields) => left.extend(
+                fields
+                    .iter()
+                    .rev()
+                    .map(|(name, value)| (if key == "metadata" { key } else { name.as_str() }, value)),
+            ),
+            _ => {}
+        }
+    }
+}
+
+/// The blobs that a message or a boundary names, in any of its texts.
+pub(super) fn blobs_in(bytes: &[u8]) -> Vec<BlobId> {
+    const DIGITS: usize = 64;
+    let text = String::from_utf8_lossy(bytes);
+    let runs = text.split(|c: char| !c.is_ascii_hexdigit());
+    runs.filter(|run| run.len() == DIGITS).filter_map(|run| run.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Part, Role};
+
+    fn needles(text: &str) -> Needles {
+        let mut needles = Needles::default();
+        needles.add_message(&Message::new(Role::User, [Part::text(text)]));
+        needles
+    }
+
+    #[test]
+    fn a_part_of_a_text_is_found_and_common_words_are_not() {
+        let needles = needles("Please send the red parcel to 14 Elm Street by noon on Monday.");
+        assert!(needles.are_in("He said: send the RED parcel to 14 elm street, by noon!"));
+        assert!(!needles.are_in("Please send it by noon on Monday"));
+        assert!(needles.are_in_bytes(br#"{"a":[{"b":"the red parcel to 14 Elm Street by noon"}]}"#));
+        assert!(Needles::default().is_empty() && !needles.are_in(""));
+    }
+
+    #[test]
+    fn a_short_text_is_looked_for_whole_and_a_yes_not_at_all() {
+        assert!(needles("account 1234567890").are_in("the account 1234567890 is mine"));
+        assert!(needles("Yes, please.").is_empty());
+    }
+
+    #[test]
+    fn an_answer_is_put_together_from_its_events() {
+        let needles = needles("The red parcel goes to 14 Elm Street by noon.");
+        let event = |text: &str| Bytes::from(format!("data: {{\"delta\":{{\"content\":\"{text}\"}}}}\n\n"));
+        assert!(needles.are_in_chunks(&["The red par", "cel goes to 14 E", "lm Street by noon."].map(event)));
+        assert!(needles.are_in_chunks(&[Bytes::from("The red parcel goes"), " to 14 Elm Street by".into()]));
+        assert!(!needles.are_in_chunks(&["Something", " else"].map(event)));
+    }
+
+    #[test]
+    fn names_of_tools_are_no_content() {
+        let call = Part::tool_call("call_0123456789", "search_all_documents", serde_json::json!({}));
+        let mut needles = Needles::default();
+        needles.add_message(&Message::new(Role::Assistant, [call]));
+        assert!(needles.is_empty());
+    }
+
+    #[test]
+    fn blobs_are_named_by_their_digits() {
+        let id = BlobId::of(b"a long report");
+        assert_eq!(
+            blobs_in(format!("[{}] and {{\"blob\":\"{id}\"}}", id.to_reference()).as_bytes()),
+            [id, id]
+        );
+    }
+}
