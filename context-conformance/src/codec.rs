@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use crate::histories::{plain, requests};
 use crate::property::{Broken, ask};
+use crate::reported::Question;
 use crate::wire::Violation;
 
 /// Panics with the smallest case that breaks the contract: [`assert_sends_valid`] and [`assert_reads_anything`].
@@ -42,6 +43,7 @@ pub fn assert_codec_conforms(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> V
 ///   valid.
 /// * A valid history of text and calls is written without anything to say about it.
 pub fn assert_sends_valid(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
+    let _asked = Question::new("codec", codec.name(), "sends valid");
     let kit = Kit { codec, rules: &rules };
     kit.ask("a damaged history", requests(), |(request, _)| kit.sends_valid(request));
     kit.ask("a plain history", plain(), |history| kit.says_nothing(&ModelRequest::new(history.clone())));
@@ -53,6 +55,7 @@ pub fn assert_sends_valid(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<
 /// * A body that is read is the same JSON value when it is written as its source.
 /// * What could be read of an answer, or of one in events that break off anywhere, can be sent back.
 pub fn assert_reads_anything(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
+    let _asked = Question::new("codec", codec.name(), "reads anything");
     let kit = Kit { codec, rules: &rules };
     kit.ask("a hostile body", hostile::bodies(), |body| kit.lifts_or_refuses(body));
     kit.ask("a hostile answer", hostile::events(), |events| kit.answers(events));

@@ -124,7 +124,7 @@
 //! |---|---|
 //! | `CONTEXT_CONFORMANCE_SEED` | where random cases begin |
 //! | `CONTEXT_CONFORMANCE_CASES` | how many random sequences are tried |
-//! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case appends a line of JSON |
+//! | `CONTEXT_CONFORMANCE_REPORT` | a file to which each case appends a line of JSON, in tests of renderers, codecs, policies and memories too |
 //! | `CONTEXT_CONFORMANCE_KILLS` | how many writing processes are killed |
 //! | `PROPTEST_CASES` | how many trees or conversations a renderer, a codec or a policy is asked about |
 //! | `CONTEXT_TEST_POSTGRES_URL`, `CONTEXT_TEST_REDIS_URL`, `CONTEXT_TEST_REDIS_CLUSTER_URL` | servers to test against, see [`server_url`] |
@@ -164,6 +164,7 @@ mod random;
 pub mod recordings;
 pub mod renderer;
 mod report;
+mod reported;
 mod run;
 mod same;
 mod script;

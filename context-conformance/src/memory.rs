@@ -41,6 +41,7 @@ use std::time::Duration;
 use context_core::MemoryProvider;
 
 use crate::checked::{Checked, Stop};
+use crate::reported;
 use crate::settings::Settings;
 use table::Kit;
 
@@ -106,13 +107,21 @@ where
     let kit = Kit::new(Box::new(|| Box::pin(open())), claims.clone(), settings.clone());
     let mut asked = MemoryAsked::default();
     let mut failures = String::new();
+    let subject = reported::package();
     let groups = [keeping::cases(&kit), scopes::cases(&kit), forgetting::cases(&kit), calls::cases(&kit)];
     for (name, case) in groups.into_iter().flatten() {
         let verdict = tokio::time::timeout(PATIENCE, case).await;
         match verdict.unwrap_or_else(|_| Err(Stop::Fail("did not end".to_owned()))) {
-            Ok(()) => asked.passed.push(name),
-            Err(Stop::Skip(reason)) => asked.skipped.push((name, reason)),
+            Ok(()) => {
+                reported::answer("memory", &subject, name, "pass", None);
+                asked.passed.push(name);
+            }
+            Err(Stop::Skip(reason)) => {
+                reported::answer("memory", &subject, name, "skip", Some(&reason));
+                asked.skipped.push((name, reason));
+            }
             Err(Stop::Fail(text)) => {
+                reported::answer("memory", &subject, name, "fail", Some(&text));
                 let _ = write!(failures, "\nfail {name}: {text}");
             }
         }

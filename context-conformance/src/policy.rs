@@ -41,6 +41,7 @@ use proptest::prelude::*;
 
 use crate::histories::History;
 use crate::property::{self, Broken};
+use crate::reported::Question;
 
 /// After how many plans a policy must have come to an end.
 const ROUNDS: usize = 8;
@@ -69,6 +70,7 @@ pub fn assert_policy_conforms_with(
 ) -> PolicyAsked {
     let kit = Kit { policy, answer: &answer, asked: Cell::default() };
     let name = policy.name();
+    let _asked = Question::new("policy", name, "keeps the contract");
     if let Err(broken) = property::ask(&conversations(), |asked| kit.ask(asked).map_err(TestCaseError::fail))
     {
         let Broken { why, case, again } = broken;

@@ -56,6 +56,7 @@ use proptest::prelude::*;
 pub use trees::{fragments, name, text};
 
 use crate::property::{self, Broken};
+use crate::reported::Question;
 
 /// What a [reader](PromptReader) may fail with.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -104,6 +105,7 @@ pub fn assert_renderer_conforms(renderer: &dyn Renderer, reader: &dyn PromptRead
 /// With the smallest case that breaks the contract. A renderer that walks by recursion ends the test program: its stack overflows, in a thread whose
 /// name says so.
 pub fn assert_renders_soundly(renderer: &dyn Renderer) {
+    let _asked = Question::new("renderer", renderer.name(), "renders soundly");
     let kit = Kit { renderer };
     kit.ask("numbered words", numbered::shapes(), |shape| sound::shows_all(renderer, shape));
     kit.ask("a mark", numbered::marked(), |shape| sound::shows_marks(renderer, shape));
@@ -119,6 +121,7 @@ pub fn assert_renders_soundly(renderer: &dyn Renderer) {
 ///
 /// If it grows with the square.
 pub fn assert_grows_with_depth(renderer: &dyn Renderer) {
+    let _asked = Question::new("renderer", renderer.name(), "grows with depth");
     Kit { renderer }.once("a deep tree", deep::grows_with_the_depth(renderer));
 }
 
@@ -128,6 +131,7 @@ pub fn assert_grows_with_depth(renderer: &dyn Renderer) {
 ///
 /// With the smallest case that does not.
 pub fn assert_reads_back(renderer: &dyn Renderer, reader: &dyn PromptReader) {
+    let _asked = Question::new("renderer", renderer.name(), "reads back");
     let kit = Kit { renderer };
     kit.ask("untrusted fragments", reading::untrusted(), |fragments| {
         reading::reads_back(renderer, reader, fragments)

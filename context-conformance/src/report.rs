@@ -9,7 +9,7 @@ use crate::case::Case;
 use crate::checked::Verdict;
 
 /// The version of the suite: changes when a case is added or asks something else.
-pub const SUITE_VERSION: u32 = 5;
+pub const SUITE_VERSION: u32 = 6;
 
 /// What came of all cases.
 #[derive(Clone, Debug)]
@@ -88,6 +88,18 @@ impl<'a> Line<'a> {
             reason: verdict.reason(),
             seed,
         }
+    }
+
+    /// What came of a question of another suite.
+    pub(crate) fn of_suite(
+        suite: &'a str,
+        subject: &'a str,
+        case: &'a str,
+        outcome: &'a str,
+        reason: Option<&'a str>,
+        seed: u64,
+    ) -> Self {
+        Self { suite_version: SUITE_VERSION, subject, group: suite, case, outcome, reason, seed }
     }
 
     /// Writes the line in one call, so that several processes can append to one file.

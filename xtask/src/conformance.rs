@@ -1,7 +1,7 @@
 //! `cargo xtask conformance`: every implementor against the conformance kit, in one table.
 //!
-//! Finds the subjects by their crates' metadata, also in the workspaces beside this one that its manifest
-//! lists, gives them the servers they need, runs their test programs, which append a
+//! Finds the subjects by their crates' metadata (stores, renderers, codecs, policies, memories), also in the
+//! workspaces beside this one that its manifest lists, gives them the servers they need, runs their test programs, which append a
 //! line of JSON per case to a report, and prints what the reports say. The kit itself is proven too: stores
 //! with a known fault must be caught.
 
@@ -20,6 +20,9 @@ use crate::process::{Cargo, Verdict};
 use crate::services::start::Services;
 use crate::workspace::{KIT, Workspace};
 
+/// The suites beside that of stores. Their tests are ordinary ones, and each is a group of its own in the table.
+pub(crate) const SUITES: [&str; 4] = ["renderer", "codec", "policy", "memory"];
+
 /// The test program of broken stores.
 const MUTANTS: &str = "kit_catches_mutants";
 
@@ -28,7 +31,7 @@ pub(crate) struct Args {
     /// Only this subject: a crate's name, or its end (`sqlite`, `redis`), or that of one of its programs (`redis-cluster`)
     #[arg(long)]
     subject: Option<String>,
-    /// Only this group of cases
+    /// Only this group of cases of the suite of stores, or one of the other suites: renderer, codec, policy, memory
     #[arg(long)]
     group: Option<String>,
     /// Only cases whose name contains this
@@ -57,6 +60,14 @@ impl Args {
     /// Whether only some cases are asked for.
     fn picks(&self) -> bool {
         self.group.is_some() || self.case.is_some()
+    }
+
+    /// Whether a suite is asked: that of stores, or the one that is named as a group. Groups and cases are those of stores.
+    fn asks(&self, suite: &str) -> bool {
+        match &self.group {
+            Some(group) if SUITES.contains(&group.as_str()) => suite == group,
+            _ => suite == "store" || !self.picks(),
+        }
     }
 
     /// The kit names its tests `group::case`; test programs take a part of the name.
@@ -111,12 +122,15 @@ pub(crate) fn run(args: &Args, services: Option<&Services>) -> Result<Verdict> {
     for place in std::iter::once(&workspace).chain(&outside) {
         let (subjects, forgotten) = subjects(&place.crates())?;
         for krate in &forgotten {
-            println!("{krate} is a store without [package.metadata.context-conformance]: nothing proves it");
+            println!(
+                "{krate} is a plug-in without [package.metadata.context-conformance]: nothing proves it"
+            );
             verdict = Verdict::Failed;
         }
         known.extend(subjects.into_iter().map(|subject| (place, subject)));
     }
-    let picked: Vec<_> = known.iter().filter(|(_, s)| s.is(args.subject.as_deref())).collect();
+    let is_picked = |subject: &Subject| subject.is(args.subject.as_deref()) && args.asks(&subject.suite);
+    let picked: Vec<_> = known.iter().filter(|(_, subject)| is_picked(subject)).collect();
     if picked.is_empty() {
         let known: Vec<_> = known.iter().map(|(_, subject)| subject.krate.as_str()).collect();
         bail!("no such subject; known: {}", known.join(", "));
@@ -173,12 +187,13 @@ fn prove(cargo: Cargo, subject: &Subject, args: &Args) -> Result<(Verdict, Vec<L
     let folder = tempfile::tempdir().context("no folder for the report")?;
     let report = folder.path().join("report.jsonl");
     println!("{} {} ({})", subject.krate, subject.program, subject.suite);
+    let filter = if subject.suite == "store" { args.filter() } else { subject.filter.clone() };
     let output = cargo
         .env_if("CONTEXT_CONFORMANCE_SEED", args.seed.as_ref())
         .env_if("CONTEXT_CONFORMANCE_CASES", args.cases.map(|cases| cases.to_string()))
         .env_if("CONTEXT_CONFORMANCE_KILLS", args.kills.map(|kills| kills.to_string()))
         .args(["--quiet", "--package", &subject.krate, "--all-features", "--test", &subject.program, "--"])
-        .args(args.filter())
+        .args(filter)
         .env("CONTEXT_CONFORMANCE_REPORT", &report)
         .output()?;
     let lines = read(&report)?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use context_conformance::histories::histories;
+use context_conformance::policy::assert_policy_conforms;
 use context_core::{
     Attempt, Budget, CompactionPolicy, Failure, Goal, HistoryView, Media, MediaKind, MediaSource, Message,
     ModelError, ModelErrorCode as Code, Part, Reasoning, RecoveryDecision, RecoveryPolicy, Role, TokenCount,
@@ -12,6 +13,11 @@ use context_policy_strip_images::{Marker, StripImages};
 use proptest::prelude::*;
 
 use crate::{Bytes, History, attached, called, content, image, left, media, shown};
+
+#[test]
+fn notes_keep_the_contract() {
+    assert_policy_conforms(&StripImages::new());
+}
 
 #[test]
 fn media_of_every_kind_go_wherever_they_stand() {

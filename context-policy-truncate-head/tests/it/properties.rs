@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use context_conformance::histories::{damaged, histories};
+use context_conformance::policy::assert_policy_conforms;
 use context_core::{HistoryRules, HistoryView, Message, Part, Plan, Structure, Unanswered, normalize};
 use context_policy_truncate_head::{Measure, TruncateHead, truncate_head};
 use proptest::prelude::*;
@@ -13,6 +14,12 @@ fn cut(messages: &[Arc<Message>], policy: &TruncateHead, tokens: u64) -> Option<
     let plan = policy.keep_tokens(&HistoryView::new(messages, &Bytes), tokens).into_plan()?;
     let left = plan.apply(messages).expect("a plan fits the history it was made for").messages;
     Some((plan, left))
+}
+
+#[test]
+fn cuts_keep_the_contract() {
+    assert_policy_conforms(&TruncateHead::new());
+    assert_policy_conforms(&TruncateHead::new().gaps(true));
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! Which crates are to be proven, by which test programs. A store that says nothing is not overlooked but reported.
+//! Which crates are to be proven, by which test programs. A plug-in that says nothing is not overlooked but reported.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,11 @@ use cargo_metadata::Package;
 
 use crate::services::need::{self, Need};
 
-/// What a store crate's name begins with.
-const STORES: &str = "context-store-";
+/// What the names of crates begin with that are plug-ins whole; renderers and memories share a crate, and codecs are asked where all of
+/// them are, in the facade.
+const PLUG_INS: [&str; 2] = ["context-store-", "context-policy-"];
+/// The suites of what is pure.
+const PURE: [&str; 3] = ["renderer", "codec", "policy"];
 /// The test program of a crate that lists none, and what the names of others begin with.
 const PROGRAM: &str = "conformance";
 
@@ -21,6 +24,8 @@ pub struct Subject {
     pub suite: String,
     /// The test program.
     pub program: String,
+    /// Which of its tests, by a part of their names; all, if there is none.
+    pub filter: Option<String>,
     /// What it needs.
     pub needs: BTreeSet<Need>,
 }
@@ -37,13 +42,15 @@ impl Subject {
     }
 }
 
-/// The subjects among crates, and the stores that forgot to be one.
+/// The subjects among crates, and the plug-ins that forgot to be one.
 pub(crate) fn subjects(crates: &[&Package]) -> Result<(Vec<Subject>, Vec<String>)> {
     let (mut subjects, mut forgotten) = (Vec::new(), Vec::new());
     for package in crates {
         match of(&package.name, package.metadata.get("context-conformance"), &need::of(package)?)? {
             Some(of_crate) => subjects.extend(of_crate),
-            None if package.name.starts_with(STORES) => forgotten.push(package.name.to_string()),
+            None if PLUG_INS.iter().any(|plug_in| package.name.starts_with(plug_in)) => {
+                forgotten.push(package.name.to_string())
+            }
             None => {}
         }
     }
@@ -64,8 +71,16 @@ fn of(
             .with_context(|| format!("`tests` of {krate} is no list of test programs"))?,
         None => vec![PROGRAM.to_owned()],
     };
-    let subject =
-        |program| Subject { krate: krate.into(), suite: suite.into(), program, needs: needs.clone() };
+    // These suites are pure; what a crate needs is for its other tests.
+    let needs = if PURE.contains(&suite) { &BTreeSet::new() } else { needs };
+    let filter = table.and_then(|table| table.get("filter")).and_then(|filter| filter.as_str());
+    let subject = |program| Subject {
+        krate: krate.into(),
+        suite: suite.into(),
+        program,
+        filter: filter.map(Into::into),
+        needs: needs.clone(),
+    };
     Ok(Some(programs.into_iter().map(subject).collect()))
 }
 
@@ -83,6 +98,7 @@ mod tests {
             krate: krate.into(),
             suite: "store".into(),
             program: program.into(),
+            filter: None,
             needs: BTreeSet::new(),
         }
     }
@@ -107,6 +123,10 @@ mod tests {
         );
         assert!(two.iter().all(|subject| subject.needs == needs));
         assert!(of("x", Some(&json!({ "suite": "store", "tests": "conformance" })), &none).is_err());
+        let table = json!({ "suite": "policy", "tests": ["it"], "filter": "contract" });
+        let policy = of("x", Some(&table), &needs).unwrap().unwrap();
+        assert!(policy[0].needs.is_empty(), "a policy needs no server, whatever else its crate tests");
+        assert_eq!((policy[0].program.as_str(), policy[0].filter.as_deref()), ("it", Some("contract")));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Line, Outcome};
+use super::{Line, Outcome, SUITES};
 
 /// The most columns of text in a line.
 const WIDTH: usize = 120;
@@ -109,7 +109,11 @@ impl<'a> Table<'a> {
         for line in self.lines.iter().filter(|line| line.outcome == Outcome::Fail) {
             let Line { subject, group, case, seed, .. } = line;
             writeln!(f, "FAILED {subject} {group}::{case}: {}", line.reason.as_deref().unwrap_or_default())?;
-            writeln!(f, "  again: cargo xtask conformance --group {group} --case {case} --seed {seed:#x}")?;
+            write!(f, "  again: cargo xtask conformance --group {group}")?;
+            if !SUITES.contains(&group.as_str()) {
+                write!(f, " --case {case}")?;
+            }
+            writeln!(f, " --seed {seed:#x}")?;
         }
         Ok(())
     }
