@@ -41,7 +41,8 @@ pub(crate) async fn open(connection: &Connection, keys: &Keys) -> Result<u64> {
             Found::Current => Ok(0),
             Found::Older => {
                 let message = "the store is of an older version: bring it up to date with `context upgrade`";
-                Err(Error::new(ErrorKind::Unsupported, "open", message).with("known", KNOWN).into())
+                let error = Error::new(ErrorKind::Unsupported, "open", message);
+                Err(error.with("older_schema", KNOWN - 1).with("known", KNOWN).into())
             }
             Found::Nothing => {
                 let message = "there is no context store under the prefix";
