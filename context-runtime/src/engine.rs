@@ -5,6 +5,7 @@
 //! counts no tokens and cuts nothing: that is the runtime's work.
 
 mod builder;
+mod captured;
 mod chat;
 mod compaction;
 mod context;
@@ -42,6 +43,7 @@ pub use save::{Edits, SaveOutcome, Saved};
 pub use shared::ChainCache;
 pub use travel::Moved;
 
+use self::captured::Captured;
 use self::compaction::PendingCompaction;
 use self::context::ContextFragments;
 use self::loading::Loads;
@@ -127,6 +129,8 @@ pub struct ContextEngine {
     in_flight: Option<InFlight>,
     /// What opening found, told with the next resolve.
     opened_with: Vec<Diagnostic>,
+    /// Pending messages that memories may have been told of already.
+    captured: Captured,
 }
 
 /// What an engine is composed of.
@@ -277,6 +281,31 @@ impl ContextEngine {
                 .with("chat", &self.chat.chat)
                 .with("branch", &self.branch)
         })
+    }
+}
+
+impl Drop for ContextEngine {
+    /// Says that what was set goes with the engine, so that a program that forgets to save does not find that out later.
+    fn drop(&mut self) {
+        let (messages, compaction) = (self.pending.ids().count(), self.compaction.is_some());
+        if messages == 0 && !compaction {
+            return;
+        }
+        let chat = &self.chat.chat;
+        tracing::warn!(
+            %chat,
+            messages,
+            compaction,
+            "an engine is dropped with what was not saved, which is lost: call `save` before, or `unset` what is not wanted"
+        );
+        let captured = self.captured.count(self.pending.ids());
+        if captured > 0 {
+            tracing::warn!(
+                %chat,
+                messages = captured,
+                "a turn was captured and its messages were never saved, so memories name messages that are in no chat: call `save` before `capture_turn`"
+            );
+        }
     }
 }
 

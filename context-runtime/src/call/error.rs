@@ -4,7 +4,7 @@ use context_core::wire::WireError;
 use context_core::{Answer, Error, ErrorKind, ModelError, Retry};
 
 /// Why a call was not answered. The history is as the caller has it.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// The provider refused, and nothing that may be tried would help.
@@ -35,8 +35,10 @@ pub enum CallError {
     Runtime(#[from] Error),
 }
 
+context_core::readable_debug!(CallError);
+
 /// A refusal that ended a call.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[error("not answered after {calls} calls: {error} ({reason})")]
 #[non_exhaustive]
 pub struct Refusal {
@@ -47,6 +49,8 @@ pub struct Refusal {
     /// How many calls there were, summaries included.
     pub calls: u32,
 }
+
+context_core::readable_debug!(Refusal);
 
 impl CallError {
     /// What the provider said last, if it refused.

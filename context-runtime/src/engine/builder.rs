@@ -7,6 +7,7 @@ use context_core::{
     FragmentContent, IdGenerator, Metadata, NewChat, Renderer, Result, Severity, Store, UserId, limits,
 };
 
+use super::captured::Captured;
 use super::context::ContextFragments;
 use super::loading::{DEFAULT_CONCURRENCY, Loads};
 use super::pending::PendingMessages;
@@ -192,6 +193,7 @@ impl ContextEngineBuilder {
             view: None,
             in_flight: None,
             opened_with,
+            captured: Captured::default(),
         })
     }
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use context_core::{
     Boundary, CancelSignal, Chain, ChatRef, Diagnostic, Error, FragmentError, LoweredRequest, MessageCodec,
-    ModelRequest, Renderer, Result,
+    MessageId, ModelRequest, Renderer, Result,
 };
 
 use super::ContextEngine;
+use super::captured::Captured;
 use super::loading::Purpose;
 use super::pending::Settled;
 use super::prompt::{Prompt, PromptChanges, PromptPiece, SystemPrompt};
@@ -49,6 +50,9 @@ pub struct Resolved {
     pub changes: PromptChanges,
     /// What was left out and why.
     pub diagnostics: Vec<Diagnostic>,
+    /// The messages of it that were pending.
+    pub(super) pending: Vec<MessageId>,
+    pub(super) captured: Captured,
 }
 
 impl Resolved {
@@ -124,8 +128,10 @@ impl ContextEngine {
         let mut diagnostics = self.opened_with.clone();
         diagnostics.extend(loaded);
         diagnostics.extend(self.view.iter().flat_map(View::unreadable));
-        let chat = self.chat.clone();
-        Ok(Resolved { chat, system_prompt, messages, boundaries, changes, diagnostics })
+        let (chat, captured) = (self.chat.clone(), self.captured.clone());
+        let pending: Vec<_> = self.pending.ids().collect();
+        captured.keep(&pending);
+        Ok(Resolved { chat, system_prompt, messages, boundaries, changes, diagnostics, pending, captured })
     }
 
     /// What each context fragment said in the system prompt that was resolved last with the engine's own renderer, in

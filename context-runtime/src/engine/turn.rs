@@ -24,8 +24,10 @@ impl Resolved {
     }
 
     /// It as a turn that ended, for the memory of a runtime: see [`ContextRuntime::capture_turn`]. Messages have the ids of the chat, so
-    /// that they can be forgotten by them.
+    /// that they can be forgotten by them. Save them, too: an engine that is dropped with messages that were captured and never
+    /// saved traces a warning, since memories would name messages that are in no chat.
     pub fn capture(&self) -> CaptureTurnInput {
+        self.captured.note(&self.pending);
         let turn = turn_of(&self.messages);
         let mut input = CaptureTurnInput::new(&self.chat, turn, readable(&self.messages));
         let nodes = self.messages.iter().filter(|node| node.message().is_ok());

@@ -24,7 +24,7 @@ pub struct Carried {
 }
 
 /// Why a decision was not carried out. Nothing was changed.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CarryOutError {
     /// It does not concern the history alone, so it is the loop's.
@@ -51,6 +51,8 @@ pub enum CarryOutError {
         feature: &'static str,
     },
 }
+
+context_core::readable_debug!(CarryOutError);
 
 /// What came of asking a chain until something could be done.
 #[derive(Clone, Debug, PartialEq)]

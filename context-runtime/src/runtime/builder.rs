@@ -56,7 +56,8 @@ impl Default for DefaultContextRuntimeBuilder {
 
 impl DefaultContextRuntimeBuilder {
     /// The model that is prepared for if an input names none. Its window, the room for its answer and its token counter come from the
-    /// [table](Self::models). Default: none; then every input should name one, or a window of 32,768 tokens is assumed and told.
+    /// [table](Self::models); a model whose window is not known needs a [`window`](Self::window). Default: none; then every input
+    /// should name one, or a window of 32,768 tokens is assumed and told.
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.parts.model = Some(name.into());
         self
@@ -224,6 +225,16 @@ impl DefaultContextRuntimeBuilder {
             && window > 0
         {
             faults.push(RuntimeFault::Window { window, reserve });
+        }
+        let name = parts.model.as_deref();
+        let blank = |name: Option<&str>| name.is_some_and(|name| name.trim().is_empty());
+        let user = parts.user.as_ref().map(UserId::as_str);
+        let names = [("model", blank(name)), ("user", blank(user)), ("agent", blank(parts.agent.as_deref()))];
+        let empty = names.into_iter().filter(|(_, is_empty)| *is_empty);
+        faults.extend(empty.map(|(what, _)| RuntimeFault::Empty { what }));
+        let unknown = |name: &&str| parts.window.is_none() && parts.models.model(name).window().is_none();
+        if let Some(model) = name.filter(|name| !name.trim().is_empty()).filter(unknown) {
+            faults.push(RuntimeFault::UnknownModel { model: model.to_owned() });
         }
         let numbers = [
             ("window", parts.window == Some(0)),

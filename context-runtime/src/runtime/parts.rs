@@ -83,7 +83,7 @@ pub(super) fn served(operation: &'static str, only: Option<&UserId>, chat: &Chat
 }
 
 /// Why a runtime cannot work.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeFault {
     /// Nothing of the window is left for input.
@@ -100,6 +100,20 @@ pub enum RuntimeFault {
         /// What.
         what: &'static str,
     },
+    /// A name that was given is empty.
+    #[error("the {what} may not be empty: name one, or leave `{what}` out")]
+    Empty {
+        /// The name of the method.
+        what: &'static str,
+    },
+    /// Nothing is known of the model, so nobody knows what fits it.
+    #[error(
+        "the window of the model {model} is not known: say it with `window`, or give a table of `models` that has it"
+    )]
+    UnknownModel {
+        /// The model.
+        model: String,
+    },
     /// The store keeps no bytes.
     #[error("the store {store} keeps no blobs, so nothing can be spilled to it")]
     NoBlobs {
@@ -115,7 +129,7 @@ pub enum RuntimeFault {
 }
 
 /// Everything that keeps a runtime from working, at once.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct RuntimeFaults(pub Vec<RuntimeFault>);
 
 impl fmt::Display for RuntimeFaults {
@@ -129,6 +143,8 @@ impl fmt::Display for RuntimeFaults {
 }
 
 impl std::error::Error for RuntimeFaults {}
+
+context_core::readable_debug!(RuntimeFault, RuntimeFaults);
 
 impl From<RuntimeFaults> for Error {
     fn from(faults: RuntimeFaults) -> Self {

@@ -86,7 +86,7 @@ impl Resolved {
 }
 
 /// What is wrong with a stage.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StageFault {
     /// A share is no number from 0 to 1.
@@ -126,7 +126,7 @@ pub enum StageFault {
 }
 
 /// Everything that is wrong with the stages of a pipeline.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct StageFaults(pub Vec<StageFault>);
 
 impl fmt::Display for StageFaults {
@@ -140,6 +140,8 @@ impl fmt::Display for StageFaults {
 }
 
 impl std::error::Error for StageFaults {}
+
+context_core::readable_debug!(StageFault, StageFaults);
 
 /// The stages with everything said, or what is wrong with them.
 pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<Resolved>, StageFaults> {

@@ -3,7 +3,7 @@
 use context_core::{Error, StreamId};
 
 /// Why an answer cannot be written or read on.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
     /// From the store.
@@ -50,3 +50,5 @@ pub enum StreamError {
         error: String,
     },
 }
+
+context_core::readable_debug!(StreamError);

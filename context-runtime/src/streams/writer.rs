@@ -87,7 +87,7 @@ pub enum Demand {
 ///
 /// What waits is stored when it is much or has waited long, with [`flush`](Self::flush), and at the end. A call that fails, or whose future
 /// is dropped, loses nothing: the next one sends what was under way again, and the store knows what it has. A writer that is dropped without
-/// an [`end`](Self::end) leaves the stream running, for somebody to take over.
+/// an [`end`](Self::end) leaves the stream running, for somebody to take over; if chunks go with it, a warning is traced.
 pub struct AnswerWriter {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -104,6 +104,22 @@ pub struct AnswerWriter {
     bytes: usize,
     /// Since when the oldest waits.
     since: Option<Timestamp>,
+}
+
+impl Drop for AnswerWriter {
+    /// Says that chunks go with the writer. A stream that is left running is no loss: somebody may take it over.
+    fn drop(&mut self) {
+        let sent = self.in_flight.as_ref().map_or(0, |append| append.chunks.len());
+        let chunks = sent + self.waiting.len();
+        if chunks > 0 && !self.stream.state.is_final() {
+            tracing::warn!(
+                chat = %self.chat.chat,
+                stream = %self.stream.id,
+                chunks,
+                "a writer is dropped with chunks that are not known to be stored: call `flush` or `end` before"
+            );
+        }
+    }
 }
 
 impl fmt::Debug for AnswerWriter {

@@ -40,7 +40,7 @@ pub struct Tree {
 }
 
 /// Why a [`Tree`] is none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeError {
     /// A parent or head that was not added before.
@@ -71,6 +71,8 @@ pub enum TreeError {
         message: MessageId,
     },
 }
+
+context_core::readable_debug!(TreeError);
 
 impl From<TreeError> for Error {
     fn from(error: TreeError) -> Self {

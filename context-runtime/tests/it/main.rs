@@ -20,6 +20,17 @@ mod conflicts;
 mod curate;
 mod edits;
 mod forgetting;
+#[cfg(all(
+    feature = "anthropic",
+    feature = "tokens",
+    feature = "microcompact",
+    feature = "snip",
+    feature = "truncate-head",
+    feature = "memory",
+    feature = "trajectory",
+    feature = "layers"
+))]
+mod forgotten;
 mod fragments;
 #[cfg(feature = "instructions")]
 mod instructions;
@@ -94,5 +105,16 @@ mod transfer;
 mod travel;
 mod trees;
 mod turns;
+#[cfg(all(
+    feature = "anthropic",
+    feature = "tokens",
+    feature = "microcompact",
+    feature = "snip",
+    feature = "truncate-head",
+    feature = "memory",
+    feature = "trajectory",
+    feature = "layers"
+))]
+mod two_users;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod wire_properties;
