@@ -77,7 +77,7 @@ async fn one_runtime_serves_two_users_and_nothing_of_one_reaches_the_other() {
     let erased = store.maintenance().unwrap().erase_user(&"bob".into(), &never).await.unwrap();
     assert_eq!(erased.remaining, 0);
     assert_eq!(runtime.forget_user(&"bob".into()), 1);
-    assert!(blobs.blob(bob.chat_ref(), &blob).await.unwrap().is_none());
+    assert!(blobs.blob(bob.chat_ref(), &blob).await.unwrap_err().is_not_found(), "the chat is gone");
     assert_eq!((recalled("bob").await.len(), recalled("ada").await), (0, hers));
 }
 
