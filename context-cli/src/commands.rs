@@ -24,6 +24,7 @@ mod planning;
 pub(crate) mod prepare;
 pub(crate) mod prompt;
 pub(crate) mod redact;
+mod removed;
 pub(crate) mod render;
 pub(crate) mod restore;
 pub(crate) mod retain;

@@ -1,8 +1,10 @@
 //! `delete`: deletes chats and everything in them, for good.
 
+use context_runtime::Error;
+use context_runtime::removal::{RemovalOptions, RemovalReport, delete_chat};
 use serde::Serialize;
 
-use super::existing_chat;
+use super::removed::show;
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::text::clean;
@@ -13,8 +15,11 @@ use crate::text::clean;
 Example:
   context delete support-7 support-8
 
-All branches, checkpoints and fragments of the chats go too, and do not come back. If one of the
-chats does not exist, none is deleted.")]
+All branches, checkpoints, fragments, blobs and streams of the chats go too, and do not come back; so
+do the rounds of trajectories and the memories that came from them. Rounds that are of other chats
+too stay, and hold nothing of these. Then everything else of the user is searched for the same
+words, and what has them, such as a copy of the chat, is named. If one of the chats does not exist,
+none is deleted. If it is interrupted, run it again.")]
 pub(crate) struct Args {
     /// The chats
     #[arg(required = true, value_name = "CHAT")]
@@ -28,22 +33,38 @@ struct DeleteRecord<'a> {
     chat: &'a str,
     /// False if somebody else was faster.
     deleted: bool,
+    /// What went along, and what still says the same.
+    removed: &'a RemovalReport,
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store_to_write().await?;
-    let history = store.history();
-    for chat in &args.chats {
-        existing_chat(history, &app.chat(chat)).await?;
-    }
-    app.out.outlive_reader();
-    for chat in &args.chats {
-        let deleted = history.delete_chat(&app.chat(chat), None).await?;
-        if app.out.is_json() {
-            app.out.record(&DeleteRecord { v: 1, chat, deleted })?;
-        } else {
-            app.out.line(format_args!("deleted {}", clean(chat)))?;
+    let options = RemovalOptions::at(app.now()).cancel(app.interrupt());
+    for name in &args.chats {
+        let chat = app.chat(name);
+        if store.history().chat(&chat).await?.is_some() {
+            continue;
+        }
+        // A call that was interrupted may have left something of it.
+        let left = delete_chat(&*store, &chat, None, &options).await?;
+        if left.removed().next().is_none() {
+            return Err(Error::not_found("find", "chat", &chat.chat).with("user", &chat.user).into());
         }
     }
-    Ok(Done::Fine)
+    app.out.outlive_reader();
+    let mut done = Done::Fine;
+    for name in &args.chats {
+        let removed = delete_chat(&*store, &app.chat(name), None, &options).await?;
+        if app.out.is_json() {
+            let deleted = removed.chats > 0;
+            app.out.record(&DeleteRecord { v: 1, chat: name, deleted, removed: &removed })?;
+        } else {
+            app.out.line(format_args!("deleted {}", clean(name)))?;
+        }
+        show(app, name, &removed, "chat")?;
+        if removed.found > 0 {
+            done = Done::Found;
+        }
+    }
+    Ok(done)
 }

@@ -3,7 +3,8 @@
 use context_runtime::{
     Store, UserId, limits,
     memory::MemoryScope,
-    store::{ChatQuery, Erasure, HistoryStore, MemoryStats},
+    removal::{RemovalOptions, RemovalReport, erase_user},
+    store::{ChatQuery, HistoryStore, MemoryStats},
 };
 use serde::Serialize;
 
@@ -58,7 +59,7 @@ struct EraseRecord<'a> {
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store_to_write().await?;
-    let maintenance = maintenance(&*store, "erase_user")?;
+    let _can_erase = maintenance(&*store, "erase_user")?;
     let user = UserId::from(args.name.as_str());
     if !args.yes {
         let (chats, messages) = chats_and_messages(store.history(), &user).await?;
@@ -67,7 +68,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         app.confirm(&format!("erase all of user {}, {chats} with {messages}{memories}", clean(&args.name)))?;
     }
     let working = Progress::spinner(&app.out, "erasing");
-    let erased = maintenance.erase_user(&user, &app.interrupt()).await?;
+    let options = RemovalOptions::at(app.now()).cancel(app.interrupt());
+    let erased = erase_user(&*store, &user, &options).await?;
     working.done();
     if app.out.is_json() {
         app.out.record(&EraseRecord {
@@ -79,21 +81,21 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             streams: erased.streams,
             rounds: erased.rounds,
             memories: erased.memories,
-            remaining: erased.remaining,
+            remaining: erased.found,
         })?;
     } else {
         let done = app.out.paint(Style::Green, "erased").to_string();
-        let Erasure { chats, messages, blobs, streams, rounds, memories, .. } = erased;
+        let RemovalReport { chats, messages, blobs, streams, rounds, memories, .. } = erased;
         let gone = holdings([chats, messages, blobs, streams, rounds, memories]);
-        let style = if erased.remaining == 0 { Style::Green } else { Style::Red };
-        let remaining = app.out.paint(style, erased.remaining).to_string();
+        let style = if erased.found == 0 { Style::Green } else { Style::Red };
+        let remaining = app.out.paint(style, erased.found).to_string();
         let user = clean(&args.name);
         app.out.line(format_args!("{done} user {user}: {gone}; remaining: {remaining}"))?;
-        if erased.remaining > 0 {
+        if erased.found > 0 {
             app.out.note("somebody wrote for this user meanwhile; erase again");
         }
     }
-    Ok(if erased.remaining == 0 { Done::Fine } else { Done::Found })
+    Ok(if erased.found == 0 { Done::Fine } else { Done::Found })
 }
 
 /// How many chats and messages a user has.

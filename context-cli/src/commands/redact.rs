@@ -1,9 +1,10 @@
 //! `redact`: takes the content of messages away, for good.
 
-use context_runtime::store::{ChatPatch, Node};
+use context_runtime::removal::{Redaction, RemovalOptions, RemovalReport, redact_messages};
 use serde::Serialize;
 
-use super::{engine, find_message};
+use super::find_message;
+use super::removed::show;
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::text::{clean, short_id};
@@ -16,9 +17,14 @@ Examples:
   context redact support-7 m4 --delete       and a model is not shown it any more
 
 The place of the message in the graph stays, so that the conversation remains valid: a result still
-answers its call. Its earlier revisions go too, and so does the chat's title if it was taken from the
-message; nothing of it comes back. What the store's files still hold of it in unused space is cleared
-by `context vacuum`.")]
+answers its call. All that was made of it goes too: earlier revisions, what compactions tell of it,
+nodes of rounds that stand for it, memories that have it as their source, blobs only it refers to,
+the stream it was answered through, the chat's title if it was taken from it. Then everything else
+of the user is searched for the same words, and what has them is named: exit status 1.
+
+Not reached: backups, exports, local files of trajectories, and what a running program holds. What
+the store's files still hold in unused space is cleared by `context vacuum`. If it is interrupted,
+run it again.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
@@ -40,32 +46,28 @@ struct RedactRecord<'a> {
     status: &'static str,
 }
 
+/// JSON record of `redact`, behind those of the messages: what was removed in all, and what still says the same.
+#[derive(Serialize)]
+struct RemovedRecord<'a> {
+    v: u32,
+    chat: &'a str,
+    removed: &'a RemovalReport,
+}
+
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let store = app.store_to_write().await?;
+    let chat = app.chat(&args.chat);
     // All are looked up first: a wrong id must not leave half of it done.
-    let mut nodes = Vec::with_capacity(args.messages.len());
+    let mut messages = Vec::with_capacity(args.messages.len());
     for text in &args.messages {
-        nodes.push(find_message(store.history(), &app.chat(&args.chat), text).await?.node);
+        messages.push(find_message(store.history(), &chat, text).await?.node.id.clone());
     }
     app.out.outlive_reader();
-    let mut engine = engine(app, store, &args.chat).await?;
-    for node in &nodes {
-        let message = &node.id;
-        if engine.chat().await?.title.is_some_and(|title| is_from(&title, node)) {
-            let patch = ChatPatch { title: Some(None), ..ChatPatch::default() };
-            engine.update_chat(&patch).await?;
-            app.out.note(format_args!(
-                "{}: its title was taken from this message and goes too",
-                clean(&args.chat)
-            ));
-        }
-        let status = if args.delete {
-            engine.delete_message(message).await?;
-            "deleted"
-        } else {
-            engine.redact(message).await?;
-            "redacted"
-        };
+    let redaction = if args.delete { Redaction::Message } else { Redaction::Words };
+    let options = RemovalOptions::at(app.now()).cancel(app.interrupt());
+    let report = redact_messages(&*store, &chat, &messages, redaction, &options).await?;
+    let status = if args.delete { "deleted" } else { "redacted" };
+    for message in &messages {
         if app.out.is_json() {
             let (chat, message) = (args.chat.as_str(), message.as_str());
             app.out.record(&RedactRecord { v: 1, chat, message, status })?;
@@ -73,13 +75,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             app.out.line(format_args!("{}: {status} {}", clean(&args.chat), short_id(message)))?;
         }
     }
-    Ok(Done::Fine)
-}
-
-/// Whether a chat's title is words of this message, as an import makes it.
-fn is_from(title: &str, node: &Node) -> bool {
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let title = words(title.trim_end_matches('…'));
-    let text = node.message().map(|message| words(&message.plain_text()));
-    !title.is_empty() && text.is_ok_and(|text| text.contains(&title))
+    if app.out.is_json() {
+        app.out.record(&RemovedRecord { v: 1, chat: &args.chat, removed: &report })?;
+    }
+    show(app, &args.chat, &report, "message")?;
+    Ok(if report.is_complete() { Done::Fine } else { Done::Found })
 }

@@ -114,6 +114,7 @@ fn redacted_content_is_gone_and_its_place_stays() {
     assert!(!everything.contains("Lisbon"), "{everything}");
     let records = scene.records("redact trip m1 m2");
     assert_eq!(records[1], json!({"v": 1, "chat": "trip", "message": "m2", "status": "redacted"}));
+    assert_eq!((&records[2]["removed"]["messages"], &records[2]["removed"]["found"]), (&json!(2), &json!(0)));
 }
 
 #[test]

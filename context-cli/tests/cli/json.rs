@@ -92,5 +92,11 @@ fn every_command_has_a_record() {
         "verify",
         json!({"v": 1, "chats": 1, "messages": 1, "blobs": 0, "streams": 0, "rounds": 0, "memories": 0, "findings": []}),
     );
-    check(&bench, "delete a", json!({"v": 1, "chat": "a", "deleted": true}));
+    check(
+        &bench,
+        "delete a",
+        json!({"v": 1, "chat": "a", "deleted": true, "removed": {"chats": 1, "messages": 1,
+        "boundaries": 0, "titles": 0, "rounds": 0, "nodes": 0, "memories": 0, "blobs": 0, "streams": 0,
+        "found": 0, "remaining": []}}),
+    );
 }

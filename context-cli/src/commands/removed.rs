@@ -1,0 +1,37 @@
+//! What a removal has removed, and what still holds a copy: the same words for all commands that
+//! remove.
+
+use context_runtime::removal::RemovalReport;
+
+use crate::app::App;
+use crate::error::Failure;
+use crate::text::{clean, count};
+
+/// What no command of ours reaches.
+const AFTERWARDS: &str =
+    "backups, exports and local files of trajectories are not reached; `context vacuum` clears unused space";
+
+/// Shows what went along with what was named, whose kind is `named`, and what is left. Not in JSON,
+/// where records hold the report.
+pub(super) fn show(app: &mut App, chat: &str, report: &RemovalReport, named: &str) -> Result<(), Failure> {
+    if app.out.is_json() {
+        return Ok(());
+    }
+    let along: Vec<String> = report
+        .removed()
+        .filter(|(_, kind)| *kind != named)
+        .map(|(n, kind)| count(usize::try_from(n).unwrap_or(usize::MAX), kind))
+        .collect();
+    let chat = clean(chat);
+    if !along.is_empty() {
+        app.out.line(format_args!("{chat}: with {}", along.join(", ")))?;
+    }
+    for remaining in &report.remaining {
+        app.out.line(format_args!("{chat}: still there: {}", clean(&remaining.to_string())))?;
+    }
+    if report.found > 0 {
+        app.out.note("somebody wrote meanwhile; run it again");
+    }
+    app.out.note(AFTERWARDS);
+    Ok(())
+}
