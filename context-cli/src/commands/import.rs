@@ -88,6 +88,8 @@ pub(crate) struct Args {
 enum Prepared {
     /// In the library's own form, still to be read.
     Own(PathBuf),
+    /// In a folder, and in no form that is known.
+    NoForm,
     /// In another one, read.
     Read { input: FileName, chats: Vec<Planned>, broken: Vec<Broken> },
 }
@@ -165,12 +167,17 @@ async fn files(
     let mut ready = Vec::new();
     if args.strict {
         for file in &found {
-            ready.push(prepare(app, args, file)?);
+            ready.push(match prepare(app, args, file) {
+                // Nobody said that it is a transcript.
+                Err(Failure::Form { .. }) if file.name.is_some() => Prepared::NoForm,
+                prepared => prepared?,
+            });
         }
     }
     let mut ready = ready.into_iter();
     for file in &found {
         let done = match ready.next() {
+            Some(Prepared::NoForm) => report.skipped(app, &file.path.display().to_string()),
             Some(ready) => write(args, app, opened, ready, report).await,
             None => match prepare(app, args, file) {
                 Ok(ready) => write(args, app, opened, ready, report).await,
@@ -242,6 +249,7 @@ async fn write(
     app.out.outlive_reader();
     let (input, chats, broken) = match prepared {
         Prepared::Own(path) => return jsonl::write(app, &**store, args, &path, interrupt, report).await,
+        Prepared::NoForm => return Ok(()),
         Prepared::Read { input, chats, broken } => (input, chats, broken),
     };
     let messages = chats.iter().map(|planned| planned.messages).sum();

@@ -113,3 +113,21 @@ fn answer_trees_come_back_and_each_leaf_is_a_branch() {
     };
     println!("{}", come_back("toolbench", "json", look));
 }
+
+/// Sessions of Claude Code say when each line was written, which model answered and what it took.
+#[test]
+fn the_rounds_of_a_session_have_its_times_model_and_tokens() {
+    let Some(file) = data("claude-code", "jsonl").into_iter().next_back() else {
+        eprintln!("no sessions of Claude Code: set CONTEXT_TEST_DATA");
+        return;
+    };
+    let bench = Bench::new();
+    let ran = bench.run(&format!("import {} --chat session --trajectory", file.display()));
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let stats = bench.records("trajectory stats session");
+    let sum = |key: &str| stats.iter().filter_map(|round| round[key].as_u64()).sum::<u64>();
+    assert!(sum("input_tokens") > 0 && sum("output_tokens") > 0, "{stats:?}");
+    assert!(stats.iter().any(|round| round["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0)));
+    let states = bench.records("trajectory list session");
+    assert!(states.iter().all(|round| round["state"] != "open"), "{states:?}");
+}

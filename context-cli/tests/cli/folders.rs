@@ -49,6 +49,11 @@ fn a_folder_is_walked_in_order_and_what_cannot_be_read_is_listed() {
     assert!(ran.err.contains("in/notes.md: passed over"), "{}", ran.err);
     assert!(ran.out.contains("2 files not imported"), "{}", ran.out);
     assert_eq!(bench.run("import in --chat all").status, 2);
+    for broken in ["in/a.json", "in/b/bytes.json"] {
+        fs::remove_file(bench.path().join(broken)).expect("it was there");
+    }
+    // What nobody said was a transcript is nothing to be strict about.
+    assert_eq!(bench.run("import in --strict --store sqlite:strict.db").status, 0);
 }
 
 #[test]

@@ -77,8 +77,10 @@ pub enum ChatOutcome {
 pub struct ImportedJsonl {
     /// The chats of the file, in order.
     pub chats: Vec<ImportedChat>,
-    /// Lines that cannot be read, or that do not fit the other lines of their chat.
+    /// Lines that cannot be read, or that do not fit the other lines of their chat: the first ten thousand of them.
     pub broken: Vec<BrokenLine>,
+    /// How many more there are.
+    pub unlisted: u64,
 }
 
 /// Writes chats as JSON Lines. `progress` is told how many messages are written so far. Asks `cancel` between pieces.
@@ -208,6 +210,7 @@ pub async fn import_jsonl<R: BufRead + Seek + Send>(
         }
         imported.chats.push(ImportedChat { chat, outcome });
     }
+    imported.unlisted = sections.faults - sections.broken.len() as u64;
     imported.broken = sections.broken;
     Ok(imported)
 }

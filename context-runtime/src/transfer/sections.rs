@@ -21,6 +21,9 @@ pub struct BrokenLine {
     pub diagnostic: Diagnostic,
 }
 
+/// How many broken lines are listed: a file may have any number of them.
+const MAX_LISTED: usize = 10_000;
+
 /// A chat of the file.
 pub(super) struct Section {
     /// What the chat says of itself.
@@ -42,8 +45,10 @@ pub(super) struct Sections<'a, R> {
     input: &'a mut R,
     user: UserId,
     cancel: &'a CancelSignal,
-    /// What is broken so far.
+    /// What is broken so far, as far as it is listed.
     pub(super) broken: Vec<BrokenLine>,
+    /// How many lines are broken so far.
+    pub(super) faults: u64,
     buffer: Vec<u8>,
     /// How many bytes and lines were read.
     at: Place,
@@ -53,7 +58,7 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
     pub(super) fn new(input: &'a mut R, user: UserId, cancel: &'a CancelSignal) -> Result<Self> {
         let offset = input.stream_position().map_err(|error| unavailable(OPERATION, "cannot read", error))?;
         let (broken, buffer, at) = (Vec::new(), Vec::new(), Place { offset, line: 0 });
-        Ok(Self { input, user, cancel, broken, buffer, at })
+        Ok(Self { input, user, cancel, broken, faults: 0, buffer, at })
     }
 
     /// Looks through the next chat; nothing at the end of the file.
@@ -73,7 +78,7 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
     }
 
     fn chat(&mut self, source: Chat) -> Result<Section> {
-        let (body, before) = (self.at, self.broken.len());
+        let (body, before) = (self.at, self.faults);
         let mut check = ChatCheck::new(source.active.clone(), body.line);
         // The first thing that does not fit is told: the others may follow from it.
         let mut fits = true;
@@ -105,7 +110,7 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
                 break;
             }
         }
-        Ok(Section { source, sound: self.broken.len() == before, body })
+        Ok(Section { source, sound: self.faults == before, body })
     }
 
     fn check(&self, check: &mut ChatCheck, record: &ChatRecord) -> Result<(), Finding> {
@@ -182,6 +187,10 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
     }
 
     fn report(&mut self, line: u64, text: &str) {
+        self.faults += 1;
+        if self.broken.len() == MAX_LISTED {
+            return;
+        }
         let path = format!("line {line}");
         let diagnostic = Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Warning, path, text);
         self.broken.push(BrokenLine { line, diagnostic });

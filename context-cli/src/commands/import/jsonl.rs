@@ -81,8 +81,9 @@ pub(super) async fn write(
         let (file, problem) = (input.shown.clone(), broken.diagnostic.message);
         Broken { line, failure: Failure::Line { file, line, problem } }
     };
+    let unlisted = usize::try_from(imported.unlisted).unwrap_or(usize::MAX);
     let broken: Vec<_> = imported.broken.into_iter().map(broken).collect();
-    let mut lines = broken.len();
+    let mut lines = broken.len().saturating_add(unlisted);
     report.file(app, &input, broken)?;
     for chat in &imported.chats {
         let name = chat.chat.chat.as_str();
