@@ -12,6 +12,7 @@ use context_runtime::{
 
 use crate::error::{Failure, INTERRUPTED};
 use crate::output::Output;
+use crate::text::clean;
 
 /// How a command ended when nothing failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,7 +268,7 @@ const LONGEST_ANSWER: u64 = 4096;
 fn says_yes(answers: &mut dyn BufRead, to: &mut dyn Write, question: &str) -> bool {
     let mut answer = String::new();
     // A question that cannot be shown, or not be answered, is not answered with yes.
-    let asked = write!(to, "{question}? Type yes to go on: ").and_then(|()| to.flush());
+    let asked = write!(to, "{}? Type yes to go on: ", clean(question)).and_then(|()| to.flush());
     asked.is_ok()
         && answers.take(LONGEST_ANSWER).read_line(&mut answer).is_ok()
         && answer.trim().eq_ignore_ascii_case("yes")

@@ -6,7 +6,9 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use clap::builder::Styles;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::app::{App, Done};
 use crate::commands::{
@@ -157,8 +159,28 @@ impl Cli {
         let mut command = Self::command();
         command.build();
         let template = template(&command);
-        Self::from_arg_matches(&command.help_template(template).try_get_matches_from(args)?)
+        let mut command = command.help_template(template);
+        let matches = command.try_get_matches_from_mut(args)?;
+        let cli = Self::from_arg_matches(&matches)?;
+        match empty(&cli.global, &matches) {
+            None => Ok(cli),
+            Some((name, example)) => {
+                let said = format!("{name} is empty: say {example}, or leave it out");
+                Err(command.error(ErrorKind::InvalidValue, said))
+            }
+        }
     }
+}
+
+/// The option or the variable that is set to nothing, and what it could be set to.
+fn empty(global: &Global, matches: &ArgMatches) -> Option<(&'static str, &'static str)> {
+    let options = [
+        ("store", global.store.is_empty(), ["--store", "CONTEXT_STORE"], "a URL such as sqlite:context.db"),
+        ("user", global.user.iter().any(String::is_empty), ["--user", "CONTEXT_USER"], "a name"),
+    ];
+    let (id, _, [option, variable], example) = options.into_iter().find(|(_, is_empty, ..)| *is_empty)?;
+    let of_variable = matches.value_source(id) == Some(ValueSource::EnvVariable);
+    Some((if of_variable { variable } else { option }, example))
 }
 
 /// The help page with the commands in their groups.

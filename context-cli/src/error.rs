@@ -8,6 +8,7 @@ use context_runtime::wire::WireError;
 use context_runtime::{
     Error, ErrorKind, Retry,
     fragments::{MAX_JSON_DEPTH, RenderError},
+    tokens::Budget,
 };
 
 /// The exit status of a command that was interrupted, as a shell reports it of any other program.
@@ -46,6 +47,9 @@ pub(crate) enum Failure {
     /// A conversation that no request can be made of.
     #[error("{what} cannot be sent to {provider}: {source}")]
     Request { what: String, provider: String, source: WireError },
+    /// A request that is larger than its window.
+    #[error("{what} does not fit the window: {missing} tokens too many, {tokens} where {} fit", .budget.input())]
+    Overflow { what: String, tokens: u64, missing: u64, budget: Budget },
     /// A fragment that is none.
     #[error("fragment {index} in {file} cannot be read: {}", reason(.source))]
     Fragment { file: String, line: usize, index: usize, source: serde_json::Error },
@@ -215,6 +219,13 @@ impl Failure {
                 ("provider", provider.clone()),
                 ("path", source.path().to_owned()),
             ],
+            Self::Overflow { what, tokens, missing, budget } => vec![
+                ("conversation", what.clone()),
+                ("tokens", tokens.to_string()),
+                ("missing", missing.to_string()),
+                ("window", budget.window.to_string()),
+                ("reserve", budget.reserve.to_string()),
+            ],
             Self::NoRounds { file, .. } => vec![("file", file.clone())],
             Self::Taken { chat, file } => vec![("chat", chat.clone()), ("file", file.clone())],
             Self::StaysBehind { kinds, .. } => vec![("without", kinds.join(","))],
@@ -292,6 +303,10 @@ impl Failure {
                 Some("nothing was written · --without KINDS leaves them; `context backup` takes everything")
             }
             Self::NewerSource { .. } => Some("upgrade this program"),
+            Self::Overflow { .. } => Some(
+                "nothing was printed or saved; say a larger --window, a smaller --reserve, or harsher policies with \
+                 --policy",
+            ),
             Self::Ambiguous { .. } => Some("write more of the id"),
             Self::ActiveBranch { .. } => {
                 Some("go to another one first: `context branches CHAT --switch NAME`")
@@ -314,6 +329,11 @@ impl Failure {
             Self::Store(error) if error.kind() == ErrorKind::Cancelled => INTERRUPTED,
             _ => 1,
         })
+    }
+
+    /// Whether nothing more can be written.
+    pub(crate) fn ends_the_output(&self) -> bool {
+        matches!(self, Self::Write(_))
     }
 
     /// Whether nobody reads the output any more.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::Output;
+use crate::text::clean;
 
 /// How often a spinner turns.
 const TICK: Duration = Duration::from_millis(120);
@@ -41,7 +42,7 @@ impl Progress {
         if let Some(style) = style {
             bar.set_style(style);
         }
-        bar.set_message(what);
+        bar.set_message(clean(&what.into()).into_owned());
         if !bar.is_hidden() {
             bar.enable_steady_tick(TICK);
         }

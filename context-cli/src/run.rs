@@ -1,11 +1,13 @@
 //! From the command line to an exit status: parse, run, report. The only place that ends the process's work.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use crate::app::{App, Done};
 use crate::cli::{Cli, Command, Global};
 use crate::error::Failure;
 use crate::output::report;
+use crate::text::clean_lines;
 
 /// Runs the command that the process was started with.
 pub fn run() -> ExitCode {
@@ -18,10 +20,15 @@ pub fn run() -> ExitCode {
             report(&failure, true);
             return failure.exit_code();
         }
+        Err(error) if error.use_stderr() => {
+            // It repeats what was written on the command line.
+            let _ = writeln!(std::io::stderr(), "{}", clean_lines(error.to_string().trim_end()));
+            return ExitCode::from(2);
+        }
         Err(error) => {
             // Help and version go to standard output, where nobody may be listening any more.
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+            return ExitCode::SUCCESS;
         }
     };
     let Cli { global: Global { store, user, json }, command } = cli;

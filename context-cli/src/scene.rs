@@ -4,6 +4,7 @@
 mod compacting;
 mod curating;
 mod drawing;
+mod hostile;
 mod keeping;
 mod remembering;
 mod searching;
@@ -116,9 +117,19 @@ impl Scene {
     }
 
     fn run(&self, args: &[&str], json: bool) -> (Result<Done, Failure>, String, String) {
-        let (out, beside) = (Paper::default(), Paper::default());
         let cli = Cli::read(["context"].iter().chain(args)).expect("the command line is right");
-        let output = Output::to(json, out.clone(), beside.clone());
+        self.run_read(cli, json, |output| output)
+    }
+
+    /// Runs a command line that was read, on a store that is this scene's.
+    fn run_read(
+        &self,
+        cli: Cli,
+        json: bool,
+        set: impl FnOnce(Output) -> Output,
+    ) -> (Result<Done, Failure>, String, String) {
+        let (out, beside) = (Paper::default(), Paper::default());
+        let output = set(Output::to(json, out.clone(), beside.clone()));
         let mut app = App::on(Arc::clone(&self.store), cli.global.user, output, self.world.clone());
         let result = self.runtime.block_on(cli.command.run(&mut app));
         app.out.flush().expect("paper does not run out");

@@ -1,6 +1,7 @@
 //! Words for people: one-line previews, short ids, times, and text that cannot take over a terminal.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use context_runtime::{
@@ -12,13 +13,53 @@ use jiff::SpanRelativeTo;
 /// How many characters of a message are shown on one line.
 const PREVIEW: usize = 72;
 
-/// Text without control characters other than line feeds and tabs, which a terminal would obey.
-pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    let is_bad = |c: char| c.is_control() && c != '\n' && c != '\t';
-    if !text.contains(is_bad) {
+/// Whether a terminal would obey a character, or a reader would not see it: control characters, line and paragraph
+/// separators, marks that turn the direction of text, characters without width, tags and fillers.
+pub(crate) fn is_hidden(c: char) -> bool {
+    match c {
+        ' '..='~' => false,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' => true,
+        '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => true,
+        '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' => true,
+        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
+        c => c.is_control(),
+    }
+}
+
+/// Writes a character as JSON escapes it: a terminal shows it, and JSON stays JSON.
+fn escape(c: char, to: &mut String) {
+    match c {
+        '\n' => to.push_str("\\n"),
+        '\r' => to.push_str("\\r"),
+        '\t' => to.push_str("\\t"),
+        c => {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string does not fail.
+                let _ = write!(to, "\\u{unit:04x}");
+            }
+        }
+    }
+}
+
+fn escaped(text: &str, is_bad: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_bad) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(text.replace(is_bad, "\u{fffd}"))
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_bad(c) { escape(c, &mut shown) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
+/// A name, or any other text that belongs on one line, with every [hidden](is_hidden) character escaped.
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+    escaped(text, is_hidden)
+}
+
+/// A text of several lines with every [hidden](is_hidden) character escaped but line feeds and tabs.
+pub(crate) fn clean_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c != '\n' && c != '\t' && is_hidden(c))
 }
 
 /// The beginning of a text on one line.
@@ -45,10 +86,12 @@ pub(crate) fn preview(text: &str, length: usize) -> String {
 /// A piece of text with every run of white space made one space.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
-    for c in clean(text).chars() {
-        let c = if c.is_whitespace() { ' ' } else { c };
-        if c != ' ' || !line.ends_with(' ') {
-            line.push(c);
+    for c in text.chars() {
+        match c {
+            c if c.is_whitespace() && line.ends_with(' ') => {}
+            c if c.is_whitespace() => line.push(' '),
+            c if is_hidden(c) => escape(c, &mut line),
+            c => line.push(c),
         }
     }
     line
@@ -138,6 +181,16 @@ pub(crate) fn short_time(at: Timestamp) -> String {
     }
 }
 
+/// A number of things that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("not a number of things to show; write 1 or more")]
+pub(crate) struct NotALimit;
+
+/// How many things are wanted at most. None at all is no question that has an answer.
+pub(crate) fn parse_limit(text: &str) -> Result<usize, NotALimit> {
+    text.parse().ok().filter(|limit| *limit > 0).ok_or(NotALimit)
+}
+
 /// A time that is none.
 #[derive(Debug, thiserror::Error)]
 #[error("not a time; write it such as 36h, 90d or 2w")]
@@ -196,16 +249,41 @@ pub(crate) fn holdings(counts: [u64; 6]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
     fn previews_are_one_line_and_harmless() {
-        assert_eq!(preview("  a\n\tb  \u{1b}[31mred ", 20), "a b \u{fffd}[31mred");
+        assert_eq!(preview("  a\n\tb  \u{1b}[31mred ", 20), r"a b \u001b[31mred");
         assert_eq!(preview("abcdef", 3), "abc…");
         assert_eq!(preview("abc", 3), "abc");
         assert_eq!(preview("abc def ghi", 3), "abc…");
         assert_eq!(preview("ab cd", 3), "ab …");
-        assert_eq!(clean("a\tb\nc\u{7}"), "a\tb\nc\u{fffd}");
+        assert_eq!(clean_lines("a\tb\nc\u{7}"), "a\tb\nc\\u0007");
+    }
+
+    #[test]
+    fn names_are_one_line_and_show_what_cannot_be_seen() {
+        assert_eq!(clean("a\nb\r\u{202e}c"), r"a\nb\r\u202ec");
+        assert_eq!(
+            clean("\u{9b}2J\u{2066}\u{2028}\u{200b}\u{e0041}"),
+            r"\u009b2J\u2066\u2028\u200b\udb40\udc41"
+        );
+        for plain in ["naïve façade", "日本語", "عربى", "a ~ b", "❤️ 🚆"] {
+            assert!(matches!(clean(plain), Cow::Borrowed(_)), "{plain}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_hides_nothing_and_json_stays_what_it_was(text in any::<String>()) {
+            prop_assert!(!clean(&text).contains(is_hidden));
+            prop_assert!(!clean_lines(&text).replace(['\n', '\t'], "").contains(is_hidden));
+            let json = serde_json::Value::from(text).to_string();
+            let shown = clean(&json);
+            prop_assert_eq!(shown.parse::<serde_json::Value>().ok(), json.parse().ok());
+        }
     }
 
     #[test]
@@ -229,7 +307,7 @@ mod tests {
     #[test]
     fn pieces_of_text_keep_the_spaces_between_them() {
         assert_eq!(one_line(" a\n\n b\t"), " a b ");
-        assert_eq!(one_line("\u{1b}x\u{2028}y"), "\u{fffd}x y");
+        assert_eq!(one_line("\u{1b}x\u{2028}y"), r"\u001bx y");
     }
 
     #[test]

@@ -66,10 +66,6 @@ pub enum DiagnosticCode {
     ContextTruncated,
     /// Nothing keeps the history within the window: no limit was given.
     BudgetNotEnforced,
-    /// Instruction files could not be looked for; the prompt was made without them.
-    InstructionDiscoveryFailed,
-    /// The memory is turned off.
-    MemoryDisabled,
     /// Memories could not be recalled or kept, or not in time.
     MemoryProviderError,
     /// Nothing worth telling was remembered.
@@ -128,8 +124,6 @@ impl DiagnosticCode {
             Self::CutOff => "cut_off",
             Self::ContextTruncated => "context_truncated",
             Self::BudgetNotEnforced => "context_budget_not_enforced",
-            Self::InstructionDiscoveryFailed => "instruction_discovery_failed",
-            Self::MemoryDisabled => "memory_disabled",
             Self::MemoryProviderError => "memory_provider_error",
             Self::MemoryContextEmpty => "memory_context_empty",
             Self::ToolResultSpilled => "tool_result_spilled",

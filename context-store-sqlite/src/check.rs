@@ -269,13 +269,19 @@ async fn words_of(
         };
         other += usize::from(!agrees);
     }
-    if (missing, other, filed.len()) == (0, 0, 0) {
-        return Ok(None);
-    }
-    Ok(Some(format!(
-        "the full-text index lacks {missing} messages, has other words of {other}, and has {} without words",
-        filed.len()
-    )))
+    Ok(disagreement(missing, other, filed.len()))
+}
+
+/// What is wrong with the full-text index; only of what there is something to say.
+fn disagreement(missing: usize, other: usize, wordless: usize) -> Option<String> {
+    let facts =
+        [(missing, "lacks", ""), (other, "has other words for", ""), (wordless, "has", " without words")];
+    let said = facts.iter().filter(|(n, ..)| *n > 0).map(|(n, verb, rest)| {
+        let plural = if *n == 1 { "" } else { "s" };
+        format!("{verb} {n} message{plural}{rest}")
+    });
+    let said = said.collect::<Vec<_>>().join(", ");
+    (!said.is_empty()).then(|| format!("the full-text index {said}"))
 }
 
 /// The messages of a branch, as far as its runs follow each other without a gap.

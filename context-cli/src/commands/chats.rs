@@ -6,7 +6,7 @@ use super::all_chats;
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{clean, count, preview, short_time, time};
+use crate::text::{clean, count, parse_limit, preview, short_time, time};
 use crate::transcript::Source;
 
 /// List the chats.
@@ -14,7 +14,7 @@ use crate::transcript::Source;
 #[command(after_help = "Examples:\n  context chats\n  context chats -n 5 --json")]
 pub(crate) struct Args {
     /// At most this many
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_limit)]
     limit: Option<usize>,
 }
 

@@ -1,13 +1,14 @@
 //! `compact`: what a model is shown of a chat is cut to fit a window. No message is removed.
 
-use context_runtime::tokens::{Budget, Model};
+use clap::value_parser;
+use context_runtime::tokens::{Budget, Model, WindowSource};
 use context_runtime::{
-    ContextEngine, PlanReport, Resolved,
+    ContextEngine, Diagnostic, PlanReport, Resolved,
     compaction::{CacheState, Goal, HistoryView, Pipeline, Planned, Stage},
 };
 use serde::Serialize;
 
-use super::counting::{estimate, grouped, model};
+use super::counting::{Limits, grouped, model, overflow};
 use super::planning::{line, pipeline};
 use crate::app::{App, Done};
 use crate::error::Failure;
@@ -23,7 +24,7 @@ const TARGET: f64 = 0.6;
 #[command(after_help = "\
 Examples:
   context compact support-7 --dry-run
-  context compact support-7 --model gpt-5 --window 128000 --reserve 8000
+  context compact support-7 --model gpt-5 --window 128000
   context compact support-7 --policy truncate-head
   context compact support-7 --undo
 
@@ -31,7 +32,8 @@ The policies are asked in this order, until the conversation fills at most 60 pe
 they do is saved as a boundary on the branch: every message stays, `context log` shows them all, and --undo
 takes the newest compaction back, one with each call. If the chat was written to within the last hour, a
 provider may have it in its cache, and what is cut has to be worth reading the rest again. A summary needs a
-model to write it, which this command does not have.")]
+model to write it, which this command does not have. Where the policies do not get the conversation into the
+window, nothing is saved and the exit status is 1.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
@@ -42,10 +44,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value = "claude-sonnet-4-5")]
     model: String,
     /// How many tokens the model takes, input and output [default: from the table of models]
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(1..))]
     window: Option<u64>,
-    /// How many of them are kept for the answer [default: as many as the model can say]
-    #[arg(long, value_name = "TOKENS")]
+    /// How many of them are kept for the answer [default: as many as the model writes, and no more than a
+    /// quarter of the window]
+    #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(1..))]
     reserve: Option<u64>,
     /// Which policies, gentle to harsh [default: all that need no model]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -72,13 +75,20 @@ struct CompactRecord<'a> {
     before: Option<u64>,
     /// And after.
     after: Option<u64>,
+    /// The window and the reserve, and where the window comes from; not of an undo.
+    budget: Option<Budget>,
+    window_source: Option<WindowSource>,
     /// The plans that were made, those that were not carried out included.
     steps: Vec<PlanReport>,
+    /// What was left out or changed when the chat was read; not of an undo.
+    diagnostics: &'a [Diagnostic],
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     // However empty the window is: whoever runs the command wants it.
     let pipeline = pipeline(&args.policy, |policy| Stage::shared(policy).trigger(0.0).target(TARGET))?;
+    let model = model(&args.model);
+    let limits = Limits::new(&model, args.window, args.reserve)?;
     let store = app.store_unless(args.dry_run).await?;
     let mut builder = ContextEngine::builder(store).user(app.user.clone()).chat(args.chat.as_str());
     builder = builder.clock(app.world.clone()).ids(app.world.clone()).existing();
@@ -90,7 +100,13 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         return undo(&args, &mut engine, app).await;
     }
     let turn = engine.resolve().await?;
-    let planned = plan(&args, &pipeline, &turn, &model(&args.model), app)?;
+    let planned = plan(&args, &pipeline, &turn, (&model, limits), app);
+    if let Some(said) = limits.note(&model) {
+        app.out.note(said);
+    }
+    if let Some(failure) = overflow(&args.chat, planned.left(), planned.budget) {
+        return Err(failure);
+    }
     let reports: Vec<_> = planned.planned.steps.iter().map(|step| step.report()).collect();
     let boundary = match planned.planned.compacted.as_ref().filter(|_| !args.dry_run) {
         Some(compacted) => engine.compact(&turn, compacted, &reports).await?,
@@ -114,7 +130,10 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             boundary: boundary.as_ref().map(|id| id.as_str()),
             before: Some(planned.before),
             after: Some(planned.planned.after),
+            budget: Some(planned.budget),
+            window_source: Some(limits.source()),
             steps: reports,
+            diagnostics: &turn.diagnostics,
         })?;
         return Ok(Done::Fine);
     }
@@ -151,18 +170,23 @@ struct Tokens {
     total: u64,
 }
 
+impl Tokens {
+    /// Tokens of the request after the plan.
+    fn left(&self) -> u64 {
+        self.total.saturating_sub(self.before).saturating_add(self.planned.after)
+    }
+}
+
 fn plan(
     args: &Args,
     pipeline: &Pipeline,
     turn: &Resolved,
-    model: &Model<'_>,
+    (model, limits): (&Model<'_>, Limits),
     app: &App,
-) -> Result<Tokens, Failure> {
+) -> Tokens {
     let mut request = turn.request().model(args.model.as_str());
-    request.max_output_tokens = args.reserve.or(model.max_output());
-    let estimate = estimate(&request, model, args.window);
-    let unknown = || Failure::Usage(format!("the window of {} is not known; say --window", args.model));
-    let budget = estimate.budget.ok_or_else(unknown)?;
+    let (budget, _) = limits.apply(&mut request);
+    let estimate = limits.estimate(&request, budget, model);
     let counter = model.counter();
     let view = HistoryView::new(&request.messages, &counter);
     let (before, total) = (view.total(), estimate.total.tokens());
@@ -173,7 +197,7 @@ fn plan(
         cache.messages = request.messages.len();
     }
     let goal = Goal::new(budget, total.saturating_sub(before), target).cache(cache);
-    Ok(Tokens { planned: pipeline.run(&view, &goal), budget, before, total })
+    Tokens { planned: pipeline.run(&view, &goal), budget, before, total }
 }
 
 async fn undo(args: &Args, engine: &mut ContextEngine, app: &mut App) -> Result<Done, Failure> {
@@ -190,7 +214,7 @@ async fn undo(args: &Args, engine: &mut ContextEngine, app: &mut App) -> Result<
             (Some(_), false) => "undone",
         };
         let boundary = undone.as_ref().map(|id| id.as_str());
-        let (before, after, steps) = (None, None, Vec::new());
+        let (before, after, budget, window_source, steps) = (None, None, None, None, Vec::new());
         app.out.record(&CompactRecord {
             v: 1,
             chat: &args.chat,
@@ -199,7 +223,10 @@ async fn undo(args: &Args, engine: &mut ContextEngine, app: &mut App) -> Result<
             boundary,
             before,
             after,
+            budget,
+            window_source,
             steps,
+            diagnostics: &[],
         })?;
         return Ok(Done::Fine);
     }

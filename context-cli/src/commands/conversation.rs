@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use context_runtime::{
-    BranchName, ContextEngine, Diagnostic, Error, ErrorKind, MessageId, message_codec, model::ModelRequest,
+    BranchName, ContextEngine, Diagnostic, DiagnosticCode, Error, ErrorKind, MessageId, Severity,
+    message_codec, model::ModelRequest,
 };
 
 use super::existing_chat;
-use crate::app::App;
+use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::input::Input;
 use crate::transcript::{self, Draft, Source, Wire};
@@ -47,10 +48,11 @@ impl Which {
         Path::new(&self.source)
     }
 
-    /// Reads them: a file, if there is one of the name, else a chat.
+    /// Reads them: a file, a pipe or a device, if there is one of the name, else a chat.
     pub(super) async fn read(&self, app: &App) -> Result<Vec<Conversation>, Failure> {
         let path = Path::new(&self.source);
-        if self.source == "-" || path.is_file() {
+        // `<(…)` of a shell and /dev/stdin are no files; only a folder is surely not meant to be read.
+        if self.source == "-" || std::fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
             return self.of_file(&Input::read_what_can_be(path)?, app);
         }
         let looks_like_a_file = path.extension().is_some() || path.components().count() > 1;
@@ -84,14 +86,20 @@ impl Which {
 
     fn of_file(&self, input: &Input, app: &App) -> Result<Vec<Conversation>, Failure> {
         let reading = transcript::read(input, self.from, app.now())?;
-        for broken in &reading.broken {
-            let said = broken.failure.problem();
-            app.out.note(format_args!("line {} of {} is left out: {said}", broken.line, input.shown));
-        }
+        let broken = reading.broken.iter().map(|broken| {
+            let said = format!("left out: {}", broken.failure.problem());
+            Diagnostic::new(
+                DiagnosticCode::BrokenInput,
+                Severity::Warning,
+                format!("line {}", broken.line),
+                said,
+            )
+        });
+        let broken: Vec<_> = broken.collect();
         let count = reading.drafts.len();
         let drafts = reading.drafts.into_iter().enumerate();
         let wanted = drafts.filter(|(index, _)| self.conversation.is_none_or(|n| n == index + 1));
-        let read: Vec<_> = wanted
+        let mut read: Vec<_> = wanted
             .map(|(index, draft)| {
                 let name = match count {
                     1 => input.shown.clone(),
@@ -100,6 +108,9 @@ impl Which {
                 self.of_draft(name, draft)
             })
             .collect::<Result<_, _>>()?;
+        if let Some(first) = read.first_mut() {
+            first.diagnostics.extend(broken);
+        }
         match (read.is_empty(), self.conversation) {
             (true, Some(number)) => {
                 let said = format!("{} has {count} conversations, and no number {number}", input.shown);
@@ -125,6 +136,28 @@ impl Which {
         let ids = read.map(|node| node.id.clone()).collect();
         Ok(Conversation { name, request, ids, diagnostics: draft.diagnostics })
     }
+}
+
+/// Does something with each conversation. One that it fails for is reported and does not stop the others, and the
+/// command ends with exit status 1; of an only one it is the command's failure.
+pub(super) fn each(
+    conversations: Vec<Conversation>,
+    app: &mut App,
+    mut work: impl FnMut(Conversation, &mut App) -> Result<(), Failure>,
+) -> Result<Done, Failure> {
+    let only = conversations.len() == 1;
+    let mut done = Done::Fine;
+    for conversation in conversations {
+        match work(conversation, app) {
+            Err(failure) if only || failure.ends_the_output() => return Err(failure),
+            Err(failure) => {
+                app.out.failure(&failure);
+                done = Done::Found;
+            }
+            Ok(()) => {}
+        }
+    }
+    Ok(done)
 }
 
 /// Whether there is no such chat, or no store it could be in.

@@ -3,27 +3,87 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use context_runtime::tokens::{Budget, Estimate, Model, ModelTable, TokenCount};
+use context_runtime::tokens::{Budget, BudgetError, Estimate, Model, ModelTable, TokenCount, WindowSource};
 use context_runtime::{
-    Breakdown, Diagnostic, MessageId, Role,
+    Breakdown, Diagnostic, DiagnosticCode, MessageId, Role, Severity,
     model::{ModelRequest, TokenCounter},
 };
+
+use crate::error::Failure;
 
 /// The model of a name, in the table that comes with the program.
 pub(super) fn model(name: &str) -> Model<'_> {
     ModelTable::builtin().model(name)
 }
 
-/// What a request has in tokens. A window that is named counts, whatever the table says.
-pub(super) fn estimate(request: &ModelRequest, model: &Model<'_>, window: Option<u64>) -> Estimate {
-    let estimate = Estimate::new(request, &model.counter(), model);
-    match window {
-        Some(window) => {
-            let reserve = request.max_output_tokens.or(model.max_output()).unwrap_or(0);
-            estimate.within(Budget::new(window, reserve))
-        }
-        None => estimate,
+/// What a request may have: the window and the reserve of every request of a command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    budget: Budget,
+    source: WindowSource,
+    /// Whether the reserve was named.
+    is_asked: bool,
+}
+
+impl Limits {
+    /// The limits of a model, with what the command line says instead. A model without a window and a reserve that leaves
+    /// no room are wrong usage.
+    pub(super) fn new(model: &Model<'_>, window: Option<u64>, reserve: Option<u64>) -> Result<Self, Failure> {
+        let budget = model.budget(window, reserve).map_err(|error| {
+            Failure::Usage(match error {
+                BudgetError::UnknownWindow => {
+                    format!("the window of {} is not known: say --window TOKENS", model.name())
+                }
+                error => format!("{error}: say a smaller --reserve or a larger --window"),
+            })
+        })?;
+        let source = model.window_source().filter(|_| window.is_none()).unwrap_or(WindowSource::Given);
+        Ok(Self { budget, source, is_asked: reserve.is_some() })
     }
+
+    /// What should be known of the window, if something should.
+    pub(super) fn note(&self, model: &Model<'_>) -> Option<String> {
+        (self.source == WindowSource::Family).then(|| {
+            let (name, window) = (model.name(), grouped(self.budget.window));
+            format!(
+                "the window of {name} is not known: {window} tokens are assumed, the smallest known of its family; \
+                 --window says another"
+            )
+        })
+    }
+
+    pub(super) fn source(&self) -> WindowSource {
+        self.source
+    }
+
+    /// The window and the reserve of a request, which asks for as many tokens of answer from here on. One that asks for
+    /// fewer by itself keeps its number; one that asks for more is told.
+    pub(super) fn apply(&self, request: &mut ModelRequest) -> (Budget, Option<Diagnostic>) {
+        let own = request.max_output_tokens.filter(|_| !self.is_asked);
+        let reserve = own.map_or(self.budget.reserve, |own| own.clamp(1, self.budget.reserve));
+        request.max_output_tokens = Some(reserve);
+        let lowered = own.filter(|own| *own > reserve).map(|own| {
+            let (own, kept) = (grouped(own), grouped(reserve));
+            let said = format!(
+                "{own} tokens of answer were asked for; {kept} are kept, --reserve says another number"
+            );
+            Diagnostic::new(DiagnosticCode::OverLimit, Severity::Warning, "max_output_tokens", said)
+        });
+        (Budget::new(self.budget.window, reserve), lowered)
+    }
+
+    /// What a request has in tokens, and what of its budget is left.
+    pub(super) fn estimate(&self, request: &ModelRequest, budget: Budget, model: &Model<'_>) -> Estimate {
+        let mut estimate = Estimate::new(request, &model.counter(), model).within(budget);
+        estimate.window_source = Some(self.source);
+        estimate
+    }
+}
+
+/// Why a request is too large for its window, if it is.
+pub(super) fn overflow(name: &str, tokens: u64, budget: Budget) -> Option<Failure> {
+    let missing = tokens.checked_sub(budget.input()).filter(|missing| *missing > 0)?;
+    Some(Failure::Overflow { what: name.to_owned(), tokens, missing, budget })
 }
 
 /// What a request consists of, in the order in which it stands there.
@@ -78,7 +138,10 @@ pub(super) fn table(estimate: &Estimate, breakdown: &Breakdown, messages: usize)
         let _ = write!(text, ", nothing cached, prices of {}", estimate.prices_as_of);
     }
     match estimate.fits() {
-        Some(false) => text.push_str("\n  it does not fit the window"),
+        _ if estimate.missing() > 0 => {
+            let missing = grouped(estimate.missing());
+            let _ = write!(text, "\n  it does not fit the window: {missing} tokens too many");
+        }
         None if budget.is_some() => text.push_str("\n  it may not fit the window"),
         _ => {}
     }
@@ -115,8 +178,6 @@ pub(super) fn by_id(diagnostics: Vec<Diagnostic>, ids: &[MessageId]) -> Vec<Diag
 
 #[cfg(test)]
 mod tests {
-    use context_runtime::{DiagnosticCode, Severity};
-
     use super::*;
 
     #[test]

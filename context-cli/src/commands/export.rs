@@ -317,5 +317,5 @@ fn write(app: &mut App, all: &[Exported], as_file: bool, to: Form) -> Result<(),
             source.file
         ));
     }
-    app.out.line(text.trim_end_matches('\n'))
+    app.out.content(text.trim_end_matches('\n'))
 }

@@ -7,7 +7,7 @@ use super::{Marks, branch_end};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{count, node_preview, role, short_id, short_time, time};
+use crate::text::{count, node_preview, parse_limit, role, short_id, short_time, time};
 
 /// List the messages of a branch.
 #[derive(clap::Args, Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
     /// Only the newest messages
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_limit)]
     limit: Option<usize>,
 }
 

@@ -1,23 +1,27 @@
 //! `prepare`: the body of a request to a provider, out of a chat or a file. Writes nothing to the store.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use context_runtime::tokens::Estimate;
+use clap::{ValueEnum, value_parser};
+use context_runtime::tokens::{Estimate, Model};
 use context_runtime::{
-    Breakdown, Diagnostic, PROVIDERS, PlanReport, RenderOptions, compaction::Stage, model::Unanswered,
+    Breakdown, Diagnostic, PROVIDERS, PlanReport, RenderOptions,
+    compaction::{Pipeline, Stage},
+    model::{ModelCodec, Unanswered},
     provider, renderer,
 };
 use serde::Serialize;
 
-use super::conversation::Which;
-use super::counting::{breakdown, by_id, estimate, model, table};
+use super::conversation::{Conversation, Which, each};
+use super::counting::{Limits, breakdown, by_id, model, overflow, table};
 use super::planning::{Cut, pipeline};
 use super::render;
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::input::Input;
+use crate::text::clean;
 
 const EXAMPLES: &str = "\
 The history is repaired first, always in the same way: every call has its result right behind it, nothing
@@ -26,16 +30,19 @@ is told on standard error, with the tokens; with --json that is one record.
 
 What does not fit the window is cut, gently first: old results of tools are shortened, media taken out, turns
 in the middle left out, and at last the newest part alone is kept; the first and the newest request always
-stay. The store is not changed: `context compact` does that. --policy none sends everything.
+stay. The store is not changed: `context compact` does that. --policy none cuts nothing. What still does not
+fit is not printed: the exit status is 1, and standard error says how many tokens are too many.
 
-A file may hold several conversations: each becomes a body on a line of its own. A file that is a request
-body keeps its system prompt and tools.
+A file may hold several conversations: each becomes a body on a line of its own. One that cannot be sent is
+told and left out, and the exit status is 1. A file that is a request body keeps its system prompt and tools,
+and asks for no more tokens of answer than are kept for it.
 
 Examples:
   context prepare support-7 --provider anthropic >request.json
-  context prepare support-7 --provider openai --window 32000 --reserve 4000 --explain >request.json
+  context prepare support-7 --provider openai --window 32000 --explain >request.json
   context prepare session.jsonl --provider gemini --conversation 2
   context prepare chat.json --provider openai --fragments prompt.json --model gpt-5
+  context prepare <(zcat chat.json.gz) --provider openai
   cat chat.json | context prepare - --provider openai-responses --json";
 
 /// Print the body of a request to a provider.
@@ -51,10 +58,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// How many tokens the model takes, input and output [default: from the table of models]
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(1..))]
     window: Option<u64>,
-    /// How many of them are kept for the answer; the body asks for as many
-    #[arg(long, value_name = "TOKENS")]
+    /// How many of them are kept for the answer; the body asks for as many [default: as many as the model
+    /// writes, and no more than a quarter of the window]
+    #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(1..))]
     reserve: Option<u64>,
     /// Which compaction policies, gentle to harsh, or `none` [default: all that need no model]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -103,39 +111,81 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         .map_err(|_| Failure::Usage(format!("there is no provider {}", args.provider)))?;
     let front = args.fragments.as_deref().map(rendered).transpose()?;
     let pipeline = pipeline(&args.policy, Stage::shared)?;
+    let name = args.model.as_deref().unwrap_or_else(|| default_model(&args.provider));
+    let model = model(name);
+    let limits = Limits::new(&model, args.window, args.reserve)?;
     let conversations = args.which.read(app).await?;
+    if let Some(said) = limits.note(&model) {
+        app.out.note(said);
+    }
     let many = conversations.len() > 1;
-    for conversation in conversations {
+    let preparation = Preparation { args: &args, codec, front, pipeline, model, limits, many };
+    each(conversations, app, |conversation, app| preparation.prepare(conversation, app))
+}
+
+/// What every conversation of a call is prepared with.
+struct Preparation<'a> {
+    args: &'a Args,
+    codec: Arc<dyn ModelCodec>,
+    /// The front of the system prompt.
+    front: Option<String>,
+    pipeline: Pipeline,
+    model: Model<'a>,
+    limits: Limits,
+    /// Whether there are several conversations.
+    many: bool,
+}
+
+impl Preparation<'_> {
+    /// Writes the body of a request. One that does not fit is explained and not written.
+    fn prepare(&self, conversation: Conversation, app: &mut App) -> Result<(), Failure> {
+        let (args, model) = (self.args, &self.model);
         let mut request = conversation.request;
-        if let Some(front) = front.as_deref().filter(|front| !front.is_empty()) {
+        if let Some(front) = self.front.as_deref().filter(|front| !front.is_empty()) {
             let back = std::mem::take(&mut request.system);
             request = request.system(front);
             request.system.extend(back);
         }
-        let name = args.model.clone().unwrap_or_else(|| default_model(&args.provider).to_owned());
-        let model = model(&name);
-        // What is kept for the answer and what the body asks for are the same number.
-        request.max_output_tokens = args.reserve.or(request.max_output_tokens).or(model.max_output());
-        request.model = Some(name.clone());
+        let (budget, lowered) = self.limits.apply(&mut request);
+        request.model = Some(model.name().to_owned());
         request.unanswered = match args.unanswered {
             Missing::Answer => Unanswered::Answer,
             Missing::Remove => Unanswered::Remove,
         };
-        let whole = estimate(&request, &model, args.window);
-        let cut = Cut::make(&mut request, &pipeline, &whole, &model);
-        let lowered = codec.lower(&request).map_err(|source| Failure::Request {
+        let whole = self.limits.estimate(&request, budget, model);
+        let cut = Cut::make(&mut request, &self.pipeline, &whole, model);
+        let body = self.codec.lower(&request).map_err(|source| Failure::Request {
             what: conversation.name.clone(),
             provider: args.provider.clone(),
             source,
         })?;
-        app.out.line(lowered.body.compact())?;
+        // Counted is what was sent, as far as it is the same in canonical form.
+        let estimate = self.limits.estimate(&request, budget, model);
+        let overflow = overflow(&conversation.name, estimate.total.tokens(), budget);
+        if overflow.is_none() {
+            app.out.content(body.body.compact())?;
+        }
         let mut diagnostics = conversation.diagnostics;
+        diagnostics.extend(lowered);
         let plans = cut.reports();
         let explained = args.explain.then(|| cut.explained(&conversation.ids, &model.counter()));
-        diagnostics.extend(by_id(lowered.diagnostics, &cut.ids(conversation.ids)));
-        // Counted is what was sent, as far as it is the same in canonical form.
-        let estimate = estimate(&request, &model, args.window);
-        let breakdown = breakdown(&request, &estimate, &model);
+        diagnostics.extend(by_id(body.diagnostics, &cut.ids(conversation.ids)));
+        let breakdown = breakdown(&request, &estimate, model);
+        if !app.out.is_json() {
+            app.out.diagnostics(&conversation.name, &diagnostics);
+            if self.many {
+                app.out.beside(clean(&conversation.name));
+            }
+            for text in [cut.lines(), explained.unwrap_or_default()] {
+                if !text.is_empty() {
+                    app.out.beside(text.trim_end());
+                }
+            }
+            app.out.beside(table(&estimate, &breakdown, request.messages.len()));
+        }
+        if let Some(failure) = overflow {
+            return Err(failure);
+        }
         if app.out.is_json() {
             let messages = request.messages.len();
             app.out.record_beside(&PrepareRecord {
@@ -149,20 +199,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
                 estimate: &estimate,
                 diagnostics: &diagnostics,
             })?;
-        } else {
-            app.out.diagnostics(&conversation.name, &diagnostics);
-            if many {
-                app.out.beside(&conversation.name);
-            }
-            for text in [cut.lines(), explained.unwrap_or_default()] {
-                if !text.is_empty() {
-                    app.out.beside(text.trim_end());
-                }
-            }
-            app.out.beside(table(&estimate, &breakdown, request.messages.len()));
         }
+        Ok(())
     }
-    Ok(Done::Fine)
 }
 
 /// The model that is named when none is asked for.

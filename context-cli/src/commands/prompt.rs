@@ -9,7 +9,7 @@ use super::body;
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{clean, part, role, short_id};
+use crate::text::{clean_lines, part, role, short_id};
 
 /// Show what a model would get: system prompt and messages.
 #[derive(clap::Args, Debug)]
@@ -80,7 +80,7 @@ pub(crate) async fn print(
         return Ok(());
     }
     if !resolved.system_prompt.is_empty() {
-        app.out.line(clean(&resolved.system_prompt))?;
+        app.out.line(clean_lines(&resolved.system_prompt))?;
         app.out.line("")?;
     }
     for node in resolved.messages.iter() {
@@ -89,7 +89,7 @@ pub(crate) async fn print(
         let head = app.out.paint(Style::Bold, head).to_string();
         app.out.line(head)?;
         for each in &message.parts {
-            app.out.line(clean(&part(each)).trim_end())?;
+            app.out.line(clean_lines(&part(each)).trim_end())?;
         }
         app.out.line("")?;
     }

@@ -73,7 +73,7 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     if app.out.is_json() {
         app.out.record(&RenderRecord { v: 1, format: renderer.name(), text: &text })?;
     } else if !text.is_empty() {
-        app.out.line(&text)?;
+        app.out.content(&text)?;
     }
     Ok(Done::Fine)
 }

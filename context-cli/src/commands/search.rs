@@ -12,7 +12,7 @@ use super::existing_chat;
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::{Output, Style};
-use crate::text::{clean, one_line, short_id, short_time, time};
+use crate::text::{clean, one_line, parse_limit, short_id, short_time, time};
 
 /// Find messages by their words, the best first.
 #[derive(clap::Args, Debug)]
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long)]
     prefix: bool,
     /// At most this many
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = parse_limit)]
     limit: usize,
     /// Go on behind the page that ended here
     #[arg(long, value_name = "CURSOR")]

@@ -11,7 +11,7 @@ use super::{body, find_message};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{boundary, clean, part, role, time};
+use crate::text::{boundary, clean, clean_lines, part, role, time};
 
 /// Show one message in full.
 #[derive(clap::Args, Debug)]
@@ -146,7 +146,7 @@ fn write_parts(app: &mut App, node: &Node) -> Result<(), Failure> {
 fn write_message(app: &mut App, message: &Message) -> Result<(), Failure> {
     for each in &message.parts {
         let mark = if matches!(each, Part::Text(_)) { "" } else { "  " };
-        app.out.line(format_args!("\n{mark}{}", clean(&part(each)).trim_end()))?;
+        app.out.line(format_args!("\n{mark}{}", clean_lines(&part(each)).trim_end()))?;
     }
     Ok(())
 }

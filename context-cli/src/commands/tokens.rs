@@ -1,18 +1,21 @@
 //! `tokens`: how many tokens a chat, a file or a text is, and what sending it costs.
 
-use context_runtime::tokens::{AS_OF, Estimate, ModelTable, TokenCount, TokenCounter};
+use clap::value_parser;
+use context_runtime::Diagnostic;
+use context_runtime::tokens::{AS_OF, Estimate, ModelTable, TokenCount, TokenCounter, WindowSource};
 use serde::Serialize;
 
 use super::conversation::Which;
-use super::counting::{breakdown, estimate, grouped, model, table};
+use super::counting::{Limits, breakdown, grouped, model, table};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::input::Input;
+use crate::text::clean;
 
 const EXAMPLES: &str = "\
 Counts are exact for models whose vocabulary is published, and an interval for the others. What is counted is
 the conversation as it stands, before a provider's form makes repairs; windows and prices come from a dated
-table, `--models` prints it.
+table, `--models` prints it. A quarter of the window at most is kept for the answer.
 
 Examples:
   context tokens support-7
@@ -30,7 +33,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value = "gpt-5")]
     model: String,
     /// How many tokens the model takes, input and output [default: from the table of models]
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(2..))]
     window: Option<u64>,
     /// Take the file for a text and no conversation
     #[arg(long)]
@@ -48,6 +51,8 @@ struct TokensRecord<'a> {
     messages: usize,
     #[serde(flatten)]
     estimate: &'a Estimate,
+    /// What was left out or changed on the way.
+    diagnostics: &'a [Diagnostic],
 }
 
 /// JSON record of `tokens --text`.
@@ -65,6 +70,7 @@ struct ModelRecord<'a> {
     as_of: &'a str,
     name: &'a str,
     window: Option<u64>,
+    window_source: Option<WindowSource>,
     max_output: Option<u64>,
     input: Option<f64>,
     output: Option<f64>,
@@ -77,10 +83,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     }
     let model = model(&args.model);
     if !model.is_listed() {
-        app.out.note(format_args!(
-            "{} is not in the table of models: its window and prices are unknown",
-            args.model
-        ));
+        let window = if args.window.is_some() { "its prices are" } else { "its window and prices are" };
+        app.out.note(format_args!("{} is not in the table of models: {window} unknown", args.model));
     }
     if args.text {
         let input = Input::read(args.which.path())?;
@@ -91,22 +95,32 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         }
         .map(|()| Done::Fine);
     }
-    for conversation in args.which.read(app).await? {
+    // Tokens can be counted without knowing how many fit.
+    let limits = Limits::new(&model, args.window, None).ok();
+    if let Some(said) = limits.and_then(|limits| limits.note(&model)) {
+        app.out.note(said);
+    }
+    for mut conversation in args.which.read(app).await? {
         app.out.diagnostics(&conversation.name, &conversation.diagnostics);
         let messages = conversation.request.messages.len();
-        let estimate = estimate(&conversation.request, &model, args.window);
+        let request = &mut conversation.request;
+        let estimate = match limits.map(|limits| (limits, limits.apply(request))) {
+            Some((limits, (budget, _))) => limits.estimate(request, budget, &model),
+            None => Estimate::new(request, &model.counter(), &model),
+        };
         if app.out.is_json() {
             app.out.record(&TokensRecord {
                 v: 1,
                 name: &conversation.name,
                 messages,
                 estimate: &estimate,
+                diagnostics: &conversation.diagnostics,
             })?;
         } else {
             app.out.line(format_args!(
                 "{} for {}\n{}",
-                conversation.name,
-                args.model,
+                clean(&conversation.name),
+                clean(&args.model),
                 table(&estimate, &breakdown(&conversation.request, &estimate, &model), messages)
             ))?;
         }
@@ -129,6 +143,7 @@ fn models(app: &mut App) -> Result<Done, Failure> {
                 as_of: model.as_of(),
                 name: model.name(),
                 window: model.window(),
+                window_source: model.window_source(),
                 max_output: model.max_output(),
                 input,
                 output,
@@ -138,11 +153,15 @@ fn models(app: &mut App) -> Result<Done, Failure> {
         }
         let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), grouped);
         let price = |price: Option<f64>| price.map_or_else(|| "?".to_owned(), |price| format!("{price:.2}"));
-        let (window, most) = (number(model.window()), number(model.max_output()));
+        let (mut window, most) = (number(model.window()), number(model.max_output()));
+        if model.window_source() == Some(WindowSource::Family) {
+            window.insert(0, '~');
+        }
         let line =
             format!("{:<28}{window:>12}{most:>12}{:>10}{:>10}", model.name(), price(input), price(output));
         app.out.line(line)?;
     }
+    app.out.note("~ stands before a window that is not known: the smallest known of the model's family");
     app.out.note(format_args!("prices in {} for a million tokens, as of {AS_OF}", table.currency()));
     Ok(Done::Fine)
 }

@@ -18,7 +18,7 @@ fn long() -> Scene {
     Scene::with_chat("support", &json!(messages))
 }
 
-const WINDOW: &str = "--window 2000 --reserve 200";
+const WINDOW: &str = "--window 2400";
 
 #[test]
 fn a_compaction_is_tried_made_listed_and_taken_back() {

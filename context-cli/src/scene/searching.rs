@@ -40,7 +40,7 @@ fn what_a_person_sees() {
             "search ?!",
             "search lisbon --chat nothing",
             "search lisbon --chat trip --branch nothing",
-            "search lisbon --limit 0",
+            "search lisbon --limit 5000",
             "--user eve search lisbon",
         ])
     );

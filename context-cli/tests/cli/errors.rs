@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::harness::{Bench, values};
+use crate::harness::{Bench, context, values};
 
 #[test]
 fn errors_say_what_to_do() {
@@ -88,4 +88,52 @@ fn limits_are_named_before_anything_is_written() {
     let error = &values(&ran.err)[0]["error"];
     assert_eq!((&error["kind"], &error["context"]["limit"]), (&json!("invalid"), &json!("1048576")));
     assert_eq!(bench.records("chats").len(), 1);
+}
+
+/// What is empty is named: the option, or the variable that nobody sees on the command line.
+#[test]
+fn an_empty_user_or_store_is_told_by_its_name() {
+    let bench = Bench::new();
+    for (args, variable, named) in [
+        (vec!["chats", "--user", ""], None, "--user is empty"),
+        (vec!["--user", "", "chats"], None, "--user is empty"),
+        (vec!["chats", "--store", ""], None, "--store is empty"),
+        (vec!["chats"], Some("CONTEXT_USER"), "CONTEXT_USER is empty"),
+        (vec!["chats"], Some("CONTEXT_STORE"), "CONTEXT_STORE is empty"),
+    ] {
+        let mut command = context(bench.path(), &args);
+        if let Some(variable) = variable {
+            command.env(variable, "");
+        }
+        let output = command.output().expect("the executable runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(named), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn none_at_all_is_no_number_of_things_to_show() {
+    let bench = Bench::with_sample();
+    for line in [
+        "chats -n 0",
+        "log notes -n 0",
+        "search weather -n 0",
+        "memory list -n 0",
+        "memory recall weather -n 0",
+    ] {
+        let ran = bench.run(line);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{line}");
+        assert!(ran.err.contains("1 or more"), "{line}: {}", ran.err);
+    }
+}
+
+/// A wrong command line is repeated to the terminal that it was typed on, or that a script was.
+#[test]
+fn what_was_typed_is_repeated_without_sequences() {
+    let bench = Bench::new();
+    let output = context(bench.path(), &["chats", "--\u{1b}]0;x\u{7}\u{202e}"]).output().expect("it runs");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains(r"\u202e") && !said.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{said:?}");
 }

@@ -42,12 +42,22 @@ pub(crate) async fn words_of(
     }
     let query = session.query(sql::OTHER_LEXEMES).bind(places).bind(lexemes);
     let unlike: i64 = session.only(query).await?.try_get(0)?;
-    if (missing, other, unlike, filed.len()) == (0, 0, 0, 0) {
-        return Ok(None);
-    }
-    Ok(Some(format!(
-        "the full-text index lacks {missing} messages, has other words of {other}, finds {unlike} by other words, and \
-         has {} without words",
-        filed.len()
-    )))
+    Ok(disagreement(missing, other, unlike, filed.len()))
+}
+
+/// What is wrong with the full-text index; only of what there is something to say.
+fn disagreement(missing: usize, other: usize, unlike: i64, wordless: usize) -> Option<String> {
+    let unlike = usize::try_from(unlike).unwrap_or(usize::MAX);
+    let facts = [
+        (missing, "lacks", ""),
+        (other, "has other words for", ""),
+        (unlike, "finds", " by other words"),
+        (wordless, "has", " without words"),
+    ];
+    let said = facts.iter().filter(|(n, ..)| *n > 0).map(|(n, verb, rest)| {
+        let plural = if *n == 1 { "" } else { "s" };
+        format!("{verb} {n} message{plural}{rest}")
+    });
+    let said = said.collect::<Vec<_>>().join(", ");
+    (!said.is_empty()).then(|| format!("the full-text index {said}"))
 }

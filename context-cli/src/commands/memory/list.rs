@@ -9,7 +9,7 @@ use super::records_of;
 use super::shown::{MemoryLine, Shown};
 use crate::app::{App, Done};
 use crate::error::Failure;
-use crate::text::clean;
+use crate::text::{clean, parse_limit};
 
 /// List what is remembered, the newest first.
 #[derive(clap::Args, Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Args {
     #[arg(long)]
     here: bool,
     /// At most this many
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = parse_limit)]
     limit: usize,
     /// Go on behind the page that ended here
     #[arg(long, value_name = "CURSOR")]

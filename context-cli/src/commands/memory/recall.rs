@@ -15,7 +15,7 @@ use super::shown::Shown;
 use super::{episodic, records_of};
 use crate::app::{App, Done};
 use crate::error::Failure;
-use crate::text::parse_time;
+use crate::text::{parse_limit, parse_time};
 
 /// Ask what is remembered about something, the best first.
 #[derive(clap::Args, Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Args {
     #[arg(required = true, value_name = "TEXT")]
     text: Vec<String>,
     /// At most this many [default: all notes, the facts that fit, 8 episodes]
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_limit)]
     limit: Option<usize>,
     /// At most about so many tokens; a turn has 2000 unless its program says otherwise
     #[arg(long, value_name = "N")]

@@ -11,7 +11,7 @@ use super::session;
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::Style;
-use crate::text::{clean, time};
+use crate::text::{clean, clean_lines, time};
 
 /// Show rounds step by step, or one node in full.
 #[derive(clap::Args, Debug)]
@@ -129,5 +129,5 @@ fn write_field(app: &mut App, indent: &str, name: &str, value: &FieldValue) -> R
     let json = value.to_json();
     let text = json.to_text().unwrap_or_else(|| json.as_str().to_owned());
     let between = if text.contains('\n') { "\n" } else { " " };
-    app.out.line(format_args!("{indent}{name}:{between}{}", clean(&text)))
+    app.out.line(format_args!("{indent}{name}:{between}{}", clean_lines(&text)))
 }

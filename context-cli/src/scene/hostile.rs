@@ -1,0 +1,164 @@
+//! Names that would take over a terminal, in every command there is.
+
+use std::path::Path;
+
+use clap::{ArgAction, CommandFactory, builder::ValueRange};
+use serde_json::{Value, json};
+
+use super::Scene;
+use crate::cli::Cli;
+use crate::output::{told, told_json};
+use crate::text::is_hidden;
+
+/// Ends its line, sets colours and titles, clears the screen, turns the direction, hides characters.
+const NAME: &str =
+    "a\nFORGED \u{1b}[31m\u{1b}]0;t\u{7}\u{9b}2J\u{202e}x\u{2066}y\u{2028}FORGED\r\u{200b}\u{e0041}z";
+
+/// A chat whose every name is hostile, with branches, a checkpoint, calls, a title, rounds, memories.
+fn scene(folder: &Path) -> Scene {
+    let scene = Scene::new();
+    let call = json!({"id": NAME, "type": "function", "function": {"name": NAME, "arguments": "{}"}});
+    let messages = json!([
+        {"role": "user", "content": NAME},
+        {"role": "assistant", "content": null, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": NAME, "content": NAME},
+        {"role": "assistant", "content": NAME},
+    ]);
+    let file = folder.join(NAME);
+    std::fs::write(&file, messages.to_string()).expect("the folder can be written to");
+    let file = file.display().to_string();
+    for args in [
+        vec!["import", "--chat", NAME, "--trajectory", &file],
+        vec!["checkpoint", NAME, NAME],
+        vec!["fork", NAME, "--at", "m1", "--name", NAME],
+        vec!["memory", "add", NAME],
+    ] {
+        let (result, out, beside) = scene.run(&args, false);
+        assert!(result.is_ok(), "{args:?}: {:?}", result.err());
+        check(&args.join(" "), &(out + &beside));
+    }
+    scene
+}
+
+/// What a terminal would get: nothing hidden, and no line that a name began.
+#[track_caller]
+fn check(command: &str, shown: &str) {
+    let hidden: Vec<_> = shown.chars().filter(|c| !"\n\t".contains(*c) && is_hidden(*c)).collect();
+    assert!(hidden.is_empty(), "{command} writes {hidden:?}: {shown}");
+    let forged = shown.lines().find(|line| line.trim_start().starts_with("FORGED"));
+    assert!(forged.is_none(), "{command} writes a line that a name forged: {shown}");
+}
+
+/// The commands that write more than one line of content, in which a line feed is a line feed.
+const SHOWS_CONTENT: [&str; 5] = ["show", "prompt", "render", "trajectory show", "export"];
+
+/// The command lines of a command: each of its positionals and options with a value given a name of the kind it wants.
+fn lines(command: &clap::Command, path: &[String], folder: &Path) -> Vec<Vec<String>> {
+    let value = |arg: &clap::Arg, name: &str| -> String {
+        let possible = arg.get_possible_values();
+        match arg.get_id().as_str() {
+            _ if !possible.is_empty() => possible[0].get_name().to_owned(),
+            "output" | "file" | "files" | "folder" => {
+                folder.join(format!("none-{name}")).display().to_string()
+            }
+            _ => name.to_owned(),
+        }
+    };
+    let missing = format!("{NAME}-missing");
+    let mut all = Vec::new();
+    for names in [NAME, &missing, "m1", "1"] {
+        let mut line = path.to_vec();
+        // The first one is the chat most often; what follows it belongs to the chat.
+        for (at, arg) in command.get_positionals().enumerate() {
+            let name = if at == 0 && names != missing { NAME } else { names };
+            line.push(value(arg, name));
+        }
+        // Nobody answers questions here.
+        if command.get_arguments().any(|arg| arg.get_long() == Some("yes")) {
+            line.push("--yes".to_owned());
+        }
+        all.push(line.clone());
+        for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
+            let Some(long) = arg.get_long() else { continue };
+            let takes = arg.get_num_args().unwrap_or_else(|| ValueRange::new(0)).takes_values()
+                && matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+            let mut with = line.clone();
+            with.push(format!("--{long}"));
+            if takes {
+                with.push(value(arg, names));
+            }
+            all.push(with.clone());
+            with.extend(["--provider".to_owned(), "openai".to_owned()]);
+            all.push(with);
+        }
+    }
+    all
+}
+
+fn walk(command: &clap::Command, path: &[String], each: &mut impl FnMut(&clap::Command, &[String])) {
+    if command.get_subcommands().next().is_none() {
+        return each(command, path);
+    }
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+        let path: Vec<_> = path.iter().cloned().chain([sub.get_name().to_owned()]).collect();
+        walk(sub, &path, each);
+    }
+}
+
+#[test]
+fn no_command_shows_a_name_that_forges_a_line_or_sends_a_sequence() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut scene = scene(folder.path());
+    let mut command = Cli::command();
+    command.build();
+    let mut ran = 0;
+    walk(&command, &[], &mut |command, path| {
+        for line in lines(command, path, folder.path()) {
+            let named = path.join(" ");
+            // They would wait for standard input.
+            if line.iter().any(|arg| arg == "-") || (path.len() == line.len() && reads_input(command)) {
+                continue;
+            }
+            for json in [false, true] {
+                let mut args = vec!["context".to_owned(), "--user".to_owned(), "local".to_owned()];
+                args.extend(line.iter().cloned());
+                let cli = match Cli::read(&args) {
+                    Ok(cli) => cli,
+                    Err(error) => {
+                        check(&named, &crate::text::clean_lines(&error.to_string()).replace("\nFORGED", ""));
+                        continue;
+                    }
+                };
+                let (result, out, beside) = scene.run_read(cli, json, |output| output.on_a_terminal());
+                ran += 1;
+                let failed = match &result {
+                    Err(failure) if json => told_json(failure),
+                    Err(failure) => told(failure),
+                    Ok(_) => String::new(),
+                };
+                let out = match SHOWS_CONTENT.contains(&named.as_str()) && !json {
+                    true => out.replace("\nFORGED", ""),
+                    false => out,
+                };
+                check(&format!("{line:?}"), &out);
+                check(&format!("{line:?}"), &beside);
+                check(&format!("{line:?}"), &failed);
+                if json {
+                    let broken = out.lines().find(|line| serde_json::from_str::<Value>(line).is_err());
+                    assert_eq!(broken, None, "{line:?}");
+                }
+                if matches!(named.as_str(), "delete" | "erase" | "redact" | "retain")
+                    || named.contains("prune")
+                {
+                    scene = self::scene(folder.path());
+                }
+            }
+        }
+    });
+    assert!(ran > 200, "{ran} command lines ran: the test reaches too few");
+}
+
+/// Whether a command without arguments reads standard input.
+fn reads_input(command: &clap::Command) -> bool {
+    command.get_positionals().any(|arg| arg.get_default_values().iter().any(|value| value == "-"))
+}
