@@ -19,7 +19,9 @@ All branches, checkpoints, fragments, blobs and streams of the chats go too, and
 do the rounds of trajectories and the memories that came from them. Rounds that are of other chats
 too stay, and hold nothing of these. Then everything else of the user is searched for the same
 words, and what has them, such as a copy of the chat, is named. If one of the chats does not exist,
-none is deleted. If it is interrupted, run it again.")]
+none is deleted. If it is interrupted, run it again.
+
+Not reached: backups, exports, and local files of trajectories.")]
 pub(crate) struct Args {
     /// The chats
     #[arg(required = true, value_name = "CHAT")]

@@ -7,10 +7,6 @@ use crate::app::App;
 use crate::error::Failure;
 use crate::text::{clean, count};
 
-/// What no command of ours reaches.
-const AFTERWARDS: &str =
-    "backups, exports and local files of trajectories are not reached; `context vacuum` clears unused space";
-
 /// Shows what went along with what was named, whose kind is `named`, and what is left. Not in JSON,
 /// where records hold the report.
 pub(super) fn show(app: &mut App, chat: &str, report: &RemovalReport, named: &str) -> Result<(), Failure> {
@@ -19,7 +15,7 @@ pub(super) fn show(app: &mut App, chat: &str, report: &RemovalReport, named: &st
     }
     let along: Vec<String> = report
         .removed()
-        .filter(|(_, kind)| *kind != named)
+        .filter(|(_, kind)| !["message", named].contains(kind))
         .map(|(n, kind)| count(usize::try_from(n).unwrap_or(usize::MAX), kind))
         .collect();
     let chat = clean(chat);
@@ -32,6 +28,5 @@ pub(super) fn show(app: &mut App, chat: &str, report: &RemovalReport, named: &st
     if report.found > 0 {
         app.out.note("somebody wrote meanwhile; run it again");
     }
-    app.out.note(AFTERWARDS);
     Ok(())
 }
