@@ -60,6 +60,11 @@ impl Fault {
         matches!(self, Self::Driver(error) if code(error) == Some(NOTADB))
     }
 
+    /// Whether SQLite calls the file malformed.
+    pub(crate) fn is_malformed(&self) -> bool {
+        matches!(self, Self::Driver(error) if code(error) == Some(CORRUPT))
+    }
+
     /// Whether somebody else holds a lock.
     pub(crate) fn is_busy(&self) -> bool {
         matches!(self, Self::Driver(error) if matches!(code(error), Some(BUSY | LOCKED)))

@@ -142,10 +142,12 @@ pub(crate) async fn label(base: &SqliteConnectOptions, path: &Path) -> Result<La
             let message = "this is a SQLite database of another application: it is left as it is";
             Err(foreign(message).with("application_id", format_args!("{id:#010x}")).into())
         }
-        Err(fault) => Err(match Fault::from(fault) {
-            fault if fault.is_no_database() => no_database(path).into(),
-            fault => fault,
-        }),
+        Err(fault) => match Fault::from(fault) {
+            fault if fault.is_no_database() => Err(no_database(path).into()),
+            // A process that was killed while it folded the log in leaves a file that is whole only with its log.
+            fault if fault.is_malformed() => Ok(Label::None),
+            fault => Err(fault),
+        },
     }
 }
 
