@@ -111,8 +111,8 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(url: String, users: Vec<String>, json: bool) -> Self {
-        Self::at(Place::Url(url), users, Output::new(json), World::default())
+    pub(crate) fn new(url: String, users: Vec<String>, out: Output) -> Self {
+        Self::at(Place::Url(url), users, out, World::default())
     }
 
     fn at(place: Place, users: Vec<String>, out: Output, world: World) -> Self {

@@ -22,4 +22,4 @@ mod scene;
 mod text;
 mod transcript;
 
-pub use run::run;
+pub use run::{run, run_with};

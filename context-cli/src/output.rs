@@ -275,6 +275,13 @@ pub(crate) fn report(failure: &Failure, json: bool) {
     let _ = writeln!(stderr, "{text}");
 }
 
+/// Tells why a command failed elsewhere, without colours.
+pub(crate) fn report_to(mut to: impl Write, failure: &Failure, json: bool) {
+    let text = if json { as_json(failure) } else { as_text(failure, false) };
+    // There is nowhere else to say it.
+    let _ = writeln!(to, "{text}");
+}
+
 /// What a person reads about a failure, without colours.
 #[cfg(test)]
 pub(crate) fn told(failure: &Failure) -> String {

@@ -1,38 +1,80 @@
 //! From the command line to an exit status: parse, run, report. The only place that ends the process's work.
 
-use std::io::Write as _;
+use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use crate::app::{App, Done};
 use crate::cli::{Cli, Command, Global};
 use crate::error::Failure;
-use crate::output::report;
+use crate::output::{Output, report, report_to};
 use crate::text::clean_lines;
 
 /// Runs the command that the process was started with.
 pub fn run() -> ExitCode {
-    let cli = match Cli::read(std::env::args_os()) {
-        Ok(cli) => cli,
-        Err(error) if error.use_stderr() && std::env::args_os().any(|arg| arg == "--json") => {
-            let text = error.to_string();
-            let said = text.split("\n\n").next().unwrap_or_default();
-            let failure = Failure::Usage(said.strip_prefix("error: ").unwrap_or(said).to_owned());
+    let args: Vec<OsString> = std::env::args_os().collect();
+    match Cli::read(&args) {
+        Ok(cli) => {
+            let out = Output::new(cli.global.json);
+            execute(cli, out, &mut |failure, json| report(failure, json))
+        }
+        Err(error) if error.use_stderr() && wants_json(&args) => {
+            let failure = misused(&error);
             report(&failure, true);
-            return failure.exit_code();
+            failure.exit_code()
         }
         Err(error) if error.use_stderr() => {
             // It repeats what was written on the command line.
             let _ = writeln!(std::io::stderr(), "{}", clean_lines(error.to_string().trim_end()));
-            return ExitCode::from(2);
+            ExitCode::from(2)
         }
         Err(error) => {
             // Help and version go to standard output, where nobody may be listening any more.
             let _ = error.print();
-            return ExitCode::SUCCESS;
+            ExitCode::SUCCESS
         }
-    };
+    }
+}
+
+/// Runs a command line, the name of the program first, and writes to these instead of standard output and standard
+/// error, without colours. For programs that run many commands.
+pub fn run_with(
+    args: Vec<OsString>,
+    mut out: impl Write + Send + 'static,
+    mut beside: impl Write + Send + Clone + 'static,
+) -> ExitCode {
+    match Cli::read(&args) {
+        Ok(cli) => {
+            let output = Output::to(cli.global.json, out, beside.clone());
+            execute(cli, output, &mut |failure, json| report_to(&mut beside, failure, json))
+        }
+        Err(error) if error.use_stderr() => {
+            let failure = misused(&error);
+            report_to(&mut beside, &failure, wants_json(&args));
+            failure.exit_code()
+        }
+        Err(error) => {
+            // Nobody may be listening.
+            let _ = write!(out, "{}", error.render());
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+fn wants_json(args: &[OsString]) -> bool {
+    args.iter().any(|arg| arg == "--json")
+}
+
+/// What is wrong with a command line, in one line.
+fn misused(error: &clap::Error) -> Failure {
+    let text = error.to_string();
+    let said = text.split("\n\n").next().unwrap_or_default();
+    Failure::Usage(said.strip_prefix("error: ").unwrap_or(said).to_owned())
+}
+
+fn execute(cli: Cli, out: Output, told: &mut dyn FnMut(&Failure, bool)) -> ExitCode {
     let Cli { global: Global { store, user, json }, command } = cli;
-    let mut app = App::new(store, user, json);
+    let mut app = App::new(store, user, out);
     // A worker of its own, so that Ctrl-C is heard while the command computes or waits for input.
     let result = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -49,7 +91,7 @@ pub fn run() -> ExitCode {
         Err(failure) => {
             // What was written so far is true, so it goes first.
             let _ = app.out.flush();
-            report(&failure, json);
+            told(&failure, json);
             failure.exit_code()
         }
     }

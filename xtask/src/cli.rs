@@ -6,7 +6,8 @@ use clap::{Parser, Subcommand};
 use crate::process::Verdict;
 use crate::workspace::Workspace;
 use crate::{
-    bench, ci, conformance, coverage, fuzz, layers, mutants, semver, services, test, tidy, tools, vectors,
+    bench, ci, conformance, coverage, fuzz, layers, mutants, semver, services, test, tidy, tools, torture,
+    vectors,
 };
 
 /// The workspace's tasks.
@@ -49,6 +50,10 @@ enum Task {
     /// What takes plain bytes is driven by libFuzzer, which needs a compiler of C++ and no nightly compiler of Rust. The rest, and the
     /// renderers, are properties of the ordinary tests, with many more cases and new seeds in every round.
     Fuzz(fuzz::Args),
+    /// Damage files, kill writers, fill disks and lie to the command: minutes, or hours with --long
+    ///
+    /// The last line stands alone: `N passed, N failed, N skipped`. A failure is printed with the seed that repeats it.
+    Torture(torture::Args),
     /// Say what changed in the public API, and whether the version number says so
     Semver(semver::Args),
     /// Measure which lines the tests run, in a table by crate
@@ -79,6 +84,7 @@ pub fn run(cli: Cli) -> Result<Verdict> {
         Task::Conformance(args) => conformance::run(&args, None),
         Task::Vectors(args) => vectors::run(&workspace()?, &args),
         Task::Fuzz(args) => fuzz::run(&workspace()?, &args),
+        Task::Torture(args) => torture::run(&workspace()?, &args),
         Task::Semver(args) => semver::run(&workspace()?, &args),
         Task::Coverage(args) => coverage::run(&workspace()?, &args),
         Task::Mutants(args) => mutants::run(&workspace()?, &args),

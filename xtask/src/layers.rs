@@ -7,7 +7,7 @@
 //!    over HTTP speak the wire codecs. Beside that only the facade names plug-ins, each behind a feature; the command depends on the facade alone.
 //! 3. The conformance kit and what starts servers are dev-dependencies only, and the kit is never one of core. What starts servers
 //!    depends on none of ours, so tasks may link it.
-//!    What asks parsers anything is above all of them; nothing depends on it.
+//!    What asks parsers anything, and what damages files under the command, are above all of them; nothing depends on them.
 //! 4. Core, renderers, policies and wire codecs are pure: no clock, no files, no network, and but for core's
 //!    traits nothing to await.
 //! 5. No variant of a public enum is behind a feature.
@@ -34,6 +34,7 @@ const COMMAND: &str = "context-cli";
 const KIT: &str = crate::workspace::KIT;
 const SERVERS: &str = "context-servers";
 const FUZZ: &str = crate::workspace::FUZZ;
+const TORTURE: &str = crate::workspace::TORTURE;
 const CLIENT: &str = "context-http";
 const MODELS: &str = "context-model-http";
 const CODECS: &str = "context-codec-";
@@ -88,6 +89,7 @@ enum Role {
     Kit,
     Servers,
     Fuzz,
+    Torture,
     Tasks,
 }
 
@@ -100,6 +102,7 @@ fn role(name: &str) -> Role {
         KIT => Role::Kit,
         SERVERS => Role::Servers,
         FUZZ => Role::Fuzz,
+        TORTURE => Role::Torture,
         TASKS => Role::Tasks,
         _ => Role::PlugIn,
     }
@@ -136,7 +139,7 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
     if target == Role::Kit && (to.kind != Kind::Dev || source == Role::Core) {
         return broken(3, "the conformance kit is for the tests of plug-ins and the facade");
     }
-    if target == Role::Fuzz {
+    if matches!(target, Role::Fuzz | Role::Torture) {
         return broken(3, "what asks parsers anything is for nobody to depend on");
     }
     if source == Role::Servers {
@@ -153,6 +156,7 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
         (Role::Tasks, Role::Servers) => None,
         (Role::Tasks, _) => broken(2, "tasks link none of our crates"),
         (Role::Command, Role::Facade) | (Role::Fuzz, Role::Facade | Role::PlugIn | Role::Core) => None,
+        (Role::Torture, Role::Command | Role::Facade) => None,
         (Role::Command, _) => broken(2, "the command depends on the facade alone"),
         (_, Role::Core) | (Role::PlugIn, Role::Client) => None,
         (Role::PlugIn, Role::PlugIn) if from.name == MODELS && to.name.starts_with(CODECS) => None,

@@ -23,6 +23,7 @@ pub mod source;
 mod test;
 pub mod tidy;
 mod tools;
+mod torture;
 mod vectors;
 mod workspace;
 

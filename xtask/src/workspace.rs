@@ -15,6 +15,9 @@ pub(crate) const KIT: &str = "context-conformance";
 /// The crate that asks parsers anything.
 pub(crate) const FUZZ: &str = "context-fuzz";
 
+/// The crate that damages and kills.
+pub(crate) const TORTURE: &str = "context-torture";
+
 /// A workspace, as `cargo metadata` describes it.
 #[derive(Debug)]
 pub(crate) struct Workspace {

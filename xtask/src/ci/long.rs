@@ -3,7 +3,7 @@
 use super::{LONG_CASES, Run, Step, cargo_step, needing, prepared};
 use crate::process::Cargo;
 use crate::workspace::FACADE;
-use crate::{coverage, fuzz, mutants, semver, tools};
+use crate::{coverage, fuzz, mutants, semver, tools, torture};
 
 /// Tests that are ignored because they are large: package, test program, and what is part of their names.
 const LARGE: [(&str, &str, &str); 4] = [
@@ -46,6 +46,8 @@ pub(super) fn steps<'a>(run: Run<'a>) -> Vec<Step<'a>> {
     }
     let ask = move || fuzz::run(workspace, &fuzz::Args::all(FUZZ_MINUTES));
     steps.push(Step { name: format!("fuzz, {FUZZ_MINUTES} minute each"), run: Box::new(ask) });
+    let torment = move || torture::run(workspace, &torture::Args::hours());
+    steps.push(Step { name: "torture --long".to_owned(), run: Box::new(torment) });
     // Without a tag there is no version to compare with; then it is asked for by hand.
     if semver::has_tag(workspace) {
         let compare = move || semver::run(workspace, &semver::Args::default());

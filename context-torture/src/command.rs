@@ -1,0 +1,148 @@
+//! The command: run in this process, or as a whole process with limits.
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a command may take that has little to do.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// Whether its exit status is 0.
+    pub succeeded: bool,
+    /// Why that is no way to end: a panic, a signal, no end.
+    pub fault: Option<String>,
+    /// Standard output.
+    pub out: Vec<u8>,
+    /// Standard error.
+    pub err: Vec<u8>,
+}
+
+impl Ran {
+    /// Standard error as text.
+    pub fn err(&self) -> String {
+        String::from_utf8_lossy(&self.err).into_owned()
+    }
+
+    /// Whether it ended as a command may.
+    pub fn sound(&self) -> Result<(), String> {
+        match &self.fault {
+            Some(fault) => Err(format!("{fault}: {}", self.err())),
+            None if self.err().contains("panicked at") => Err(format!("panicked: {}", self.err())),
+            None => Ok(()),
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Shared {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The arguments of a command on a SQLite store.
+pub fn on(store: &Path, args: &[&str]) -> Vec<OsString> {
+    let url = format!("sqlite:{}", store.display());
+    let store = ["context", "--store", url.as_str()].map(OsString::from);
+    store.into_iter().chain(args.iter().map(OsString::from)).collect()
+}
+
+/// Runs a command in this process.
+pub fn inside(args: Vec<OsString>) -> Ran {
+    let (out, err) = (Shared::default(), Shared::default());
+    let run = || context_cli::run_with(args, out.clone(), err.clone());
+    let ended = catch_unwind(AssertUnwindSafe(run));
+    let fault = ended.is_err().then(|| "panicked".to_owned());
+    let succeeded = ended.is_ok_and(|code| code == ExitCode::SUCCESS);
+    Ran { succeeded, fault, out: out.take(), err: err.take() }
+}
+
+/// The program of the command: the one that `CONTEXT_TORTURE_COMMAND` names, else this program, which begins with the
+/// same code if it is told so.
+pub fn process(args: &[OsString]) -> io::Result<Command> {
+    let mut command = match std::env::var_os("CONTEXT_TORTURE_COMMAND") {
+        Some(program) => Command::new(program),
+        None => {
+            let mut own = Command::new(std::env::current_exe()?);
+            own.arg("context");
+            own
+        }
+    };
+    command.args(args.iter().skip(1)).stdin(Stdio::null());
+    for name in ["CONTEXT_STORE", "CONTEXT_USER"] {
+        command.env_remove(name);
+    }
+    Ok(command)
+}
+
+/// Runs a command as a process that must end in time.
+pub fn outside(args: &[OsString], folder: &Path, limit: Duration) -> Ran {
+    let run = || -> io::Result<Ran> {
+        let mut command = process(args)?;
+        command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+        wait(command, limit)
+    };
+    run().unwrap_or_else(|error| Ran {
+        succeeded: false,
+        fault: Some(format!("does not run: {error}")),
+        out: Vec::new(),
+        err: Vec::new(),
+    })
+}
+
+/// Waits until a process ends, or ends it.
+pub fn wait(mut command: Command, limit: Duration) -> io::Result<Ran> {
+    let mut child = command.spawn()?;
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let read = |from: Option<Box<dyn Read + Send>>| {
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            // What was said until then is what there is.
+            let _ = from.map(|mut from| from.read_to_end(&mut bytes));
+            bytes
+        })
+    };
+    let out = read(out.map(|out| Box::new(out) as Box<dyn Read + Send>));
+    let err = read(err.map(|err| Box::new(err) as Box<dyn Read + Send>));
+    let begun = Instant::now();
+    let mut fault = None;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if begun.elapsed() > limit {
+            fault = Some(format!("hangs: no end within {} s", limit.as_secs()));
+            child.kill()?;
+            break child.wait()?;
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    let fault = fault.or_else(|| match status.code() {
+        Some(101) => Some("panicked".to_owned()),
+        Some(_) => None,
+        None => Some(format!("died of {status}")),
+    });
+    let said = |bytes: thread::JoinHandle<Vec<u8>>| bytes.join().unwrap_or_default();
+    Ok(Ran { succeeded: status.success(), fault, out: said(out), err: said(err) })
+}

@@ -1,0 +1,84 @@
+//! A disk that is full: what was acknowledged is there, errors are errors, and the store is sound when there is space.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::Result;
+
+use crate::command::{LIMIT, inside, on, outside};
+use crate::scene::Scene;
+use crate::settings::Settings;
+use crate::tally::Tally;
+
+/// How large the filesystem is, in MiB.
+const SIZE: u32 = 4;
+/// What is given back, in bytes.
+const BALLAST: usize = 1 << 20;
+
+/// A filesystem of its own. It is taken away at the end.
+struct Small<'a>(&'a Path);
+
+impl Drop for Small<'_> {
+    fn drop(&mut self) {
+        // What cannot be taken away is said by the folder that stays.
+        let _ = Command::new("umount").arg("-l").arg(self.0).stderr(Stdio::null()).status();
+    }
+}
+
+pub(super) fn run(settings: &Settings) -> Result<Tally> {
+    let mut tally = Tally::default();
+    for round in 0..settings.checks([1, 3, 30]) {
+        let (folder, place) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        let scene = Scene::new(folder.path())?;
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={SIZE}m"), "tmpfs"]).arg(place.path());
+        if !mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+            tally.skip("disk: no small filesystem can be mounted (it needs root)");
+            return Ok(tally);
+        }
+        let small = Small(place.path());
+        filled(&mut tally, place.path(), &scene, round)?;
+        drop(small);
+    }
+    Ok(tally)
+}
+
+fn filled(tally: &mut Tally, place: &Path, scene: &Scene, round: u64) -> Result<()> {
+    let store = place.join("full.db");
+    fs::write(place.join("ballast"), vec![1; BALLAST + (round as usize) * 1_000])?;
+    let file = scene.store.with_file_name("trip.json").display().to_string();
+    let mut kept = Vec::new();
+    let mut refused = 0;
+    for number in 0..1_000 {
+        let chat = format!("chat{number}");
+        let ran = outside(&on(&store, &["import", "--trajectory", "--chat", &chat, &file]), place, LIMIT);
+        tally.count(format_args!("import {number} into round {round}"), ran.sound());
+        if ran.succeeded {
+            kept.push(chat);
+        } else {
+            refused += 1;
+            let said = if ran.err().trim().is_empty() { Err("no word".to_owned()) } else { Ok(()) };
+            tally.count("a refusal says why", said);
+        }
+        if refused == 5 {
+            break;
+        }
+    }
+    let full = if refused == 5 { Ok(()) } else { Err(format!("it never was full: {} chats", kept.len())) };
+    tally.count(format_args!("the disk of round {round} is full"), full);
+    fs::remove_file(place.join("ballast"))?;
+    let verified = inside(on(&store, &["verify"]));
+    tally.count(
+        format_args!("verify when there is space, round {round}"),
+        if verified.succeeded { Ok(()) } else { Err(verified.err()) },
+    );
+    for chat in &kept {
+        let ran = inside(on(&store, &["export", chat, "--to", "openai"]));
+        let there = if ran.succeeded { Ok(()) } else { Err(format!("lost: {}", ran.err())) };
+        tally.count(format_args!("{chat} of round {round}"), there);
+    }
+    let ran = inside(on(&store, &["import", "--chat", "after", &file]));
+    tally.count("writing goes on", if ran.succeeded { Ok(()) } else { Err(ran.err()) });
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! Writers are killed at any moment: the store is sound, and what was acknowledged is there.
+
+use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::Value;
+
+use crate::command::{inside, on, process};
+use crate::random::Random;
+use crate::scene::Scene;
+use crate::settings::Settings;
+use crate::tally::Tally;
+
+/// How long a writer lives at most, in microseconds: about twice what an import takes.
+const LONGEST: usize = 400_000;
+/// After how many kills the store is verified.
+const VERIFIED: u64 = 5;
+
+pub(super) fn run(settings: &Settings) -> Result<Tally> {
+    let mut tally = Tally::default();
+    let folder = tempfile::tempdir()?;
+    let scene = Scene::new(folder.path())?;
+    let mut acknowledged = vec!["trip".to_owned(), "bill".to_owned()];
+    let file = folder.path().join("trip.json").display().to_string();
+    for number in 0..settings.checks([5, 200, 3_000]) {
+        let mut random = Random::of(settings.seed, number);
+        let chat = format!("killed{number}");
+        let line: Vec<&str> = match random.below(4) {
+            0 => vec!["memory", "add", &chat],
+            1 => vec!["rewind", "trip", "m2"],
+            2 => vec!["vacuum"],
+            _ => vec!["import", "--trajectory", "--chat", &chat, &file],
+        };
+        let mut command = process(&on(&scene.store, &line))?;
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        thread::sleep(Duration::from_micros(random.below(LONGEST) as u64));
+        let done = child.try_wait()?.is_some_and(|status| status.success());
+        // One that is done cannot be killed.
+        let _ = child.kill();
+        let _ = child.wait()?;
+        if done && line[0] == "import" {
+            acknowledged.push(chat.clone());
+        }
+        if number % VERIFIED == VERIFIED - 1 {
+            let verified = inside(on(&scene.store, &["verify"]));
+            let sound = if verified.succeeded { Ok(()) } else { Err(verified.err()) };
+            tally.count(format_args!("verify after kill {number} (seed {})", settings.seed), sound);
+            tally.count(
+                format_args!("chats after kill {number} (seed {})", settings.seed),
+                kept(&scene, &acknowledged),
+            );
+        }
+    }
+    ensure!(fs::metadata(&scene.store).is_ok(), "the store is gone");
+    Ok(tally)
+}
+
+/// Whether all these chats are there.
+fn kept(scene: &Scene, chats: &[String]) -> Result<(), String> {
+    let ran = inside(on(&scene.store, &["chats", "--json", "-n", "100000"]));
+    ran.sound()?;
+    if !ran.succeeded {
+        return Err(ran.err());
+    }
+    let out = String::from_utf8_lossy(&ran.out).into_owned();
+    let there: Vec<Value> = out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let is_there = |chat: &String| there.iter().any(|record| record["chat"] == **chat);
+    match chats.iter().find(|chat| !is_there(chat)) {
+        Some(lost) => Err(format!("{lost} was acknowledged and is lost")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,97 @@
+//! Damaged transcripts are imported: whatever is taken of them, the store stays sound. What has no end is refused.
+
+use std::fs;
+use std::io::Write;
+use std::ops::Range;
+use std::process::Stdio;
+use std::thread;
+
+use anyhow::Result;
+
+use crate::command::{LIMIT, inside, on, outside, process, wait};
+use crate::damage::text;
+use crate::random::Random;
+use crate::scene::Scene;
+use crate::settings::Settings;
+use crate::tally::Tally;
+use crate::worker;
+
+/// The forms that a chat is written in, and read from again.
+const FORMS: [&str; 6] = ["source", "openai", "openai-responses", "anthropic", "gemini", "uimessage"];
+/// How many imports go into one store.
+const TOGETHER: u64 = 16;
+/// How much of a line without end is written at most, in bytes.
+const ENDLESS: usize = 512 << 20;
+
+pub(super) fn run(settings: &Settings) -> Result<Tally> {
+    let mut tally = worker::share("transcripts", settings, settings.checks([32, 1_000, 20_000]));
+    let folder = tempfile::tempdir()?;
+    let store = folder.path().join("endless.db");
+    for command in ["import", "prepare --provider openai", "memory add --from", "trajectory import"] {
+        let line: Vec<&str> = command.split(' ').chain(["/dev/zero"]).collect();
+        let ran = outside(&on(&store, &line), folder.path(), LIMIT);
+        let refused = if ran.succeeded { Err("exit 0".to_owned()) } else { Ok(()) };
+        tally.count(format_args!("{command} /dev/zero"), ran.sound().and(refused));
+    }
+    tally.count("import of a line without end", endless(&store));
+    Ok(tally)
+}
+
+/// Writes a line that does not end to the command, until it wants no more.
+fn endless(store: &std::path::Path) -> Result<(), String> {
+    let mut command = process(&on(store, &["import", "-"])).map_err(|error| error.to_string())?;
+    let (reader, mut writer) = std::io::pipe().map_err(|error| error.to_string())?;
+    command.stdin(reader).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let feeder = thread::spawn(move || {
+        let chunk = vec![b'a'; 1 << 20];
+        let mut sent = 0;
+        while sent < ENDLESS && writer.write_all(&chunk).is_ok() {
+            sent += chunk.len();
+        }
+        sent
+    });
+    let ran = wait(command, LIMIT).map_err(|error| error.to_string())?;
+    ran.sound()?;
+    let sent = feeder.join().map_err(|_| "the writer fell over".to_owned())?;
+    if ran.succeeded || sent >= ENDLESS {
+        return Err(format!("read {sent} bytes of a line without end"));
+    }
+    Ok(())
+}
+
+pub(super) fn work(seed: u64, range: Range<u64>) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let scene = Scene::new(folder.path())?;
+    let mut documents: Vec<Vec<u8>> = FORMS
+        .iter()
+        .map(|form| inside(on(&scene.store, &["export", "trip", "--to", form])).out)
+        .filter(|document| !document.is_empty())
+        .collect();
+    documents.push(scene.lines.clone());
+    Ok(worker::work(range, |number| {
+        let mut random = Random::of(seed, number);
+        let mut document = random.pick(&documents).clone();
+        let how: Vec<String> = (0..=random.below(3)).map(|_| text(&mut document, &mut random)).collect();
+        let file = folder.path().join("damaged.json");
+        let store = folder.path().join(format!("imported{}.db", number / TOGETHER));
+        fs::write(&file, &document).map_err(|error| error.to_string())?;
+        let chat = format!("chat{number}");
+        let ran =
+            inside(on(&store, &["import", "--trajectory", "--chat", &chat, &file.display().to_string()]));
+        ran.sound().map_err(|why| format!("{how:?}: {why}"))?;
+        if !ran.succeeded && ran.err.is_empty() {
+            return Err(format!("{how:?}: failed without a word"));
+        }
+        if !store.exists() {
+            return Ok(());
+        }
+        let verified = inside(on(&store, &["verify"]));
+        verified.sound()?;
+        if verified.succeeded {
+            return Ok(());
+        }
+        // The next begins with another store.
+        let _ = fs::remove_file(&store);
+        Err(format!("{how:?}: an unsound store: {}", String::from_utf8_lossy(&verified.out)))
+    })?)
+}
