@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use context_conformance::{FaultPlan, FaultStore};
-use context_core::{ChatQuery, ErrorKind, Result, Retry, Store, Uuid7Ids};
+use context_core::{ChatQuery, ErrorKind, Result, Retry, Store};
 use context_store_layers::{CachedStore, RetryStore, SplitStore, TracedStore};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
+
+use crate::desk::Numbers;
 
 async fn file(folder: &tempfile::TempDir, name: &str) -> Arc<dyn Store> {
     Arc::new(SqliteStore::open(SqliteConfig::new(folder.path().join(name))).await.unwrap())
@@ -16,7 +18,7 @@ async fn every_layer_closes_the_store_inside() {
     type Layer = fn(Arc<dyn Store>) -> Result<Arc<dyn Store>>;
     let layers: [(&str, Layer); 5] = [
         ("cached", |store| Ok(Arc::new(CachedStore::new(store, 1 << 20)))),
-        ("retry", |store| Ok(Arc::new(RetryStore::new(store, Arc::new(Uuid7Ids))))),
+        ("retry", |store| Ok(Arc::new(RetryStore::new(store, Arc::new(Numbers::default()))))),
         ("traced", |store| Ok(Arc::new(TracedStore::new(store)))),
         ("split", |store| Ok(Arc::new(SplitStore::builder(store).build()?))),
         ("faults", |store| Ok(Arc::new(FaultStore::new(store, FaultPlan::default())))),
