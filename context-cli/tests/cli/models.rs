@@ -135,16 +135,16 @@ fn a_healthy_chat_goes_whole_into_the_window_that_the_readme_names() {
 #[test]
 fn a_body_that_does_not_fit_is_not_printed_and_nothing_is_saved() {
     let bench = Bench::new();
-    // Nothing of it may be cut: instructions stay.
+    // No picture, no result of a tool: microcompact finds nothing to shorten.
     let instructions = "Why? ".repeat(4_000);
     let messages = json!([{"role": "system", "content": instructions}, {"role": "user", "content": "hi"}]);
     bench.file("large.json", messages.to_string());
     bench.ok("import large.json --chat large");
     for line in [
-        "prepare large --provider openai --window 2000",
         "prepare large --provider openai --window 2000 --policy none",
-        "compact large --window 2000",
-        "compact large --window 2000 --dry-run",
+        "prepare large --provider openai --window 2000 --policy microcompact",
+        "compact large --window 2000 --policy microcompact",
+        "compact large --window 2000 --policy microcompact --dry-run",
     ] {
         let ran = bench.run(line);
         assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{line}: {}", ran.err);

@@ -49,9 +49,9 @@ caught! {
     SkipsEmptyPieces => "call `Pieces::end_piece` once for each";
     EndsLines => "a line break stands at the end";
     ShowsNothing => "the prompt of a fragment that holds null";
-    ShowsMessages => "expected the error NotData";
-    NamesNobody => "expected the error NotData";
-    RefusesAsNotData => "expected the error NotLoaded";
+    ShowsMessages => "holds no data that can be rendered";
+    NamesNobody => "expected the error fragment \"user\" holds no data that can be rendered";
+    RefusesAsNotData => "expected the error data of \"fetched\" is still to be loaded";
 }
 
 #[test]

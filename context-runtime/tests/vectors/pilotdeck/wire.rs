@@ -5,6 +5,7 @@
 //! are equal: see [`canon`].
 
 mod canon;
+mod pictures;
 mod said;
 mod sound;
 
@@ -39,10 +40,11 @@ pub(super) fn judge(case: &Case, provider: &str) -> Outcome {
     let Some(codec) = codec(provider) else {
         return Outcome::Skipped(format!("there is no codec for {provider}"));
     };
-    let request = match request(case.input()) {
+    let mut request = match request(case.input()) {
         Ok(request) => request,
         Err(Unsaid(what)) => return Outcome::Skipped(format!("our requests do not say {what}")),
     };
+    let letters = if case.is_suspect() { Vec::new() } else { pictures::develop(&mut request) };
     let body = match codec.lower(&request) {
         Ok(lowered) => lowered.body,
         Err(error) => {
@@ -52,7 +54,9 @@ pub(super) fn judge(case: &Case, provider: &str) -> Outcome {
     let checked = if case.is_suspect() {
         sound::check(provider, &*codec, &request, &body)
     } else {
-        equal(case, provider, &request, &body)
+        let mut expected = json(case.output());
+        pictures::develop_body(&mut expected, &letters);
+        equal(expected, provider, &request, &body)
     };
     Outcome::of(checked)
 }
@@ -109,8 +113,8 @@ fn choice(data: &FragmentData) -> Result<ToolChoice, Unsaid> {
 }
 
 /// The fields that the case compares: those of its output.
-fn equal(case: &Case, provider: &str, request: &ModelRequest, body: &Json) -> Result<String, Difference> {
-    let (expected, ours) = (json(case.output()), body.parse::<Value>().unwrap_or_default());
+fn equal(expected: Value, provider: &str, request: &ModelRequest, body: &Json) -> Result<String, Difference> {
+    let ours = body.parse::<Value>().unwrap_or_default();
     let Value::Object(fields) = &expected else {
         return Err(Difference::new("a body", written(&expected), body));
     };
