@@ -220,10 +220,10 @@ const PATHS: [&str; 5] = ["chat/completions", "completions", "responses", "v1/me
 /// Which of them an address ends in.
 fn full_path(address: &str) -> Option<&'static str> {
     let address = address.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
-    let ends = |path: &&str| {
-        address.strip_suffix(*path).is_some_and(|before| before.ends_with('/') && !before.ends_with("//"))
+    let ends = |path: &str| {
+        address.strip_suffix(path).is_some_and(|before| before.ends_with('/') && !before.ends_with("//"))
     };
-    PATHS.into_iter().find(|path| ends(&path))
+    PATHS.into_iter().find(|path| ends(path))
 }
 
 impl fmt::Debug for Endpoint {

@@ -11,6 +11,7 @@ use context_core::{Error, ErrorKind};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, Row, SqlSafeStr};
+use tokio::sync::OnceCell;
 
 use crate::error::{Fault, Result};
 use crate::sums::upgrade;
@@ -153,13 +154,17 @@ pub(crate) async fn of(connection: &mut SqliteConnection) -> Result<BTreeMap<Str
     Ok(schema)
 }
 
-/// The schema of a file that was just made.
-pub(crate) async fn made_by_migrations(full_text: bool) -> Result<BTreeMap<String, String>> {
-    let mut connection = SqliteConnectOptions::new().in_memory(true).connect().await?;
-    migrate(&mut connection, Some(full_text)).await?;
-    let schema = of(&mut connection).await?;
-    connection.close().await?;
-    Ok(schema)
+/// The schema of a file that was just made. Migrations are constants of the program, so it is found out once.
+pub(crate) async fn made_by_migrations(full_text: bool) -> Result<&'static BTreeMap<String, String>> {
+    static MADE: [OnceCell<BTreeMap<String, String>>; 2] = [const { OnceCell::const_new() }; 2];
+    let made = MADE[usize::from(full_text)].get_or_try_init(async || {
+        let mut connection = SqliteConnectOptions::new().in_memory(true).connect().await?;
+        migrate(&mut connection, Some(full_text)).await?;
+        let schema = of(&mut connection).await?;
+        connection.close().await?;
+        Ok(schema)
+    });
+    made.await
 }
 
 async fn version(connection: &mut SqliteConnection) -> Result<Option<i64>> {

@@ -116,11 +116,11 @@ async fn keys_of_another_program_are_left_alone_however_they_are_opened() {
         let _done: redis::Value = command.query(&mut server).unwrap();
     }
     let before = everything(&lab);
-    for n in 0..others.len() {
+    for (n, other) in others.iter().enumerate() {
         for read_only in [true, false] {
             let config = lab.config.clone().prefix(prefix(n)).read_only(read_only);
             let error = RedisStore::open(config).await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Unsupported, "{:?}: {error}", others[n]);
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{other:?}: {error}");
             assert!(error.message().contains("another program"), "{error}");
         }
     }

@@ -65,7 +65,7 @@ async fn check_schema(
 ) -> Result<()> {
     let expected = schema::made_by_migrations(full_text).await?;
     let actual = schema::of(connection).await?;
-    for (name, text) in &expected {
+    for (name, text) in expected {
         if actual.get(name) != Some(text) {
             report.findings.push(Finding::new(None, format!("schema {name}"), "is not what was made"));
         }

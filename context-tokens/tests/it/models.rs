@@ -41,7 +41,7 @@ fn every_listed_model_has_a_window_and_a_reserve_that_leaves_most_of_it() {
     let families = form["models"].as_object().unwrap();
     let mut of_family = 0;
     for model in table.models() {
-        let (name, window) = (model.name(), model.window().expect(model.name()));
+        let (name, window) = (model.name(), model.window().unwrap());
         let listed = entry(name)["window"].as_u64();
         let family = entry(name)["family"].clone();
         let of_it = families.values().filter(|entry| entry["family"] == family);
