@@ -127,7 +127,7 @@ async fn what_is_no_store_is_refused() {
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let error =
         SqliteStore::open(SqliteConfig::new(folder.path().join("no.db")).create(false)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
