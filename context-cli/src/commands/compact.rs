@@ -80,7 +80,7 @@ struct CompactRecord<'a> {
     window_source: Option<WindowSource>,
     /// The plans that were made, those that were not carried out included.
     steps: Vec<PlanReport>,
-    /// What was left out or changed when the chat was read; not of an undo.
+    /// Diagnostics of reading the chat. Empty for an undo.
     diagnostics: &'a [Diagnostic],
 }
 

@@ -16,7 +16,7 @@ pub(super) fn model(name: &str) -> Model<'_> {
     ModelTable::builtin().model(name)
 }
 
-/// What a request may have: the window and the reserve of every request of a command.
+/// The window and the reserve of every request of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     budget: Budget,
@@ -41,7 +41,7 @@ impl Limits {
         Ok(Self { budget, source, is_asked: reserve.is_some() })
     }
 
-    /// What should be known of the window, if something should.
+    /// A warning about the window, if there is one.
     pub(super) fn note(&self, model: &Model<'_>) -> Option<String> {
         (self.source == WindowSource::Family).then(|| {
             let (name, window) = (model.name(), grouped(self.budget.window));
@@ -72,7 +72,7 @@ impl Limits {
         (Budget::new(self.budget.window, reserve), lowered)
     }
 
-    /// What a request has in tokens, and what of its budget is left.
+    /// The tokens of a request, and the rest of its budget.
     pub(super) fn estimate(&self, request: &ModelRequest, budget: Budget, model: &Model<'_>) -> Estimate {
         let mut estimate = Estimate::new(request, &model.counter(), model).within(budget);
         estimate.window_source = Some(self.source);

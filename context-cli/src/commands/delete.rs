@@ -35,7 +35,7 @@ struct DeleteRecord<'a> {
     chat: &'a str,
     /// False if somebody else was faster.
     deleted: bool,
-    /// What went along, and what still says the same.
+    /// The removed copies, and those that remain.
     removed: &'a RemovalReport,
 }
 

@@ -128,7 +128,7 @@ fn open(path: &Path) -> Result<BufReader<File>, Failure> {
     Ok(BufReader::with_capacity(1 << 16, file))
 }
 
-/// What comes out of a pipe, in a temporary file without a name.
+/// The content of a pipe, in a temporary file without a name.
 fn copied(from: impl Read, path: &Path) -> Result<File, Failure> {
     let failed = |source| failed(path, source);
     let mut file = tempfile::tempfile().map_err(failed)?;
