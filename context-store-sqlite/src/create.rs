@@ -1,6 +1,8 @@
 //! A new store: made whole under another name, so that nobody ever sees half of one.
 
+use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
@@ -9,6 +11,10 @@ use crate::error::Result;
 use crate::partial::Partial;
 use crate::{file, schema};
 
+/// The bytes of an empty store, without and with full text, once this process has made one. All migrations
+/// together cost a hundred times what the bytes cost, and a program with a file a user makes many.
+static EMPTY: [OnceLock<Vec<u8>>; 2] = [OnceLock::new(), OnceLock::new()];
+
 /// Makes the file, unless another one is faster.
 pub(crate) async fn create(
     options: &SqliteConnectOptions,
@@ -16,6 +22,22 @@ pub(crate) async fn create(
     full_text: Option<bool>,
 ) -> Result<()> {
     let partial = Partial::beside(path, "open")?;
+    let empty = &EMPTY[usize::from(full_text != Some(false))];
+    if empty.get().is_none() {
+        migrate(options, &partial, full_text).await?;
+    }
+    let fill = |file: &Path| match empty.get() {
+        Some(bytes) => fs::write(file, bytes),
+        None => fs::read(file).map(|bytes| drop(empty.set(bytes))),
+    };
+    partial.with(fill).await?;
+    partial.sync().await?;
+    partial.become_final(path)?;
+    Ok(())
+}
+
+/// Makes an empty store in a file.
+async fn migrate(options: &SqliteConnectOptions, partial: &Partial, full_text: Option<bool>) -> Result<()> {
     // It is synced as a whole before it gets its name.
     let options = options.clone().filename(partial.path()).synchronous(SqliteSynchronous::Off);
     let mut connection = options.connect().await?;
@@ -24,7 +46,5 @@ pub(crate) async fn create(
     schema::use_wal(&mut connection).await?;
     schema::migrate(&mut connection, full_text).await?;
     connection.close().await?;
-    partial.sync().await?;
-    partial.become_final(path)?;
     Ok(())
 }

@@ -41,12 +41,17 @@ impl Partial {
 
     /// Waits until the file is on the disk.
     pub(crate) async fn sync(&self) -> Result<(), Error> {
+        self.with(|path| OpenOptions::new().write(true).open(path)?.sync_all()).await
+    }
+
+    /// Does something with the file where waiting for it holds nobody up.
+    pub(crate) async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, Error> {
         let path = self.path.clone();
-        let sync = move || OpenOptions::new().write(true).open(path)?.sync_all();
-        tokio::task::spawn_blocking(sync)
-            .await
-            .map_err(|error| failed(self.operation, io::Error::other(error)))?
-            .map_err(|error| failed(self.operation, error))
+        let done = tokio::task::spawn_blocking(move || work(&path)).await;
+        done.map_err(io::Error::other).and_then(|done| done).map_err(|error| failed(self.operation, error))
     }
 
     /// Gives the file its name, never in the place of another one: false if there is one.
