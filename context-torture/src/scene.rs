@@ -14,6 +14,9 @@ use crate::command::{Ran, inside, on};
 const USER: &str = "local";
 const REPORT: &str = "A report that was too long for its message. Pay 100 to Ines.\n";
 
+/// All that a file of JSON Lines takes.
+pub const EXPORT: &str = "export --all --to jsonl --without rounds,memories,streams";
+
 /// A store in a file, and its content elsewhere.
 #[derive(Debug)]
 pub struct Scene {
@@ -46,7 +49,7 @@ impl Scene {
         let _ = said(&["memory", "add", "Ines pays 100 for the venue."])?;
         let _ = said(&["memory", "add", "--fact", "venue", "costs", "4200"])?;
         beside(&store)?;
-        let lines = said(&["export", "--all", "--to", "jsonl"])?.out;
+        let lines = said(&EXPORT.split(' ').collect::<Vec<_>>())?.out;
         // Nothing may stand beside the file that copies would lack.
         let _ = said(&["verify"])?;
         let copy = folder.join("whole.db");
@@ -85,7 +88,7 @@ fn messages(chat: &str) -> Value {
     let filler =
         |n: usize| json!({"role": "user", "content": format!("{chat} {n}: pay 100 to Ines, not to Bob.")});
     let mut all = vec![
-        json!({"role": "system", "content": "You sell tickets."}),
+        json!({"role": "system", "content": format!("You sell tickets for the {chat}.")}),
         json!({"role": "user", "content": format!("Two tickets to Lisbon for the {chat}.")}),
         json!({"role": "assistant", "content": "I look it up.", "tool_calls": [call("c1", "trains")]}),
         json!({"role": "tool", "tool_call_id": "c1", "content": "10:05, 100 EUR each"}),
@@ -104,7 +107,7 @@ fn messages(chat: &str) -> Value {
 pub fn looks() -> Vec<Vec<String>> {
     let blob = BlobId::of(REPORT.as_bytes()).to_string();
     let lines = [
-        "export --all --to jsonl",
+        EXPORT,
         "trajectory export trip --format atif",
         "trajectory show trip --json",
         "memory list --json",

@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use crate::command::{LIMIT, Ran, inside, on, outside};
 use crate::damage::{pages, text};
 use crate::random::Random;
-use crate::scene::{Scene, look, looks};
+use crate::scene::{EXPORT, Scene, look, looks};
 use crate::settings::Settings;
 use crate::tally::Tally;
 use crate::worker;
@@ -91,7 +91,7 @@ fn check(path: &Path, sound: &[(Vec<String>, Ran)], number: u64, folder: &Path) 
         return Err(format!("`verify` calls it sound, and `{args}` fails"));
     }
     if number.is_multiple_of(PROCESSES) {
-        outside(&on(path, &["export", "--all", "--to", "jsonl"]), folder, LIMIT).sound()?;
+        outside(&on(path, &EXPORT.split(' ').collect::<Vec<_>>()), folder, LIMIT).sound()?;
     }
     Ok(())
 }
