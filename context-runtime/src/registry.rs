@@ -209,7 +209,12 @@ mod builtin {
     #[cfg(feature = "inmem")]
     #[async_trait]
     impl StoreFactory for InMemory {
-        async fn open(&self, _url: &str, _mode: OpenMode) -> Result<Arc<dyn Store>> {
+        async fn open(&self, url: &str, _mode: OpenMode) -> Result<Arc<dyn Store>> {
+            // What stands there may be a secret, and is not repeated.
+            if !matches!(url, "mem:" | "mem://") {
+                let problem = "a store in memory takes nothing behind `mem:`";
+                return Err(super::Error::invalid("open", problem));
+            }
             Ok(Arc::new(context_store_inmem::InMemoryStore::default()))
         }
     }

@@ -47,6 +47,8 @@ async fn an_error_never_repeats_a_password() {
         "redis+cluster://ada:hunter2@127.0.0.1:1,127.0.0.1:2?connection_timeout_ms=500",
         "nothing://ada:hunter2@127.0.0.1",
         "ada hunter2",
+        "mem:hunter2",
+        "mem:?key=hunter2",
         "sqlite:ada:hunter2@host/x.db",
         "sqlite://ada:hunter2@host/x.db",
         "sqlite:x.db?key=hunter2",
