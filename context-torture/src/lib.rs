@@ -11,5 +11,6 @@ pub mod parts;
 pub mod random;
 pub mod scene;
 pub mod settings;
+mod table;
 pub mod tally;
 pub mod worker;

@@ -1,14 +1,18 @@
 //! Hostile names through every command: no line is forged, no sequence reaches a terminal, no secret place is written.
 
+use std::fs;
+
 use anyhow::Result;
 
 use crate::command::{Ran, inside, on};
 use crate::scene::Scene;
 use crate::settings::Settings;
+use crate::table::{COMMANDS, filled};
 use crate::tally::Tally;
 
-/// Names that lie.
-const NAMES: [&str; 18] = [
+/// Names that lie. The first has some of everything.
+const NAMES: [&str; 19] = [
+    "a\nerror: all is lost \u{1b}[31m\u{9b}2J\u{202e}x\u{2066}y",
     "a\nerror: all is lost",
     "a\r\nb",
     "\u{1b}[31mred",
@@ -29,87 +33,85 @@ const NAMES: [&str; 18] = [
     "'; DROP TABLE chats; --",
 ];
 
-/// Commands that are given a name and show it. `{}` is the name.
-const COMMANDS: &[&[&str]] = &[
-    &["import", "--chat", "{}", "FILE"],
-    &["chats"],
-    &["chats", "--json"],
-    &["log", "{}"],
-    &["log", "{}", "--json"],
-    &["show", "{}", "m1"],
-    &["show", "trip", "{}"],
-    &["prompt", "{}"],
-    &["graph", "{}"],
-    &["branches", "{}"],
-    &["fork", "trip", "{}"],
-    &["branches", "trip"],
-    &["diff", "trip", "main", "{}"],
-    &["checkpoint", "trip", "{}"],
-    &["checkpoint", "trip"],
-    &["restore", "trip", "{}"],
-    &["restore", "{}", "before"],
-    &["rewind", "trip", "{}"],
-    &["search", "{}"],
-    &["memory", "add", "--", "{}"],
-    &["memory", "list"],
-    &["memory", "list", "--project", "{}"],
-    &["memory", "recall", "--", "{}"],
-    &["spill", "list", "{}"],
-    &["spill", "read", "trip", "{}"],
-    &["streams", "show", "trip", "{}"],
-    &["trajectory", "show", "{}"],
-    &["trajectory", "list"],
-    &["tokens", "{}"],
-    &["prepare", "{}", "--provider", "openai"],
-    &["copy", "trip", "{}"],
-    &["export", "{}", "--to", "openai"],
-    &["delete", "{}", "--yes"],
-    &["import", "{}"],
+/// The chat of the table's lines.
+const CHAT: &str = "notes";
+/// What else of a chat, a user or a memory the table's lines name, or put in.
+const NAMED: [&str; 14] = [
+    "main", "trunk", "other", "here", "m1", "m2", "tickets", "words", "answer", "3f2a91c0", "runs", "local",
+    "user", "copy",
 ];
 
 pub(super) fn run(settings: &Settings) -> Result<Tally> {
     let mut tally = Tally::default();
     let few = settings.checks([1, 2, 2]) == 1;
-    for (n, name) in NAMES.iter().enumerate().filter(|(n, _)| !few || n % 6 == 0) {
+    for (n, name) in NAMES.iter().enumerate().take(if few { 1 } else { NAMES.len() }) {
         let folder = tempfile::tempdir()?;
         let scene = Scene::new(folder.path())?;
+        let elsewhere = folder.path().join("elsewhere");
+        fs::create_dir(&elsewhere)?;
         let file = folder.path().join("bill.json").display().to_string();
-        for line in COMMANDS {
-            let args: Vec<&str> = line
-                .iter()
-                .map(|arg| match *arg {
-                    "{}" => *name,
-                    "FILE" => file.as_str(),
-                    arg => arg,
-                })
-                .collect();
+        let store = format!("sqlite:{}", scene.store.display());
+        let made = [
+            vec!["import", "--trajectory", "--chat", name, &file],
+            vec!["fork", name, "--name", name],
+            vec!["checkpoint", name, name],
+            vec!["memory", "add", "--", name],
+        ];
+        for args in made {
             let ran = inside(on(&scene.store, &args));
-            tally.count(
-                format_args!("{} with name {n} ({name:?})", line.join(" ")),
-                judged(&ran, name, line.contains(&"--json")),
-            );
+            tally.count(format_args!("{args:?}"), judged(&ran, name, false));
+        }
+        // The chat has the name, and then all that is in a chat that is there.
+        for (command, _, line) in COMMANDS {
+            for is_chat in [true, false] {
+                let named = |(at, word): (usize, String)| match word.as_str() {
+                    _ if at < command.split(' ').count() => word,
+                    CHAT if is_chat => (*name).to_owned(),
+                    CHAT => "trip".to_owned(),
+                    word if !is_chat && NAMED.contains(&word) => (*name).to_owned(),
+                    _ => word,
+                };
+                let words = filled(line, &store, &file, &elsewhere);
+                let mut args: Vec<String> = words.into_iter().enumerate().map(named).collect();
+                for is_json in [false, true].into_iter().take(if few { 1 } else { 2 }) {
+                    args.extend(is_json.then(|| "--json".to_owned()));
+                    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+                    let ran = inside(on(&scene.store, &words));
+                    let what = format_args!("{args:?} with name {n}").to_string();
+                    tally.count(what, judged(&ran, name, is_json || CONTENT.contains(command)));
+                }
+            }
         }
         let verified = inside(on(&scene.store, &["verify"]));
-        let sound = if verified.succeeded { Ok(()) } else { Err(verified.err()) };
-        tally.count(format_args!("verify after name {n} ({name:?})"), sound);
+        let is_sound = if verified.succeeded { Ok(()) } else { Err(verified.err()) };
+        tally.count(format_args!("verify after name {n} ({name:?})"), is_sound);
     }
     Ok(tally)
 }
 
-/// JSON that goes to a program and not to a terminal may hold any letter; control characters it escapes.
-fn judged(ran: &Ran, name: &str, is_json: bool) -> Result<(), String> {
+/// Commands whose output is content: byte for byte what was put in, where it is no terminal.
+const CONTENT: [&str; 5] = ["export", "render", "prepare", "spill read", "trajectory export"];
+
+/// Errors and notes are for people wherever they go. JSON and other content that goes to a program may hold any letter;
+/// control characters below U+0020 are escaped there too, as JSON wants it.
+fn judged(ran: &Ran, name: &str, is_content: bool) -> Result<(), String> {
     ran.sound()?;
-    let said = ran.err() + &String::from_utf8_lossy(&ran.out);
-    let raw = |c: char| {
-        c.is_ascii_control() && !matches!(c, '\n' | '\t')
-            || !is_json && c.is_control() && !matches!(c, '\n' | '\t')
-            || !is_json && matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if let Some(found) = said.chars().find(|c| raw(*c)) {
-        return Err(format!("prints U+{:04X} raw", u32::from(found)));
-    }
-    if name.contains('\n') && said.contains(name) {
-        return Err("prints a line that the name forged".to_owned());
+    let out = String::from_utf8_lossy(&ran.out);
+    for (said, is_content) in [(ran.err().as_str(), false), (&*out, is_content)] {
+        let is_raw = |c: char| {
+            c < ' ' && !matches!(c, '\n' | '\t')
+                || !is_content && c.is_control() && !matches!(c, '\n' | '\t')
+                || !is_content && matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        };
+        if let Some(found) = said.chars().find(|c| is_raw(*c)) {
+            return Err(format!("prints U+{:04X} raw", u32::from(found)));
+        }
+        if said.lines().any(|line| line.starts_with("error: all is lost")) {
+            return Err("prints a line that the name forged".to_owned());
+        }
+        if name.contains('\n') && said.contains(name) {
+            return Err("prints a name with its line feed".to_owned());
+        }
     }
     Ok(())
 }

@@ -1,0 +1,27 @@
+//! Every command there is, by the table that the command's own tests hold against the parser.
+
+use std::path::Path;
+
+#[path = "../../context-cli/tests/cli/command_table.rs"]
+mod command_table;
+
+pub(crate) use command_table::{COMMANDS, Use};
+
+/// The words of a line of the table, with this store and this file of messages in place of those it names. What it
+/// writes beside the store goes into a folder.
+pub(crate) fn filled(line: &str, store: &str, file: &str, elsewhere: &Path) -> Vec<String> {
+    let new = elsewhere.join("new.db").display().to_string();
+    let word = |word: &str| match word {
+        "sqlite:context.db" => store.to_owned(),
+        "sqlite:other.db" => format!("sqlite:{new}"),
+        "elsewhere/new.db" => new.clone(),
+        "notes.json" | "runs.json" | "fragments.json" => file.to_owned(),
+        word => word.to_owned(),
+    };
+    let mut all: Vec<_> = line.split(' ').map(word).collect();
+    // Nobody answers questions here.
+    if line.starts_with("delete ") {
+        all.push("--yes".to_owned());
+    }
+    all
+}
