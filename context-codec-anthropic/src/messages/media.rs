@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use context_core::wire::{ANTHROPIC_MEDIA, MediaFault, is_blank, is_web_url};
+use context_core::wire::{ANTHROPIC_MEDIA, MediaFault, is_blank, is_file_id, is_web_url};
 use context_core::{Media, MediaKind, MediaSource};
 
 use super::form::{Body, Mode, Source};
@@ -41,7 +41,7 @@ fn sent<'a>(media: &'a Media, kind: &str) -> Result<Source<'a>, MediaFault> {
             let fetched = media.media_type.as_deref().is_none_or(is_fetched);
             return if fetched { Ok(Source::Url { url }) } else { Err(MediaFault::Type) };
         }
-        MediaSource::Reference(file_id) if !file_id.is_empty() => return Ok(Source::File { file_id }),
+        MediaSource::Reference(file_id) if is_file_id(file_id) => return Ok(Source::File { file_id }),
         _ => {}
     }
     let found = ANTHROPIC_MEDIA.check(kind, media)?;

@@ -291,11 +291,12 @@ fn media_is_what_the_provider_takes() {
         Part::Document(media(MediaSource::Reference("file_1".into()), None)),
         Part::Audio(base64("AAAA", "audio/wav")),
         Part::Data(Data { name: "note".into(), value: Json::from("x") }),
+        Part::Image(media(MediaSource::Reference("gs://bucket/a.png".into()), None)),
     ];
     let request = ModelRequest::new([Message::from(parts)]);
     let lowered = MessagesCodec.lower(&request).unwrap();
     let left_out: Vec<_> = lowered.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();
-    assert_eq!(left_out, [1, 2, 4, 8, 9].map(|i| format!("messages[0].parts[{i}]")));
+    assert_eq!(left_out, [1, 2, 4, 8, 9, 10].map(|i| format!("messages[0].parts[{i}]")));
     let sources = sent(&request)["messages"][0]["content"].clone();
     let sources: Vec<_> = sources.as_array().unwrap().iter().map(|block| block["source"].clone()).collect();
     assert_eq!(

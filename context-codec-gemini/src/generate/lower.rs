@@ -123,10 +123,10 @@ impl<'a> Writer<'a> {
                 return Some(PartOut::new(Kind::Text(Cow::Borrowed(&text.text))).with(&text.metadata));
             }
             Part::Opaque(block) if block.provider == PROVIDER => {
-                if source || opaque::fits(&block.value, by_model) {
-                    return Some(PartOut::new(Kind::Whole(&block.value)));
+                match opaque::fault(&block.value, by_model).filter(|_| !source) {
+                    None => return Some(PartOut::new(Kind::Whole(&block.value))),
+                    Some(why) => why,
                 }
-                "a block that says not one thing, or nothing that this role says"
             }
             Part::Reasoning(thought) if source || by_model => match reasoning(thought, source) {
                 Some(part) => return Some(part),
@@ -197,7 +197,15 @@ impl<'a> Writer<'a> {
                     }
                 },
                 Part::Opaque(block) if block.provider == PROVIDER => {
-                    nested.push(PartOut::new(Kind::Whole(&block.value)));
+                    let found = if self.for_source() { Some(Ok(())) } else { opaque::media_of(&block.value) };
+                    match found {
+                        Some(Ok(())) => nested.push(PartOut::new(Kind::Whole(&block.value))),
+                        Some(Err(fault)) => {
+                            lost.push(MediaKind::Document);
+                            self.note(index, &format!("left out: {}", fault.reason()));
+                        }
+                        None => self.note(index, "left out: a result holds text and media only"),
+                    }
                 }
                 Part::Image(media) | Part::Document(media) | Part::Audio(media) => {
                     match self.media(part, media) {
@@ -303,7 +311,7 @@ pub(super) fn carries(role: Role, part: &Part) -> bool {
     let by_model = role == Role::Assistant;
     match part {
         Part::Text(_) => true,
-        Part::Opaque(block) => block.provider == PROVIDER && opaque::fits(&block.value, by_model),
+        Part::Opaque(block) => block.provider == PROVIDER && opaque::fault(&block.value, by_model).is_none(),
         Part::Reasoning(thought) => by_model && reasoning(thought, false).is_some(),
         Part::ToolCall(_) => by_model,
         Part::ToolResult(_) => !by_model,

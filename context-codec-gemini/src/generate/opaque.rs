@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 
-use context_core::Json;
-use context_core::wire::Entries;
+use context_core::wire::{Entries, GEMINI_MEDIA, MediaFault, is_web_url};
+use context_core::{Json, Media, MediaKind, MediaSource, Metadata};
+
+use super::form::{File, PartForm};
+use super::lift::is_own_file;
 
 /// What only the model says.
 const OF_MODEL: [&str; 5] =
@@ -13,8 +16,44 @@ const OF_ALL: [&str; 3] = ["text", "inlineData", "fileData"];
 /// What is said about a part, and is none.
 const BESIDE: [&str; 5] = ["thought", "thoughtSignature", "mediaResolution", "videoMetadata", "partMetadata"];
 
+/// Why a block is not sent, if it is not.
+pub(super) fn fault(block: &Json, by_model: bool) -> Option<&'static str> {
+    if !says_one_thing(block, by_model) {
+        return Some("a block that says not one thing, or nothing that this role says");
+    }
+    media_of(block).and_then(Result::err).map(MediaFault::reason)
+}
+
+/// Whether a block is media that a response may hold; why they are not sent, if they are not. Nothing if it is none.
+pub(super) fn media_of(block: &Json) -> Option<Result<(), MediaFault>> {
+    let Ok(form) = serde_json::from_str::<PartForm<'_>>(block.as_str()) else {
+        return Some(Err(MediaFault::Undecodable));
+    };
+    match (form.inline_data, form.file_data) {
+        (Some(blob), None) => {
+            let source = MediaSource::Base64(blob.data.unwrap_or_default().0);
+            let media_type = blob.mime_type.map(|named| named.0);
+            let media = Media { source, media_type, name: None, metadata: Metadata::default() };
+            Some(GEMINI_MEDIA.check(MediaKind::Document, &media).map(drop))
+        }
+        (None, Some(file)) => Some(check_file(&file)),
+        _ => None,
+    }
+}
+
+/// A file needs no type: the provider knows that of its own files, and of videos on the web.
+fn check_file(file: &File) -> Result<(), MediaFault> {
+    let uri = file.uri.as_ref().map_or("", |uri| uri.0.as_str());
+    if !is_web_url(uri) && !is_own_file(uri) {
+        return Err(MediaFault::Address);
+    }
+    let taken = |named: &str| GEMINI_MEDIA.type_name(MediaKind::Document, named).is_some();
+    let is_taken = file.mime_type.as_ref().is_none_or(|named| taken(&named.0));
+    if is_taken { Ok(()) } else { Err(MediaFault::Type) }
+}
+
 /// Whether a block says one thing and this side may say it. What is not known here may be said by both.
-pub(super) fn fits(block: &Json, by_model: bool) -> bool {
+fn says_one_thing(block: &Json, by_model: bool) -> bool {
     let Ok(entries) = serde_json::from_str::<Entries<'_>>(block.as_str()) else { return false };
     let (mut known, mut unknown) = (0, 0);
     for (key, _) in entries.iter().filter(|(_, value)| value.get() != "null") {
@@ -67,7 +106,8 @@ mod tests {
             ("1", false, false),
         ] {
             let json = Json::from_text(block).unwrap();
-            assert_eq!((fits(&json, true), fits(&json, false)), (by_model, by_user), "{block}");
+            let fits = |by_model| fault(&json, by_model).is_none();
+            assert_eq!((fits(true), fits(false)), (by_model, by_user), "{block}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use context_codec_gemini::generate::{BODY_KEY, GenerateCodec, SKIP_SIGNATURE, UNSIGNED_KEY};
 use context_core::wire::WireError;
 use context_core::{
-    FunctionTool, HistoryRules, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest,
+    FunctionTool, HistoryRules, Json, Media, MediaSource, Message, MessageCodec, Metadata, ModelRequest,
     OpaqueBlock, OutputSchema, Part, Reasoning, Role, Tool, ToolChoice, ToolResult,
 };
 use serde_json::{Value, json};
@@ -440,4 +440,36 @@ fn media_that_are_not_what_they_say_are_left_out() {
         lowered.diagnostics[1].to_string(),
         "unrepresentable at messages[0].parts[2]: left out: media whose bytes are no Base64"
     );
+}
+
+#[test]
+fn media_in_blocks_of_its_own_are_checked_too() {
+    let block =
+        |value: Value| Part::Opaque(OpaqueBlock { provider: "gemini".to_owned(), value: Json::from(&value) });
+    let video = json!({"inlineData": {"mimeType": "video/mp4", "data": "AAAA"}, "videoMetadata": {"fps": 1}});
+    let youtube = json!({"fileData": {"fileUri": "https://youtu.be/a"}});
+    for damaged in [
+        json!({"inlineData": {"mimeType": "video/mp4", "data": "no base64"}}),
+        json!({"inlineData": {"mimeType": "video/x-matroska", "data": "AAAA"}}),
+        json!({"inlineData": {"data": "AAAA"}}),
+        json!({"inlineData": {"mime_type": "image/png", "data": "AAAA"}}),
+        json!({"inlineData": 1}),
+        json!({"fileData": {"fileUri": "file:///etc/passwd"}}),
+        json!({"fileData": {"fileUri": "https://a/b", "mimeType": "application/zip"}}),
+    ] {
+        let parts = [Part::text("q"), block(video.clone()), block(youtube.clone()), block(damaged.clone())];
+        let output = vec![block(video.clone()), block(damaged.clone())];
+        let request = ModelRequest::new([
+            Message::new(Role::User, parts),
+            Message::new(Role::Assistant, [call("a", "f")]),
+            Message::new(Role::Tool, [result("a", output)]),
+        ]);
+        let lowered = GenerateCodec.lower(&request).unwrap();
+        let body = value(&lowered.body);
+        assert_eq!(body["contents"][0]["parts"], json!([{"text": "q"}, video, youtube]), "{damaged}");
+        let response = &body["contents"][2]["parts"][0]["functionResponse"];
+        assert_eq!(response["parts"], json!([video]), "{damaged}");
+        assert_eq!(response["response"], json!({"output": "[1 document cannot be shown]"}), "{damaged}");
+        assert_eq!(lowered.diagnostics.len(), 2, "{:?}", lowered.diagnostics);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use context_core::wire::{MediaFault, OPENAI_MEDIA, WireError, truth};
+use context_core::wire::{MediaFault, OPENAI_MEDIA, WireError, is_file_id, truth};
 use context_core::{Json, Media, MediaKind, MediaSource, Metadata};
 
 use super::form::{AudioForm, FileForm, ImageForm, InnerIn, SpokenForm, json, need_text, text};
@@ -66,7 +66,7 @@ pub(super) fn document(file: &InnerIn<'_>) -> Result<Option<Media>, WireError> {
 
 /// Whether a name of a file or a sound is one that this provider gave.
 fn is_ours(media: &Media, id: &str) -> bool {
-    media.metadata.get(REFERENCE) == Some(&truth()) || id.starts_with("file-")
+    is_file_id(id) && (media.metadata.get(REFERENCE) == Some(&truth()) || id.starts_with("file-"))
 }
 
 /// Writes a picture.

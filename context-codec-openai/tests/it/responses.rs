@@ -363,3 +363,19 @@ fn an_edited_message_is_written_as_it_is_now() {
     request.metadata.insert(BODY_KEY, json!({"store": false, "model": "other", "input": []}));
     assert_eq!(sent(&request).0, json!({"model": "m", "input": [user("ho")], "store": false}));
 }
+
+#[test]
+fn what_names_no_file_of_the_provider_is_left_out() {
+    let at = |source: &str| Media { source: MediaSource::Reference(source.to_owned()), ..picture() };
+    for odd in ["", "gs://bucket/a.png", "blob:0", "a b"] {
+        let parts =
+            [Part::text("q"), Part::Image(at(odd)), Part::Document(at(odd)), Part::Image(at("file-1"))];
+        let (body, said) = sent(&ModelRequest::new([Message::new(Role::User, parts)]));
+        let content = json!([
+            {"type": "input_text", "text": "q"},
+            {"type": "input_image", "file_id": "file-1", "detail": "auto"},
+        ]);
+        assert_eq!(body["input"][0]["content"], content, "{odd:?}");
+        assert_eq!(said.len(), 2, "{said:?}");
+    }
+}

@@ -3,9 +3,10 @@
 pub(super) mod groups;
 pub(super) mod pairs;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-use context_core::wire::Lowered;
+use context_core::wire::{Lowered, lost_media, media_kind};
 use context_core::{Diagnostic, DiagnosticCode, Json, JsonMap, Message, Part, Role, Severity, ToolResult};
 use serde::{Serialize, Serializer};
 
@@ -213,10 +214,11 @@ impl<'a> Writer<'a> {
                 }
                 Part::ToolCall(call) if message.role == Role::Assistant => {
                     let result = self.pairs.result(place);
-                    if let Some((place, result)) = result {
+                    let result = result.map(|(place, result)| {
                         self.lost_of(place, result);
-                    }
-                    written.push(UiPart::Tool(call, result.map(|(_, result)| result)));
+                        self.shown(place, result)
+                    });
+                    written.push(UiPart::Tool(call, result));
                     continue;
                 }
                 Part::Reasoning(thought) if message.role == Role::Assistant => {
@@ -248,6 +250,25 @@ impl<'a> Writer<'a> {
             self.left_out(DiagnosticCode::Unrepresentable, place, why);
         }
         written
+    }
+
+    /// A result without the files that a page cannot show, and with a line that says so.
+    fn shown(&mut self, place: (usize, usize), result: &'a ToolResult) -> Cow<'a, ToolResult> {
+        let fault = |part: &Part| File::of(part).and_then(File::fault);
+        let is_lost = |part: &Part| File::of(part).is_none_or(|file| file.fault().is_some());
+        let lost = |part: &Part| media_kind(part).filter(|_| is_lost(part));
+        let kinds: Vec<_> = result.output.iter().filter_map(lost).collect();
+        // An error has no files.
+        if self.mode == Mode::Source || result.is_error || kinds.is_empty() {
+            return Cow::Borrowed(result);
+        }
+        for fault in result.output.iter().filter_map(fault) {
+            self.left_out(DiagnosticCode::Unrepresentable, place, fault.reason());
+        }
+        let mut shown = result.clone();
+        shown.output.retain(|part| lost(part).is_none());
+        shown.output.extend(lost_media(&kinds).map(Part::text));
+        Cow::Owned(shown)
     }
 
     /// Says what of a result cannot be written.

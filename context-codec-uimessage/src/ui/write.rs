@@ -1,5 +1,7 @@
 //! The objects of the form as they are written: borrowed from messages, in one pass.
 
+use std::borrow::Cow;
+
 use context_core::wire::truth;
 use context_core::{Data, Json, Metadata, Reasoning, Text, ToolCall, ToolInput, ToolResult};
 use serde::Serialize;
@@ -83,7 +85,7 @@ pub(super) enum UiPart<'a> {
     Text(&'a Text),
     Reasoning(&'a Reasoning),
     File(File<'a>),
-    Tool(&'a ToolCall, Option<&'a ToolResult>),
+    Tool(&'a ToolCall, Option<Cow<'a, ToolResult>>),
     /// Data, and its other keys.
     Data(&'a Data, Option<Json>),
     Opaque(&'a Json),
@@ -104,7 +106,7 @@ impl Serialize for UiPart<'_> {
             }
             Self::Reasoning(thought) => thought::write::<S>(thought, &mut map)?,
             Self::File(file) => file.write::<S>(&mut map)?,
-            Self::Tool(call, result) => tool::<S>(&mut map, call, *result)?,
+            Self::Tool(call, result) => tool::<S>(&mut map, call, result.as_deref())?,
             Self::Data(data, others) => {
                 map.serialize_entry("type", &format_args!("data-{}", data.name))?;
                 map.serialize_entry("data", &data.value)?;

@@ -221,3 +221,25 @@ fn files_that_no_browser_can_read_are_left_out() {
     assert_eq!(said.len(), 5);
     assert_eq!(said[1], "unrepresentable at messages[0].parts[1]: left out: media whose bytes are no Base64");
 }
+
+#[test]
+fn results_hold_only_files_that_a_page_can_show() {
+    let image = |source| Part::Image(media(source, Some("image/png")));
+    let damaged = image(MediaSource::Base64("no base64".to_owned()));
+    let elsewhere = image(MediaSource::Url("file:///etc/passwd".to_owned()));
+    let sound = image(MediaSource::Base64("AAAA".to_owned()));
+    let (body, said) = shown([
+        Message::new(Role::Assistant, [Part::tool_call("c", "see", json!({}))]),
+        Message::new(Role::Tool, [result("c", vec![damaged, sound, elsewhere], false)]),
+    ]);
+    assert_eq!(
+        body[0]["parts"][0]["output"],
+        json!([
+            {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AAAA"},
+            {"type": "text", "text": "[2 images cannot be shown]"},
+        ])
+    );
+    assert_eq!(said.len(), 2);
+    assert!(said[0].contains("media whose bytes are no Base64"), "{said:?}");
+    assert!(said[1].contains("an address the provider cannot fetch"), "{said:?}");
+}

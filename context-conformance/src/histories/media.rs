@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use context_core::{Media, MediaSource, Message, Metadata, Part, Role};
+use context_core::{Json, Media, MediaSource, Message, Metadata, OpaqueBlock, Part, Role};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use serde_json::json;
 
 use super::{History, histories};
 
@@ -63,11 +64,17 @@ fn place(history: &mut History, at: &Index, in_result: bool, part: Part) {
 fn damaged() -> impl Strategy<Value = Part> {
     let kind: fn(Media) -> Part = Part::Image;
     let kind = prop::sample::select(vec![kind, Part::Document, Part::Audio]);
-    (kind, source(), media_type(), prop::option::of("[a-z]{1,5}\\.pdf")).prop_map(
+    let part = (kind, source(), media_type(), prop::option::of("[a-z]{1,5}\\.pdf")).prop_map(
         |(kind, source, media_type, name)| {
             kind(Media { source, media_type, name, metadata: Metadata::default() })
         },
-    )
+    );
+    // As moving pictures are kept, which no part is for.
+    let block = (media_type(), data()).prop_map(|(media_type, data)| {
+        let value = Json::from(&json!({"inlineData": {"mimeType": media_type, "data": data}}));
+        Part::Opaque(OpaqueBlock { provider: "gemini".to_owned(), value })
+    });
+    prop_oneof![5 => part, 1 => block]
 }
 
 fn media_type() -> impl Strategy<Value = Option<String>> {

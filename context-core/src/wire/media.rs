@@ -159,6 +159,12 @@ pub fn is_web_url(url: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
 }
 
+/// Whether a name may be that of a file that lies with a provider. Addresses and names of stored bytes are none.
+pub fn is_file_id(id: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    !id.is_empty() && id.bytes().all(letter)
+}
+
 /// Whether these are bytes in Base64 of the usual alphabet, padded.
 pub fn is_base64(data: &str) -> bool {
     let core = data.trim_end_matches('=');
@@ -175,6 +181,9 @@ mod tests {
         assert_eq!(data_url("data:text/plain;charset=utf-8;base64,QQ=="), Some(("text/plain", "QQ==")));
         assert_eq!(data_url("data:text/plain,A"), None);
         assert!(is_web_url("https://example.com/a.png"));
+        assert!(
+            is_file_id("file-1_a") && !is_file_id("") && !is_file_id("gs://a/b") && !is_file_id("blob:0")
+        );
         assert!(!is_web_url("file:///a.png") && !is_web_url("https://") && !is_web_url("http://a b"));
     }
 

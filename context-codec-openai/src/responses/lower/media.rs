@@ -1,6 +1,6 @@
 //! Pictures, documents and sound.
 
-use context_core::wire::{MediaFault, is_web_url};
+use context_core::wire::{MediaFault, is_file_id, is_web_url};
 use context_core::{Media, MediaSource};
 
 use super::kept::Kept;
@@ -9,7 +9,7 @@ use crate::shared;
 
 pub(in crate::responses) fn image(image: &Media, sends: bool) -> Result<OutPart<'_>, &'static str> {
     let (image_url, file_id) = match &image.source {
-        MediaSource::Reference(id) => (None, Some(id.as_str())),
+        MediaSource::Reference(id) => (None, Some(id_of_file(id, sends)?)),
         _ => (Some(shared::image(image, !sends).map_err(MediaFault::reason)?), None),
     };
     let kept = Kept::of(&image.metadata);
@@ -26,7 +26,7 @@ pub(in crate::responses) fn file(file: &Media, sends: bool) -> Result<OutPart<'_
     let (mut file_data, mut file_url, mut file_id, mut filename) = (None, None, None, None);
     match &file.source {
         MediaSource::Url(url) if !sends || is_web_url(url) => file_url = Some(url.as_str()),
-        MediaSource::Reference(id) => file_id = Some(id.as_str()),
+        MediaSource::Reference(id) => file_id = Some(id_of_file(id, sends)?),
         _ => {
             let data = shared::document(file, !sends).map_err(MediaFault::reason)?;
             filename = file.name.as_deref().or_else(|| sends.then(|| shared::file_name(data)));
@@ -43,6 +43,11 @@ pub(in crate::responses) fn file(file: &Media, sends: bool) -> Result<OutPart<'_
         detail: kept.detail,
         prompt_cache_breakpoint: kept.breakpoint,
     })
+}
+
+/// The name of a file that lies with the provider.
+fn id_of_file(id: &str, sends: bool) -> Result<&str, &'static str> {
+    if !sends || is_file_id(id) { Ok(id) } else { Err(MediaFault::Elsewhere.reason()) }
 }
 
 /// For where it came from: the provider took sound once, and takes none now.

@@ -20,8 +20,8 @@ use crate::MediaKind;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct MediaRules {
-    /// The types.
-    pub types: &'static [MediaRule],
+    /// The types, in groups.
+    pub types: &'static [&'static [MediaRule]],
     /// Whether a type is taken in any part of media, and not only in that of its kind.
     pub any_kind: bool,
     /// Whether the bytes of a document may come without a type.
@@ -66,7 +66,8 @@ impl MediaRule {
 impl MediaRules {
     /// The rule of a type without parameters, in a part of this kind.
     pub(super) fn rule(&self, kind: MediaKind, media_type: &str) -> Option<&'static MediaRule> {
-        self.types.iter().find(|rule| (self.any_kind || rule.kind == kind) && rule.is_named(media_type))
+        let fits = |rule: &&MediaRule| (self.any_kind || rule.kind == kind) && rule.is_named(media_type);
+        self.types.iter().copied().flatten().find(fits)
     }
 }
 
@@ -90,7 +91,12 @@ const fn audio(media_type: &'static str, most: u64) -> MediaRule {
     rule(MediaKind::Audio, media_type, most)
 }
 
-const JPEG: &[&str] = &["image/jpg", "image/pjpeg"];
+/// The pictures that all of them see.
+const fn pictures(most: u64) -> [MediaRule; 3] {
+    let jpeg = named(image("image/jpeg", most), &["image/jpg", "image/pjpeg"]);
+    [image("image/png", most), jpeg, image("image/webp", most)]
+}
+
 const WAV: &[&str] = &["audio/x-wav", "audio/wave", "audio/vnd.wave"];
 const FIFTY: u64 = 50_000_000;
 const HUNDRED: u64 = 100_000_000;
@@ -99,19 +105,19 @@ const FIVE_MIB: u64 = 5 << 20;
 /// What OpenAI takes, in both forms. Chat Completions alone takes sound.
 pub static OPENAI_MEDIA: MediaRules = MediaRules {
     types: &[
-        image("image/png", FIFTY),
-        named(image("image/jpeg", FIFTY), JPEG),
-        image("image/gif", FIFTY),
-        image("image/webp", FIFTY),
-        document("application/pdf", FIFTY),
-        document("text/", FIFTY),
-        document("application/json", FIFTY),
-        document("application/xml", FIFTY),
-        document("application/rtf", FIFTY),
-        document("application/msword", FIFTY),
-        document("application/vnd.", FIFTY),
-        named(audio("audio/wav", FIFTY), WAV),
-        named(audio("audio/mp3", FIFTY), &["audio/mpeg"]),
+        &pictures(FIFTY),
+        &[
+            image("image/gif", FIFTY),
+            document("application/pdf", FIFTY),
+            document("text/", FIFTY),
+            document("application/json", FIFTY),
+            document("application/xml", FIFTY),
+            document("application/rtf", FIFTY),
+            document("application/msword", FIFTY),
+            document("application/vnd.", FIFTY),
+            named(audio("audio/wav", FIFTY), WAV),
+            named(audio("audio/mp3", FIFTY), &["audio/mpeg"]),
+        ],
     ],
     any_kind: false,
     untyped_documents: true,
@@ -121,12 +127,8 @@ pub static OPENAI_MEDIA: MediaRules = MediaRules {
 /// What Anthropic takes.
 pub static ANTHROPIC_MEDIA: MediaRules = MediaRules {
     types: &[
-        image("image/png", FIVE_MIB),
-        named(image("image/jpeg", FIVE_MIB), JPEG),
-        image("image/gif", FIVE_MIB),
-        image("image/webp", FIVE_MIB),
-        document("application/pdf", 32 << 20),
-        document("text/", 32 << 20),
+        &pictures(FIVE_MIB),
+        &[image("image/gif", FIVE_MIB), document("application/pdf", 32 << 20), document("text/", 32 << 20)],
     ],
     any_kind: false,
     untyped_documents: false,
@@ -136,40 +138,40 @@ pub static ANTHROPIC_MEDIA: MediaRules = MediaRules {
 /// What Gemini takes, in any part: nothing but the type tells its media apart.
 pub static GEMINI_MEDIA: MediaRules = MediaRules {
     types: &[
-        image("image/png", HUNDRED),
-        named(image("image/jpeg", HUNDRED), JPEG),
-        image("image/webp", HUNDRED),
-        image("image/heic", HUNDRED),
-        image("image/heif", HUNDRED),
-        document("application/pdf", FIFTY),
-        document("text/", HUNDRED),
-        document("application/json", HUNDRED),
-        document("application/x-javascript", HUNDRED),
-        document("application/x-python", HUNDRED),
-        document("application/rtf", HUNDRED),
-        document("application/xml", HUNDRED),
-        named(audio("audio/wav", HUNDRED), WAV),
-        audio("audio/mp3", HUNDRED),
-        named(audio("audio/mpeg", HUNDRED), &["audio/mpga"]),
-        named(audio("audio/aiff", HUNDRED), &["audio/x-aiff"]),
-        named(audio("audio/aac", HUNDRED), &["audio/x-aac"]),
-        audio("audio/ogg", HUNDRED),
-        named(audio("audio/flac", HUNDRED), &["audio/x-flac"]),
-        named(audio("audio/mp4", HUNDRED), &["audio/m4a", "audio/x-m4a"]),
-        audio("audio/webm", HUNDRED),
-        audio("audio/opus", HUNDRED),
-        audio("audio/pcm", HUNDRED),
-        audio("audio/l16", HUNDRED),
-        document("video/mp4", HUNDRED),
-        document("video/mpeg", HUNDRED),
-        document("video/mpg", HUNDRED),
-        document("video/mov", HUNDRED),
-        document("video/quicktime", HUNDRED),
-        document("video/avi", HUNDRED),
-        document("video/x-flv", HUNDRED),
-        document("video/webm", HUNDRED),
-        document("video/wmv", HUNDRED),
-        document("video/3gpp", HUNDRED),
+        &pictures(HUNDRED),
+        &[
+            image("image/heic", HUNDRED),
+            image("image/heif", HUNDRED),
+            document("application/pdf", FIFTY),
+            document("text/", HUNDRED),
+            document("application/json", HUNDRED),
+            document("application/x-javascript", HUNDRED),
+            document("application/x-python", HUNDRED),
+            document("application/rtf", HUNDRED),
+            document("application/xml", HUNDRED),
+            named(audio("audio/wav", HUNDRED), WAV),
+            audio("audio/mp3", HUNDRED),
+            named(audio("audio/mpeg", HUNDRED), &["audio/mpga"]),
+            named(audio("audio/aiff", HUNDRED), &["audio/x-aiff"]),
+            named(audio("audio/aac", HUNDRED), &["audio/x-aac"]),
+            audio("audio/ogg", HUNDRED),
+            named(audio("audio/flac", HUNDRED), &["audio/x-flac"]),
+            named(audio("audio/mp4", HUNDRED), &["audio/m4a", "audio/x-m4a"]),
+            audio("audio/webm", HUNDRED),
+            audio("audio/opus", HUNDRED),
+            audio("audio/pcm", HUNDRED),
+            audio("audio/l16", HUNDRED),
+            document("video/mp4", HUNDRED),
+            document("video/mpeg", HUNDRED),
+            document("video/mpg", HUNDRED),
+            document("video/mov", HUNDRED),
+            document("video/quicktime", HUNDRED),
+            document("video/avi", HUNDRED),
+            document("video/x-flv", HUNDRED),
+            document("video/webm", HUNDRED),
+            document("video/wmv", HUNDRED),
+            document("video/3gpp", HUNDRED),
+        ],
     ],
     any_kind: true,
     untyped_documents: false,
