@@ -49,7 +49,8 @@ struct Program {
 impl Program {
     fn new(subject: impl Subject) -> std::io::Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(4).enable_all().build()?;
-        Ok(Self { subject: Arc::new(subject), settings: Settings::from_env(), runtime })
+        let settings = subject.settings().or_as_told();
+        Ok(Self { subject: Arc::new(subject), settings, runtime })
     }
 
     fn run(&self, case: &'static Case) -> Result<Completion, Failed> {

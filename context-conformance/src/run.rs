@@ -23,7 +23,8 @@ const PER_KILL: Duration = Duration::from_millis(500);
 ///
 /// Needs a tokio runtime; one of several threads lets racers race.
 pub async fn run(subject: impl Subject) -> Report {
-    run_with(Arc::new(subject), &Settings::from_env(), |_| true).await
+    let settings = subject.settings().or_as_told();
+    run_with(Arc::new(subject), &settings, |_| true).await
 }
 
 /// Runs the cases that `wanted` picks, with settings of the caller's own.

@@ -25,13 +25,17 @@ impl Settings {
     /// The settings of the environment: `CONTEXT_CONFORMANCE_SEED` (decimal, or hexadecimal behind `0x`),
     /// `CONTEXT_CONFORMANCE_CASES` and `CONTEXT_CONFORMANCE_KILLS`. What is not set or not a number is as by default.
     pub fn from_env() -> Self {
-        let default = Self::default();
+        Self::default().or_as_told()
+    }
+
+    /// These settings, where the environment does not say otherwise.
+    pub(crate) fn or_as_told(self) -> Self {
         let text = |name| env::var(name).ok();
         let count = |name| text(name).and_then(|count| count.parse().ok());
         Self {
-            seed: told_seed().unwrap_or(default.seed),
-            sequences: count("CONTEXT_CONFORMANCE_CASES").unwrap_or(default.sequences),
-            kills: count("CONTEXT_CONFORMANCE_KILLS").unwrap_or(default.kills),
+            seed: told_seed().unwrap_or(self.seed),
+            sequences: count("CONTEXT_CONFORMANCE_CASES").unwrap_or(self.sequences),
+            kills: count("CONTEXT_CONFORMANCE_KILLS").unwrap_or(self.kills),
         }
     }
 }

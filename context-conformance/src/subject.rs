@@ -5,6 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use context_core::{Result, Store};
 
+use crate::settings::Settings;
+
 /// A store under test. The implementor supplies isolation, the kit does the rest.
 ///
 /// A namespace is a store of its own: a file, a schema, a key prefix. The kit makes up the names, odd ones
@@ -13,6 +15,12 @@ use context_core::{Result, Store};
 pub trait Subject: Send + Sync + 'static {
     /// What reports call it.
     fn name(&self) -> &str;
+
+    /// How much is tried at random, where the environment says nothing. Fewer than usual is right for a store
+    /// that hands on what another, proved with all of them, keeps.
+    fn settings(&self) -> Settings {
+        Settings::default()
+    }
 
     /// An empty store for this namespace, also if the namespace was opened before.
     async fn open(&self, namespace: &str) -> Result<Arc<dyn Store>>;

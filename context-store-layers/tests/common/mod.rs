@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use context_conformance::Subject;
+use context_conformance::{Settings, Subject};
 use context_core::{IdGenerator, Result, Store};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 
@@ -61,6 +61,13 @@ impl Layered {
 impl Subject for Layered {
     fn name(&self) -> &str {
         self.name
+    }
+
+    /// The store below is proved with all of them elsewhere.
+    fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        (settings.sequences, settings.kills) = (15, 40);
+        settings
     }
 
     async fn open(&self, namespace: &str) -> Result<Arc<dyn Store>> {
