@@ -18,6 +18,7 @@ use crate::rows::{blob as bytes_of, length};
 use crate::scope::chat_no;
 use crate::sql;
 use crate::sums::{BLOB, BLOB_PIECE, BLOB_REF, Value};
+use crate::tally::{OfChat, Seen};
 
 /// How many bytes a piece has. Part of the layout: it must never change.
 const PIECE: usize = 256 << 10;
@@ -75,6 +76,9 @@ pub(crate) async fn find(
     let mut transaction = connection.begin().await?;
     let chat = chat_no(&mut transaction, "blob", chat).await?;
     let found = known(&mut transaction, chat, id).await?;
+    if found.is_none() {
+        confirm_absence(&mut transaction, chat, id).await?;
+    }
     transaction.commit().await?;
     Ok(found.map(|(_, blob)| blob))
 }
@@ -84,6 +88,13 @@ async fn known(connection: &mut SqliteConnection, chat: i64, id: &BlobId) -> Res
     let query = sqlx::query(sql::BLOB).bind(chat).bind(&id.as_bytes()[..]);
     let row = query.fetch_all(connection).await?.pop();
     row.map(|row| Ok((row.try_get(6)?, blob_of(&row)?))).transpose()
+}
+
+/// Whether a blob that was not found is not there.
+async fn confirm_absence(connection: &mut SqliteConnection, chat: i64, id: &BlobId) -> Result<()> {
+    OfChat::Blobs.compare(connection, chat, Seen::Part).await?;
+    let beside = sqlx::query(sql::BLOBS_BESIDE).bind(chat).bind(&id.as_bytes()[..]);
+    beside.fetch_all(connection).await?.iter().try_for_each(|row| BLOB_REF.check(row, 0))
 }
 
 fn blob_of(row: &SqliteRow) -> Result<Blob> {
@@ -100,6 +111,9 @@ fn blob_of(row: &SqliteRow) -> Result<Blob> {
     let mut blob = Blob::new(id, count(row.try_get(1)?)?, media_type, time(3)?);
     blob.used_at = time(4)?;
     blob.references = count(row.try_get(5)?)?;
+    if blob.references == 0 {
+        return Err(Fault::Corrupt("the index of references to a blob lacks this one", None));
+    }
     Ok(blob)
 }
 
@@ -131,7 +145,10 @@ pub(crate) async fn read(
 ) -> Result<Option<Bytes>> {
     let mut transaction = connection.begin().await?;
     let chat = chat_no(&mut transaction, "read_blob", chat).await?;
-    let Some((no, blob)) = known(&mut transaction, chat, id).await? else { return Ok(None) };
+    let Some((no, blob)) = known(&mut transaction, chat, id).await? else {
+        confirm_absence(&mut transaction, chat, id).await?;
+        return Ok(None);
+    };
     let end = range.end.min(blob.bytes);
     let range = range.start.min(end)..end;
     let bytes = bytes(&mut transaction, no, range.clone()).await?;
@@ -201,6 +218,8 @@ pub(crate) async fn list(
     let chat = chat_no(&mut transaction, OPERATION, chat).await?;
     let query = sqlx::query(sql::BLOBS).bind(chat).bind(after).bind(signed(limit + 1));
     let rows = query.fetch_all(&mut *transaction).await?;
+    let seen = Seen::page(after.is_empty(), rows.len() > limit, rows.len());
+    OfChat::Blobs.compare(&mut transaction, chat, seen).await?;
     transaction.commit().await?;
     let mut order = KeyOrder::after(OPERATION, "blob", Some(after.to_vec()));
     rows.iter().try_for_each(|row| Ok::<_, Fault>(order.next(row.try_get::<Vec<u8>, _>(0)?)?))?;

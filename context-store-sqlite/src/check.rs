@@ -121,6 +121,16 @@ async fn file(connection: &mut SqliteConnection, full_text: bool, report: &mut C
             report.findings.push(Finding::new(None, about, "belongs to no chat"));
         }
     }
+    for statement in [sql::MISCOUNTED, sql::memories::MISCOUNTED] {
+        for row in sqlx::query(statement).fetch_all(&mut *connection).await? {
+            let (table, rows): (&str, i64) = (row.try_get(0)?, row.try_get(1)?);
+            if rows > 0 {
+                let problem =
+                    format!("{rows} rows differ from their checksum, or count otherwise than there is");
+                report.findings.push(Finding::new(None, format!("table {table}"), problem));
+            }
+        }
+    }
     Ok(())
 }
 

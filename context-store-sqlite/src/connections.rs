@@ -94,6 +94,7 @@ impl Connections {
         let mut connection = known.options.connect().await?;
         schema::use_wal(&mut connection).await?;
         let full_text = schema::migrate(&mut connection, config.full_text).await?;
+        schema::check_made(&mut connection, full_text).await?;
         let idle = StdMutex::new(vec![(None, known.readers.connect().await?)]);
         let writer = Writer { connection, routes: Routes::default(), full_text, ready: Ready::default() };
         Ok(Self { writer: Mutex::new(Some(writer)), idle, full_text, ..known })

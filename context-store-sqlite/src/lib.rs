@@ -151,6 +151,7 @@ mod sql;
 mod store;
 mod streams;
 mod sums;
+mod tally;
 mod upkeep;
 
 pub use config::SqliteConfig;

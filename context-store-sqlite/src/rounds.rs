@@ -27,6 +27,7 @@ use crate::rounds::node_tables::{NodeTable, TABLES, name};
 use crate::rounds::sums::{DIFFERS, EDGE, MESSAGE, VERSION, check_agent, head_sum};
 use crate::rows::json_numbers;
 use crate::sql::rounds as sql;
+use crate::tally::{OfUser, Seen};
 
 /// The rounds of an agent with these numbers, all in one state.
 pub(crate) async fn load(
@@ -47,6 +48,9 @@ pub(crate) async fn load(
     for (_, head) in &heads {
         check_agent(head, agent)?;
         order.next(head.round.round)?;
+    }
+    if heads.len() as u64 <= u64::from(*rounds.end() - rounds.start()) {
+        OfUser::Rounds.compare(&mut transaction, &agent.user, Seen::Part).await?;
     }
     let records = fill(&mut transaction, heads).await?;
     if records.iter().any(|record| record.head.nodes as usize != record.nodes.len()) {

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use context_core::checksum::Checksum;
 use context_core::{Error, ErrorKind};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -95,10 +96,16 @@ pub(crate) async fn migrate(connection: &mut SqliteConnection, full_text: Option
     if before.is_some_and(|before| before < WITH_CHECKSUMS) {
         upgrade::add_checksums(&mut transaction).await?;
     }
+    let had_words = before.is_some_and(|before| (WITH_FULL_TEXT..WITH_CHECKSUMS).contains(&before));
+    if had_words && check_full_text(&mut transaction, None).await? {
+        words::append_with_words(&mut transaction).await?;
+    }
     if before.is_none_or(|before| before < WITH_FULL_TEXT) && full_text != Some(false) {
         words::build(&mut transaction).await?;
     }
     let has = check_full_text(&mut transaction, full_text).await?;
+    let (sum, _) = text_sum(&mut transaction).await?;
+    sqlx::query(sql::SEAL_SCHEMA).bind(sum).execute(&mut *transaction).await?;
     file::set_label(&mut transaction).await?;
     transaction.commit().await?;
     Ok(has)
@@ -110,7 +117,11 @@ pub(crate) async fn check_readable(
     full_text: Option<bool>,
 ) -> Result<bool> {
     match version(connection).await? {
-        Some(KNOWN) => check_full_text(connection, full_text).await,
+        Some(KNOWN) => {
+            let has = check_full_text(connection, full_text).await?;
+            check_made(connection, has).await?;
+            Ok(has)
+        }
         Some(version) if version > KNOWN => Err(too_new(version).into()),
         version => {
             let version = version.unwrap_or(0);
@@ -143,6 +154,33 @@ async fn check_full_text(connection: &mut SqliteConnection, wanted: Option<bool>
         return Err(Error::invalid("open", message).into());
     }
     Ok(has)
+}
+
+/// The checksum of all tables, indexes, views and triggers, and whether each has pages of its own.
+async fn text_sum(connection: &mut SqliteConnection) -> Result<(i64, bool)> {
+    let row = sqlx::query(sql::SCHEMA_TEXT).fetch_one(connection).await?;
+    let sum = Checksum::of("schema").text(row.try_get(0)?).value();
+    Ok((i64::from(sum), row.try_get(1)?))
+}
+
+/// Refuses a file of which a table, an index, a view or a trigger was lost or altered. What somebody has added is theirs.
+pub(crate) async fn check_made(connection: &mut SqliteConnection, full_text: bool) -> Result<()> {
+    let (sum, is_apart) = text_sum(connection).await?;
+    if !is_apart {
+        return Err(Fault::Corrupt("two tables or indexes of the file have the same pages", None));
+    }
+    let sealed = sqlx::query(sql::SEALED_SCHEMA).fetch_optional(&mut *connection).await;
+    if sealed.is_ok_and(|row| row.is_some_and(|row| row.try_get(0).is_ok_and(|sealed: i64| sealed == sum))) {
+        return Ok(());
+    }
+    let actual = of(connection).await?;
+    for (name, text) in made_by_migrations(full_text).await? {
+        if actual.get(name) != Some(text) {
+            let message = "a part of the file's schema is missing or not what was made: run `context verify`";
+            return Err(Error::new(ErrorKind::Corrupt, "open", message).with("part", name).into());
+        }
+    }
+    Ok(())
 }
 
 /// The schema of a file: the texts by type and name.

@@ -17,6 +17,56 @@ macro_rules! statements {
     };
 }
 
+/// What stands in an index before and behind the place where something that is not there would stand.
+macro_rules! neighbours {
+    ($columns:expr, $table:expr, $of:expr, $key:expr, $value:expr) => {
+        concat!(
+            "SELECT * FROM (SELECT ",
+            $columns,
+            " FROM ",
+            $table,
+            " WHERE ",
+            $of,
+            " AND ",
+            $key,
+            " < ",
+            $value,
+            " ORDER BY ",
+            $key,
+            " DESC LIMIT 1)
+            UNION ALL SELECT * FROM (SELECT ",
+            $columns,
+            " FROM ",
+            $table,
+            " WHERE ",
+            $of,
+            " AND ",
+            $key,
+            " > ",
+            $value,
+            " ORDER BY ",
+            $key,
+            " LIMIT 1)"
+        )
+    };
+}
+
+/// Whether they are what the rows say that they lead to.
+macro_rules! neighbours_agree {
+    ($agree:expr, $columns:expr, $table:expr, $of:expr, $key:expr, $value:expr, $row:expr) => {
+        concat!(
+            "SELECT ",
+            $agree,
+            " FROM (",
+            neighbours!($columns, $table, $of, $key, $value),
+            ") f LEFT JOIN ",
+            $table,
+            " t ON ",
+            $row
+        )
+    };
+}
+
 pub(crate) mod memories;
 pub(crate) mod rounds;
 
@@ -68,14 +118,88 @@ macro_rules! updated {
     };
 }
 
+/// Whether a branch's end and its time agree with their checksum, as appends compute it (`migrations/0008_checksums.sql`).
+macro_rules! own_agrees {
+    () => {
+        "own_sum IS own * 1000003 + touched % 4294967291"
+    };
+}
+
+/// The same of a branch that is written.
+macro_rules! own_sum {
+    ($own:expr, $touched:expr) => {
+        concat!("own_sum = ", $own, " * 1000003 + ", $touched, " % 4294967291")
+    };
+}
+
+/// Whether the time of chat `c` agrees with its checksum.
+macro_rules! time_agrees {
+    () => {
+        "c.time_sum IS c.updated_at % 4294967291 + c.moved * 1000003"
+    };
+}
+
+/// The numbers of a chat's tally agree with their checksum.
+macro_rules! chat_tally_agrees {
+    () => {
+        "sum = chat * 999983 + branches * 1000003 + checkpoints * 1000033 + fragments * 1000037
+           + blobs * 1000039 + streams * 1000081 + revisions * 1000099"
+    };
+}
+
+/// Of all branches of chat `c`; nothing if one is missing, the active one too, or an end does not agree with its checksum.
+macro_rules! of_branches {
+    ($value:expr) => {
+        concat!(
+            "(SELECT iif(count(*) = (SELECT branches FROM chat_tally WHERE chat = c.no AND ",
+            chat_tally_agrees!(),
+            ") AND min(",
+            own_agrees!(),
+            ") AND max(name IS c.active), ",
+            $value,
+            ", NULL) FROM branch WHERE chat = c.no)"
+        )
+    };
+}
+
+/// The same as `updated`; nothing if it does not agree with its checksum.
+macro_rules! checked_updated {
+    () => {
+        concat!(
+            "CASE WHEN NOT (",
+            time_agrees!(),
+            ") THEN NULL WHEN c.moved = 0 THEN c.updated_at ELSE max(c.updated_at, ",
+            of_branches!("max(touched)"),
+            ") END"
+        )
+    };
+}
+
+/// The numbers of a user's tally agree with their checksum.
+macro_rules! user_tally_agrees {
+    () => {
+        "sum = chats * 1000003 + rounds * 1000033 + links * 1000037 + scopes * 1000039"
+    };
+}
+
 macro_rules! summary {
     ($updated:expr) => {
         concat!(
-            "SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at, ",
+            "SELECT f.no, c.id, c.title, c.metadata, c.active, c.created_at, ",
             $updated,
-            ", (SELECT sum(own) FROM branch WHERE chat = c.no), (SELECT count(name) FROM branch WHERE chat = c.no),
-               c.name_sum, c.sum"
+            ", ",
+            of_branches!("sum(own)"),
+            ", ",
+            of_branches!("count(name)"),
+            ", c.name_sum, c.sum"
         )
+    };
+}
+
+/// What is known of a branch.
+macro_rules! piece {
+    () => {
+        concat!("SELECT no, chat, name, parent, base, created_at, sum, own, head, ", own_agrees!())
     };
 }
 
@@ -84,7 +208,7 @@ macro_rules! blob {
     () => {
         "SELECT r.hash, b.size, r.media_type, r.created_at, r.used_at,
            (SELECT count(*) FROM blob_ref o WHERE o.blob = b.no), b.no, r.chat, r.sum, b.user, b.hash, b.sum
-         FROM blob_ref r CROSS JOIN blob b ON b.no = r.blob"
+         FROM blob_ref r LEFT JOIN blob b ON b.no = r.blob"
     };
 }
 
@@ -118,32 +242,45 @@ statements! {
     USE_WAL = "PRAGMA journal_mode = WAL";
     /// Tables, indexes, views and triggers, without those that SQLite makes of its own accord.
     SCHEMA = "SELECT type || ' ' || name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    /// The same in one text, and whether each has pages of its own.
+    SCHEMA_TEXT = "SELECT (SELECT group_concat(line, ';') FROM (
+          SELECT type || ' ' || name || ' ' || tbl_name || ' ' || sql AS line FROM sqlite_schema
+          WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type, name)),
+        (SELECT count(DISTINCT rootpage) = count(*) FROM sqlite_schema WHERE rootpage > 0)";
+    SEALED_SCHEMA = "SELECT schema FROM store_tally WHERE one = 1";
+    SEAL_SCHEMA = "UPDATE store_tally SET schema = ?1";
     MIGRATED = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'context_migrations'";
     VERSION = "SELECT max(version) FROM context_migrations";
 
     // Chats.
     CHAT_NO = "SELECT no, name_sum FROM chat WHERE user = ?1 AND id = ?2";
-    CHAT = concat!("SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at, ", updated!(),
+    CHAT = concat!("SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at, ", checked_updated!(),
         ", 0, 0, c.name_sum, c.sum FROM chat c WHERE c.user = ?1 AND c.id = ?2");
-    CREATE_CHAT = "INSERT INTO chat (user, id, title, metadata, active, created_at, updated_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)";
-    /// The users behind ?1 who have a chat, a round of a trajectory, or a memory.
-    USERS = "SELECT user FROM chat WHERE user > ?1 UNION SELECT user FROM trajectory_round WHERE user > ?1
-        UNION SELECT user FROM memory_scope WHERE user > ?1 AND records > 0 ORDER BY user LIMIT ?2";
+    CREATE_CHAT = "INSERT INTO chat (user, id, title, metadata, active, created_at, updated_at, time_sum)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6 % 4294967291)";
+    /// The users behind ?1 who have a chat, a round of a trajectory, or a memory; and whether what says so is sound.
+    USERS = concat!("SELECT user, ", user_tally_agrees!(), "
+          AND (chats = 0 OR EXISTS (SELECT 1 FROM chat c WHERE c.user = t.user))
+          AND (rounds = 0 OR EXISTS (SELECT 1 FROM trajectory_round r WHERE r.user = t.user))
+          AND scopes = (SELECT count(*) FROM memory_scope s WHERE s.user = t.user)
+        FROM user_tally t WHERE user > ?1 AND (chats > 0 OR rounds > 0
+          OR EXISTS (SELECT 1 FROM memory_scope s WHERE s.user = t.user AND s.records > 0)
+          OR scopes <> (SELECT count(*) FROM memory_scope s WHERE s.user = t.user)) ORDER BY user LIMIT ?2");
     /// The next chats whose row says when they were last written to: in the order of an index.
-    LIST_SETTLED = concat!(summary!("f.updated_at"), " FROM (
+    LIST_SETTLED = concat!(summary!(concat!("iif(c.updated_at = f.updated_at AND c.moved = 0 AND ", time_agrees!(),
+        ", f.updated_at, NULL)")), " FROM (
           SELECT no, updated_at FROM chat WHERE user = ?1 AND moved = 0 AND updated_at = ?2 AND no < ?3
           UNION ALL
           SELECT no, updated_at FROM chat WHERE user = ?1 AND moved = 0 AND updated_at < ?2
           ORDER BY updated_at DESC, no DESC LIMIT ?4) f
-        CROSS JOIN chat c ON c.no = f.no");
+        LEFT JOIN chat c ON c.no = f.no");
     /// The next of all others: by minute first, which is an index, and within a minute exactly.
-    LIST_MOVED = concat!(summary!("f.updated"), " FROM (
+    LIST_MOVED = concat!(summary!(concat!("iif(", time_agrees!(), ", f.updated, NULL)")), " FROM (
           SELECT * FROM (
             SELECT c.no, c.updated_at / 60000000 AS minute, ", updated!(), " AS updated FROM chat c
             WHERE c.user = ?1 AND c.moved = 1 AND c.updated_at / 60000000 <= ?2 / 60000000)
           WHERE (updated, no) < (?2, ?3) ORDER BY minute DESC, updated DESC, no DESC LIMIT ?4) f
-        CROSS JOIN chat c ON c.no = f.no ORDER BY f.updated DESC, f.no DESC");
+        LEFT JOIN chat c ON c.no = f.no ORDER BY f.updated DESC, f.no DESC");
     UPDATE_CHAT = "UPDATE chat SET title = ?2, metadata = ?3, sum = NULL WHERE no = ?1";
     ACTIVATE = "UPDATE chat SET active = ?2, sum = NULL WHERE no = ?1";
     CHANGE_EDITION = "UPDATE chat SET amended = amended + 1 WHERE no = ?1";
@@ -151,33 +288,37 @@ statements! {
     TOUCH_CHAT = concat!("UPDATE chat AS c SET moved = 0, updated_at = max(?2, ", updated!(),
         ") WHERE no = ?1");
     DELETE_CHAT = "DELETE FROM chat WHERE no = ?1";
-    CHAT_SIZE = "SELECT
-        (SELECT sum(own) FROM branch WHERE chat = ?1),
+    CHAT_SIZE = concat!("SELECT
+        (SELECT iif(min(", own_agrees!(), "), sum(own), NULL) FROM branch WHERE chat = ?1),
         (SELECT total(length(r.data)) FROM branch b
           CROSS JOIN run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own WHERE b.chat = ?1),
-        (SELECT total(length(record)) FROM revision WHERE chat = ?1)";
+        (SELECT total(length(record)) FROM revision WHERE chat = ?1)");
 
     // Branches and checkpoints.
     BRANCH = "SELECT no, own, head, chat, name, parent, base, created_at, sum FROM branch
         WHERE chat = ?1 AND name = ?2";
-    BRANCHES = "SELECT no, chat, name, parent, base, created_at, sum, own, head FROM branch
-        WHERE chat = ?1 AND name IS NOT NULL ORDER BY no";
+    /// All pieces of a chat, named or not, and whether a name's head is its last message or the one it forks behind.
+    BRANCHES = concat!(piece!(), ", CASE WHEN name IS NULL THEN head IS NULL
+          ELSE (SELECT pos FROM node WHERE node.chat = branch.chat AND id = head)
+            IS iif(own > 0, (no << 32) + own, parent) END
+        FROM branch WHERE chat = ?1 ORDER BY no");
     RENAME_BRANCH = "UPDATE branch SET name = ?2, sum = NULL WHERE no = ?1";
     /// The active branch of chat ?1 is called ?3, if it was called ?2.
     RENAME_ACTIVE = "UPDATE chat SET active = ?3, sum = NULL WHERE no = ?1 AND active = ?2";
     UNNAME_BRANCH = "UPDATE branch SET name = NULL, head = NULL, sum = NULL WHERE no = ?1";
-    CREATE_BRANCH = "INSERT INTO branch (chat, name, parent, base, own, head, touched, created_at)
-        VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?6)";
-    MOVE_BRANCH = "UPDATE branch SET own = ?2, head = ?3, touched = max(touched, ?4) WHERE no = ?1";
+    CREATE_BRANCH = "INSERT INTO branch (chat, name, parent, base, own, head, touched, created_at, own_sum)
+        VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?6, ?6 % 4294967291)";
+    MOVE_BRANCH = concat!("UPDATE branch SET own = ?2, head = ?3, touched = max(touched, ?4), ",
+        own_sum!("?2", "max(touched, ?4)"), " WHERE no = ?1");
     /// All pieces of a chat, named or not.
-    PIECES = "SELECT no, chat, name, parent, base, created_at, sum, own, head FROM branch WHERE chat = ?1 ORDER BY no";
-    PIECE = "SELECT no, chat, name, parent, base, created_at, sum, own, head FROM branch WHERE no = ?1";
+    PIECES = concat!(piece!(), " FROM branch WHERE chat = ?1 ORDER BY no");
+    PIECE = concat!(piece!(), " FROM branch WHERE no = ?1");
     /// The newest place of branch ?1 that a fork or a checkpoint of chat ?2 needs.
     NEEDED = "SELECT max(
         coalesce((SELECT max(parent) FROM branch WHERE parent BETWEEN ?1 << 32 AND (?1 << 32) + 0xffffffff), 0),
         coalesce((SELECT max(n.pos) FROM checkpoint c CROSS JOIN node n ON n.chat = c.chat AND n.id = c.message
           WHERE c.chat = ?2 AND n.pos >> 32 = ?1), 0))";
-    CUT_BRANCH = "UPDATE branch SET own = ?2 WHERE no = ?1";
+    CUT_BRANCH = concat!("UPDATE branch SET own = ?2, ", own_sum!("?2", "touched"), " WHERE no = ?1");
     DELETE_BRANCH = "DELETE FROM branch WHERE no = ?1";
     CHECKPOINT = "SELECT n.pos FROM checkpoint c JOIN node n ON n.chat = c.chat AND n.id = c.message
         WHERE c.chat = ?1 AND c.name = ?2";
@@ -206,10 +347,10 @@ statements! {
     ADD_NODES = "INSERT INTO node (chat, id, pos) SELECT ?1, value, ?3 + key FROM json_each(?2)";
     ADD_BOUNDARY = "INSERT OR IGNORE INTO boundary (pos) VALUES (?1)";
     REMOVE_BOUNDARY = "DELETE FROM boundary WHERE pos = ?1";
-    SPOT = "SELECT n.id, n.pos, b.no, b.chat, b.name, b.parent, b.base, b.created_at, b.sum FROM node n JOIN branch b ON b.no = n.pos >> 32
+    SPOT = "SELECT n.id, n.pos, b.no, b.chat, b.name, b.parent, b.base, b.created_at, b.sum FROM node n LEFT JOIN branch b ON b.no = n.pos >> 32
         WHERE n.chat = ?1 AND n.id = ?2";
     SPOTS = "SELECT n.id, n.pos, b.no, b.chat, b.name, b.parent, b.base, b.created_at, b.sum FROM json_each(?2) j
-        CROSS JOIN node n ON n.chat = ?1 AND n.id = j.value CROSS JOIN branch b ON b.no = n.pos >> 32";
+        CROSS JOIN node n ON n.chat = ?1 AND n.id = j.value LEFT JOIN branch b ON b.no = n.pos >> 32";
     /// The run that holds a place.
     RUN_AT = "SELECT pos, data FROM run WHERE pos <= ?1 ORDER BY pos DESC LIMIT 1";
     /// The runs that hold the places of a JSON list.
@@ -290,6 +431,39 @@ statements! {
     AFTER = of_branch!(window, { "0", from_message, behind });
     AFTER_OF = of_message!(window, { "0", from_message, behind });
 
+    // How much there is of what is listed.
+    CHAT_TALLY = concat!("SELECT branches, checkpoints, fragments, blobs, streams, revisions, ",
+        chat_tally_agrees!(), " FROM chat_tally WHERE chat = ?1");
+    USER_TALLY = concat!("SELECT chats, rounds, links, scopes, ", user_tally_agrees!(),
+        " FROM user_tally WHERE user = ?1");
+    STORE_TALLY = "SELECT users, sum = 999983 + users * 1000003 FROM store_tally WHERE one = 1";
+    COUNT_USERS = "SELECT count(*) FROM user_tally";
+    COUNT_CHATS = "SELECT count(*) FROM chat WHERE user = ?1";
+    /// The same, as a listing finds them.
+    COUNT_LISTED_CHATS = "SELECT (SELECT count(*) FROM chat WHERE user = ?1 AND moved = 0)
+        + (SELECT count(*) FROM chat WHERE user = ?1 AND moved = 1)";
+    COUNT_ROUNDS = "SELECT count(*) FROM trajectory_round WHERE user = ?1";
+    COUNT_LINKS = "SELECT count(*) FROM trajectory_message WHERE user = ?1";
+    COUNT_SCOPES = "SELECT count(*) FROM memory_scope WHERE user = ?1";
+    COUNT_BRANCHES = "SELECT count(*) FROM branch WHERE chat = ?1";
+    COUNT_CHECKPOINTS = "SELECT count(*) FROM checkpoint WHERE chat = ?1";
+    COUNT_FRAGMENTS = "SELECT count(*) FROM fragment WHERE chat = ?1";
+    COUNT_BLOBS = "SELECT count(*) FROM blob_ref WHERE chat = ?1";
+    COUNT_STREAMS = "SELECT count(*) FROM stream WHERE chat = ?1";
+    COUNT_REVISIONS = "SELECT count(*) FROM revision WHERE chat = ?1";
+    CHATS_BESIDE = neighbours_agree!("t.id = f.id AND t.user = ?1", "no, id", "chat", "user = ?1", "id", "?2", "t.no = f.no");
+    STREAMS_BESIDE = neighbours_agree!("t.id = f.id AND t.chat = ?1", "no, id", "stream", "chat = ?1", "id", "?2",
+        "t.no = f.no");
+    REVISIONS_BESIDE = neighbours_agree!("t.id = f.id AND t.chat = ?1", "no, id", "revision", "chat = ?1", "id", "?2",
+        "t.no = f.no");
+    LINKS_BESIDE = neighbours_agree!("t.message = f.message AND t.chat = ?2 AND t.user = ?1",
+        "round, ordinal, position, message", "trajectory_message", "user = ?1 AND chat = ?2", "message", "?3",
+        "t.round = f.round AND t.ordinal = f.ordinal AND t.position = f.position");
+    BLOBS_BESIDE = neighbours!("chat, hash, blob, media_type, created_at, used_at, sum", "blob_ref", "chat = ?1", "hash",
+        "?2");
+    NODES_BESIDE = neighbours!("id, pos", "node", "chat = ?1", "id", "?2");
+    COUNT_NODES = "SELECT count(*) FROM node WHERE chat = ?1";
+
     // Commits with a key.
     APPLIED = "SELECT chat, key, digest, branch, head, sum FROM applied WHERE chat = ?1 AND key = ?2";
     REMEMBER = "INSERT INTO applied (chat, key, digest, branch, head, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -357,6 +531,8 @@ statements! {
     CHATS_OF = "SELECT c.no, (SELECT sum(own) FROM branch WHERE chat = c.no) FROM chat c WHERE c.user = ?1 LIMIT 100";
     /// Rows of a user, and rows that belong to nobody.
     REMAINING = "SELECT (SELECT count(*) FROM chat WHERE user = ?1)
+        + (SELECT count(*) FROM user_tally WHERE user = ?1)
+        + (SELECT count(*) FROM chat_tally WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM branch b JOIN chat c ON c.no = b.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM node n JOIN chat c ON c.no = n.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM revision r JOIN chat c ON c.no = r.chat WHERE c.user = ?1)
@@ -382,6 +558,33 @@ statements! {
         + (SELECT count(*) FROM stream_chunk WHERE pos >> 24 NOT IN (SELECT no FROM stream))
         + (SELECT count(*) FROM run WHERE pos >> 32 NOT IN (SELECT no FROM branch))
         + (SELECT count(*) FROM boundary WHERE pos >> 32 NOT IN (SELECT no FROM branch))";
+    /// What does not agree with its checksum, or counts otherwise than there is: a table, and how many rows.
+    MISCOUNTED = concat!("SELECT 'chat', count(*) FROM chat c WHERE NOT (", time_agrees!(), ")
+        UNION ALL SELECT 'branch', count(*) FROM branch WHERE NOT (", own_agrees!(), ")
+        UNION ALL SELECT 'chat_tally', count(*) FROM chat_tally t WHERE NOT (", chat_tally_agrees!(), ")
+          OR NOT EXISTS (SELECT 1 FROM chat WHERE no = t.chat)
+          OR branches <> (SELECT count(*) FROM branch r WHERE r.chat = t.chat)
+          OR checkpoints <> (SELECT count(*) FROM checkpoint r WHERE r.chat = t.chat)
+          OR fragments <> (SELECT count(*) FROM fragment r WHERE r.chat = t.chat)
+          OR blobs <> (SELECT count(*) FROM blob_ref r WHERE r.chat = t.chat)
+          OR streams <> (SELECT count(*) FROM stream r WHERE r.chat = t.chat)
+          OR revisions <> (SELECT count(*) FROM revision r WHERE r.chat = t.chat)
+        UNION ALL SELECT 'chat_tally', count(*) FROM chat WHERE no NOT IN (SELECT chat FROM chat_tally)
+        UNION ALL SELECT 'user_tally', count(*) FROM user_tally t WHERE NOT (", user_tally_agrees!(), ")
+          OR chats <> (SELECT count(*) FROM chat r WHERE r.user = t.user)
+          OR rounds <> (SELECT count(*) FROM trajectory_round r WHERE r.user = t.user)
+          OR links <> (SELECT count(*) FROM trajectory_message r WHERE r.user = t.user)
+          OR scopes <> (SELECT count(*) FROM memory_scope r WHERE r.user = t.user)
+        UNION ALL SELECT 'user_tally', count(*) FROM (SELECT user FROM chat UNION SELECT user FROM trajectory_round
+          UNION SELECT user FROM trajectory_message UNION SELECT user FROM memory_scope)
+          WHERE user NOT IN (SELECT user FROM user_tally)
+        UNION ALL SELECT 'chat', (SELECT count(*) FROM chat INDEXED BY chat_moved WHERE moved = 1)
+            + (SELECT count(*) FROM chat INDEXED BY chat_settled WHERE moved = 0)
+          <> (SELECT count(*) FROM chat NOT INDEXED)
+        UNION ALL SELECT 'branch', (SELECT count(*) FROM branch INDEXED BY branch_parent WHERE parent IS NOT NULL)
+          <> (SELECT count(*) FROM branch NOT INDEXED WHERE parent IS NOT NULL)
+        UNION ALL SELECT 'store_tally', count(*) <> 1 FROM store_tally
+          WHERE users = (SELECT count(*) FROM user_tally) AND sum = 999983 + users * 1000003");
     INTEGRITY = "PRAGMA integrity_check";
     FOREIGN_KEYS = "PRAGMA foreign_key_check";
     CHAT_AFTER = "SELECT no, user, id FROM chat WHERE no > ?1 ORDER BY no LIMIT 1";

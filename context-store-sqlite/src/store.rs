@@ -15,12 +15,14 @@ use context_core::{
     StreamAppend, StreamClaim, StreamId, StreamOutcome, StreamPart, StreamPrune, StreamStore, StreamsPruned,
     Timestamp, TrajectoryStore, UserId, Vacuumed, Window, limits,
 };
+use sqlx::Connection;
 
 use crate::calls::{reading, writing};
 use crate::config::SqliteConfig;
 use crate::connections::Connections;
 use crate::error::Fault;
 use crate::scope::chat_no;
+use crate::tally::{OfChat, Seen};
 use crate::{
     blobs, check, fragments,
     history::{branches, chat_rows, chats, checkpoints, group, listing, messages, read},
@@ -118,7 +120,7 @@ impl HistoryStore for Shared {
     }
 
     async fn chat(&self, chat: &ChatRef) -> Result<Option<Chat>> {
-        reading!(self, "chat", |reader| Ok(chat_rows::read(reader, chat).await?.map(|(_, chat)| chat)))
+        reading!(self, "chat", |reader| chat_rows::show(reader, chat).await)
     }
 
     async fn list_chats(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
@@ -224,8 +226,11 @@ impl HistoryStore for Shared {
 impl FragmentStore for Shared {
     async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
         reading!(self, "fragments", |reader| {
-            let no = chat_no(reader, "fragments", chat).await?;
-            let fragments = fragments::list(reader, no).await?;
+            let mut transaction = reader.begin().await?;
+            let no = chat_no(&mut transaction, "fragments", chat).await?;
+            let fragments = fragments::list(&mut transaction, no).await?;
+            OfChat::Fragments.compare(&mut transaction, no, Seen::All(fragments.len())).await?;
+            transaction.commit().await?;
             Ok(fragments.into_iter().map(|(_, fragment)| fragment).collect())
         })
     }
@@ -345,9 +350,7 @@ impl StreamStore for Shared {
     }
 
     async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>> {
-        reading!(self, "stream", |reader| {
-            Ok(streams::find(reader, "stream", chat, id).await?.map(|(_, stream)| stream))
-        })
+        reading!(self, "stream", |reader| streams::stream(reader, chat, id).await)
     }
 
     async fn read_stream(

@@ -21,6 +21,7 @@ use crate::rows::blob;
 use crate::scope::chat_no;
 use crate::sql;
 use crate::sums::{STREAM, STREAM_CHUNK, Value};
+use crate::tally::{self, OfChat, Seen};
 
 /// How many bits the number of a chunk has. Part of the layout: it must never change.
 const BITS: u32 = 24;
@@ -176,7 +177,7 @@ pub(crate) async fn reopen(
 }
 
 /// A stream of the chat and its number, if there is one.
-pub(crate) async fn find(
+async fn find(
     connection: &mut SqliteConnection,
     operation: &'static str,
     chat: &ChatRef,
@@ -187,6 +188,34 @@ pub(crate) async fn find(
     let row = row.ok_or_else(|| Error::not_found(operation, "chat", &chat.chat))?;
     let no: Option<i64> = row.try_get(0)?;
     no.map(|no| Ok((no, stream_of(&row)?))).transpose()
+}
+
+/// What is known of a stream of the chat, if there is one.
+pub(crate) async fn stream(
+    connection: &mut SqliteConnection,
+    chat: &ChatRef,
+    id: &StreamId,
+) -> Result<Option<StoredStream>> {
+    let mut transaction = connection.begin().await?;
+    let found = find(&mut transaction, "stream", chat, id).await?;
+    if found.is_none() {
+        confirm_absence(&mut transaction, "stream", chat, id).await?;
+    }
+    transaction.commit().await?;
+    Ok(found.map(|(_, stream)| stream))
+}
+
+/// Whether a stream that was not found is not there.
+async fn confirm_absence(
+    connection: &mut SqliteConnection,
+    operation: &'static str,
+    chat: &ChatRef,
+    id: &StreamId,
+) -> Result<()> {
+    let chat = chat_no(connection, operation, chat).await?;
+    OfChat::Streams.compare(connection, chat, Seen::Part).await?;
+    let beside = sqlx::query(sql::STREAMS_BESIDE).bind(chat).bind(id.as_str());
+    tally::neighbours(connection, beside).await
 }
 
 /// The same of one that must be there.
@@ -248,7 +277,10 @@ pub(crate) async fn read(
     limit: usize,
 ) -> Result<Option<StreamPart>> {
     let mut transaction = connection.begin().await?;
-    let Some((no, stream)) = find(&mut transaction, "read_stream", chat, id).await? else { return Ok(None) };
+    let Some((no, stream)) = find(&mut transaction, "read_stream", chat, id).await? else {
+        confirm_absence(&mut transaction, "read_stream", chat, id).await?;
+        return Ok(None);
+    };
     let mut chunks = Vec::new();
     if offset < stream.chunks {
         let first = place(no, offset);
@@ -282,6 +314,8 @@ pub(crate) async fn list(
     let chat = chat_no(&mut transaction, OPERATION, chat).await?;
     let query = sqlx::query(sql::STREAMS).bind(chat).bind(after.map_or("", Cursor::as_str));
     let rows = query.bind(signed(limit + 1)).fetch_all(&mut *transaction).await?;
+    let seen = Seen::page(after.is_none(), rows.len() > limit, rows.len());
+    OfChat::Streams.compare(&mut transaction, chat, seen).await?;
     transaction.commit().await?;
     let mut order = KeyOrder::after(OPERATION, "stream", Some(after.map_or("", Cursor::as_str).to_owned()));
     rows.iter().try_for_each(|row| Ok::<_, Fault>(order.next(row.try_get::<String, _>(1)?)?))?;

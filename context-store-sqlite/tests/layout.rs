@@ -173,7 +173,7 @@ async fn the_check_finds_what_was_tampered_with() {
         missing.contains(&"ada/chat layout: runs of messages overlap or have a gap".to_owned()),
         "{missing:?}"
     );
-    let short = after("UPDATE branch SET own = 101").await;
+    let short = after("UPDATE branch SET own = 101, own_sum = own_sum + 1000003").await;
     assert!(short.contains(&"ada/chat branch 1: has 100 messages, says 101".to_owned()), "{short:?}");
     let unfiled = after("DELETE FROM node WHERE id = 'm3'").await;
     assert_eq!(unfiled, ["ada/chat messages: 100 are stored, 99 are filed"]);

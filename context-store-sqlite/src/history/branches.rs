@@ -5,11 +5,13 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::connections::Writer;
-use crate::error::Result;
+use crate::error::{Fault, Result};
+use crate::history::messages::Piece;
 use crate::place::count;
 use crate::rows::message_id;
 use crate::scope::chat_no;
 use crate::sums::{BRANCH, Value};
+use crate::tally::{OfChat, Seen};
 use crate::{history::chat_rows, sql, upkeep::prune};
 
 /// Adds a branch that forks behind a place, without messages of its own yet. Returns its number.
@@ -48,16 +50,20 @@ pub(crate) async fn branches_of(
     chat: i64,
     active: &BranchName,
 ) -> Result<Vec<Branch>> {
-    let rows = sqlx::query(sql::BRANCHES).bind(chat).fetch_all(connection).await?;
+    let rows = sqlx::query(sql::BRANCHES).bind(chat).fetch_all(&mut *connection).await?;
+    OfChat::Branches.compare(connection, chat, Seen::All(rows.len())).await?;
     let branch = |row: &SqliteRow| {
-        BRANCH.check(row, 0)?;
-        let name = BranchName::from(row.try_get::<&str, _>(2)?);
-        let length = row.try_get::<i64, _>(4)?.saturating_add(row.try_get::<i64, _>(7)?);
+        let piece = Piece::of(row)?;
+        if !row.try_get::<bool, _>(10)? {
+            return Err(Fault::Corrupt("the head of a branch is not its last message", None));
+        }
+        let Some(name) = piece.name else { return Ok(None) };
+        let length = piece.base.saturating_add(piece.own);
         let created_at = Timestamp::from_micros(row.try_get(5)?);
         let active = name == *active;
-        Ok(Branch::new(name, message_id(row, 8)?, count(length)?, active, created_at))
+        Ok(Some(Branch::new(name, piece.head, count(length)?, active, created_at)))
     };
-    rows.iter().map(branch).collect()
+    rows.iter().map(branch).filter_map(Result::transpose).collect()
 }
 
 /// A branch by its name: its number, how many messages it owns, and its head.

@@ -1,18 +1,35 @@
 //! Chats as they are in their rows: what everything else about chats is made of.
 
 use context_core::{BranchName, Chat, ChatRef, Error, ErrorKind, Metadata, NewChat, Timestamp};
-use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
 
 use crate::error::{Fault, Result};
 use crate::sql;
 use crate::sums::{CHAT, CHAT_NAME, Value};
+use crate::tally::{self, OfUser, Seen};
 
 /// A chat and its number.
 pub(crate) async fn read(connection: &mut SqliteConnection, chat: &ChatRef) -> Result<Option<(i64, Chat)>> {
     let query = sqlx::query(sql::CHAT).bind(chat.user.as_str()).bind(chat.chat.as_str());
     let row = query.fetch_all(connection).await?.pop();
     row.map(|row| Ok((row.try_get(0)?, chat_of(&row, chat)?))).transpose()
+}
+
+/// What is shown of a chat: if it is not found, it must not be there.
+pub(crate) async fn show(connection: &mut SqliteConnection, chat: &ChatRef) -> Result<Option<Chat>> {
+    if let Some((_, chat)) = read(connection, chat).await? {
+        return Ok(Some(chat));
+    }
+    let mut transaction = connection.begin().await?;
+    let found = read(&mut transaction, chat).await?;
+    if found.is_none() {
+        OfUser::Chats.compare(&mut transaction, &chat.user, Seen::Part).await?;
+        let beside = sqlx::query(sql::CHATS_BESIDE).bind(chat.user.as_str()).bind(chat.chat.as_str());
+        tally::neighbours(&mut transaction, beside).await?;
+    }
+    transaction.commit().await?;
+    Ok(found.map(|(_, chat)| chat))
 }
 
 pub(crate) fn chat_of(row: &SqliteRow, chat: &ChatRef) -> Result<Chat> {
@@ -27,7 +44,9 @@ pub(crate) fn chat_of(row: &SqliteRow, chat: &ChatRef) -> Result<Chat> {
         ..NewChat::new(chat.clone(), created_at)
     });
     found.active = BranchName::from(row.try_get::<&str, _>(4)?);
-    found.updated_at = Timestamp::from_micros(row.try_get(6)?);
+    let updated: Option<i64> = row.try_get(6)?;
+    let updated = updated.ok_or(Fault::Corrupt("the checksum of a chat's times differs", None))?;
+    found.updated_at = Timestamp::from_micros(updated);
     Ok(found)
 }
 

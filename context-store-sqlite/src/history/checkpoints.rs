@@ -1,8 +1,8 @@
 //! Checkpoints: named places in a chat.
 
 use context_core::{ChatRef, Checkpoint, CheckpointName, Error, Timestamp};
-use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
 
 use crate::connections::Writer;
 use crate::error::Result;
@@ -10,6 +10,7 @@ use crate::history::messages::find;
 use crate::place::branch_of;
 use crate::scope::chat_no;
 use crate::sums::CHECKPOINT;
+use crate::tally::{OfChat, Seen};
 use crate::{history::chat_rows, sql, upkeep::prune};
 
 pub(crate) async fn set(writer: &mut Writer, chat: &ChatRef, checkpoint: Checkpoint) -> Result<Checkpoint> {
@@ -38,8 +39,11 @@ pub(crate) async fn list(
     operation: &'static str,
     chat: &ChatRef,
 ) -> Result<Vec<Checkpoint>> {
-    let no = chat_no(connection, operation, chat).await?;
-    let rows = sqlx::query(sql::CHECKPOINTS).bind(no).fetch_all(connection).await?;
+    let mut transaction = connection.begin().await?;
+    let no = chat_no(&mut transaction, operation, chat).await?;
+    let rows = sqlx::query(sql::CHECKPOINTS).bind(no).fetch_all(&mut *transaction).await?;
+    OfChat::Checkpoints.compare(&mut transaction, no, Seen::All(rows.len())).await?;
+    transaction.commit().await?;
     let checkpoint = |row: &SqliteRow| {
         CHECKPOINT.check(row, 0)?;
         let (name, message): (&str, &str) = (row.try_get(1)?, row.try_get(2)?);

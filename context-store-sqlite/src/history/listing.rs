@@ -11,10 +11,11 @@ use context_core::{Chat, ChatQuery, ChatRef, ChatSummary, Cursor, KeyOrder, Page
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
-use crate::error::{Result, bad_cursor};
+use crate::error::{Fault, Result, bad_cursor};
 use crate::history::chat_rows::chat_of;
 use crate::place::{count, signed};
 use crate::sql;
+use crate::tally::{self, OfUser, Seen};
 
 /// Where a chat is in the order of the listing: when it was written to, and its number.
 type Place = (i64, i64);
@@ -30,10 +31,12 @@ pub(crate) async fn list(connection: &mut SqliteConnection, query: &ChatQuery) -
     let batch = if query.metadata.is_empty() { query.limit + 1 } else { limits::MAX_PAGE };
     let mut items = Vec::new();
     let mut end = None;
+    let mut seen = 0;
     let mut transaction = connection.begin().await?;
     loop {
         let rows = following(&mut transaction, query, place, batch).await?;
         for (at, row) in &rows {
+            seen += 1;
             place = *at;
             order.next(Reverse(place))?;
             let chat = ChatRef::new(query.user.clone(), row.try_get::<&str, _>(1)?);
@@ -42,6 +45,7 @@ pub(crate) async fn list(connection: &mut SqliteConnection, query: &ChatQuery) -
                 continue;
             }
             if items.len() == query.limit {
+                OfUser::ListedChats.compare(&mut transaction, &query.user, Seen::Part).await?;
                 transaction.commit().await?;
                 let next = end.map(|(updated, no)| Cursor::new(format!("{updated}:{no}")));
                 return Ok(Page { items, next });
@@ -50,6 +54,8 @@ pub(crate) async fn list(connection: &mut SqliteConnection, query: &ChatQuery) -
             end = Some(place);
         }
         if rows.len() < batch {
+            let seen = Seen::page(query.after.is_none(), false, seen);
+            OfUser::ListedChats.compare(&mut transaction, &query.user, seen).await?;
             transaction.commit().await?;
             return Ok(Page { items, next: None });
         }
@@ -62,10 +68,18 @@ pub(crate) async fn users(
     limit: usize,
     after: Option<&Cursor>,
 ) -> Result<Page<UserId>> {
+    let mut transaction = connection.begin().await?;
     let query = sqlx::query(sql::USERS).bind(after.map_or("", Cursor::as_str)).bind(signed(limit + 1));
+    let rows = query.fetch_all(&mut *transaction).await?;
+    // Some have nothing any more but what they want to stay forgotten, and are not listed.
+    tally::users(&mut transaction, if rows.len() > limit { Seen::Part } else { Seen::End }).await?;
+    transaction.commit().await?;
     let mut items = Vec::new();
     let mut order = KeyOrder::after("users", "user", after.map(|after| after.as_str().to_owned()));
-    for row in query.fetch_all(connection).await? {
+    for row in rows {
+        if !row.try_get::<bool, _>(1)? {
+            return Err(Fault::Corrupt("what a user has is not what was counted", None));
+        }
         order.next(row.try_get::<String, _>(0)?)?;
         items.push(UserId::from(row.try_get::<&str, _>(0)?));
     }

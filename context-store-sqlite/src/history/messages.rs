@@ -16,6 +16,9 @@ use crate::rows::{blob, json_ids, message_id, nth};
 use crate::scope::chat_no;
 use crate::sql;
 use crate::sums::{BRANCH, REVISION};
+use crate::tally::{self, OfChat, Seen};
+
+const UNFILED: &str = "messages are not in the index of ids";
 
 /// Where a stored message is.
 #[derive(Clone, Debug)]
@@ -91,6 +94,10 @@ pub(crate) async fn messages(
     let spots = find(&mut transaction, chat, ids.iter()).await?;
     let places: Vec<i64> = spots.values().flat_map(Spot::and_parent).collect();
     let nodes = nodes_at(&mut transaction, &places).await?;
+    let absent: Vec<&MessageId> = ids.iter().filter(|id| !spots.contains_key(*id)).collect();
+    if !absent.is_empty() {
+        confirm_absence(&mut transaction, chat, &absent).await?;
+    }
     transaction.commit().await?;
     let placed = |id: &MessageId| {
         let Some(spot) = spots.get(id) else { return Ok(None) };
@@ -100,6 +107,24 @@ pub(crate) async fn messages(
         Ok(Some(Placed::new(Arc::clone(node), parent, count(spot.depth)?)))
     };
     ids.iter().map(placed).collect()
+}
+
+/// Whether messages that were not found by their ids are not there.
+async fn confirm_absence(connection: &mut SqliteConnection, chat: i64, ids: &[&MessageId]) -> Result<()> {
+    let all = pieces(connection, chat).await?.iter().map(|piece| piece.own).sum();
+    let filed = sqlx::query(sql::COUNT_NODES).bind(chat);
+    tally::compare(connection, all, Seen::Part, UNFILED, filed).await?;
+    for id in ids {
+        let beside = sqlx::query(sql::NODES_BESIDE).bind(chat).bind(id.as_str());
+        for row in beside.fetch_all(&mut *connection).await? {
+            let place: i64 = row.try_get(1)?;
+            let node = nodes_at(connection, &[place]).await?.remove(&place);
+            if node.map(|node| node.id.clone()) != message_id(&row, 0)? {
+                return Err(tally::ELSEWHERE);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A branch as the layout has it: the messages that were written through it.
@@ -117,6 +142,9 @@ pub(crate) struct Piece {
 impl Piece {
     pub(crate) fn of(row: &SqliteRow) -> Result<Self> {
         BRANCH.check(row, 0)?;
+        if !row.try_get::<bool, _>(9)? {
+            return Err(Fault::Corrupt("the checksum of the end of a branch differs", None));
+        }
         let name = row.try_get::<Option<&str>, _>(2)?.map(BranchName::from);
         let (no, base, own) = (row.try_get(0)?, row.try_get(4)?, row.try_get(7)?);
         Ok(Self { no, name, head: message_id(row, 8)?, base, own, parent: row.try_get(3)? })
@@ -130,7 +158,8 @@ impl Piece {
 
 /// The pieces of a chat, oldest first, so that a parent comes before its children.
 pub(crate) async fn pieces(connection: &mut SqliteConnection, chat: i64) -> Result<Vec<Piece>> {
-    let rows = sqlx::query(sql::PIECES).bind(chat).fetch_all(connection).await?;
+    let rows = sqlx::query(sql::PIECES).bind(chat).fetch_all(&mut *connection).await?;
+    OfChat::Branches.compare(connection, chat, Seen::All(rows.len())).await?;
     rows.iter().map(Piece::of).collect()
 }
 
@@ -223,8 +252,14 @@ pub(crate) async fn revisions(
     chat: &ChatRef,
     message: &MessageId,
 ) -> Result<Vec<Revision>> {
-    let chat = chat_no(connection, "revisions", chat).await?;
-    let rows = sqlx::query(sql::REVISIONS).bind(chat).bind(message.as_str()).fetch_all(connection).await?;
+    let mut transaction = connection.begin().await?;
+    let chat = chat_no(&mut transaction, "revisions", chat).await?;
+    let query = sqlx::query(sql::REVISIONS).bind(chat).bind(message.as_str());
+    let rows = query.fetch_all(&mut *transaction).await?;
+    OfChat::Revisions.compare(&mut transaction, chat, Seen::Part).await?;
+    let beside = sqlx::query(sql::REVISIONS_BESIDE).bind(chat).bind(message.as_str());
+    tally::neighbours(&mut transaction, beside).await?;
+    transaction.commit().await?;
     let revision = |row: SqliteRow| {
         REVISION.check(&row, 0)?;
         let replaced_at = Timestamp::from_micros(row.try_get(4)?);

@@ -226,6 +226,13 @@ fn assemble(rows: Vec<SqliteRow>, chat: &ChatRef, end: &ChainEnd, window: &Windo
     if last != said.end && (last.is_some() || said.start.is_none()) {
         return Err(Fault::Corrupt(OTHER_END, None));
     }
+    if let Window::After { message, edition } = window
+        && count(said.edition)? == *edition
+        && said.start.is_none()
+        && chain.iter().any(|node| node.id == *message)
+    {
+        return Err(Fault::Corrupt("messages are not in the index of ids", None));
+    }
     if matches!(window, Window::Boundary) {
         let boundaries = chain.iter().filter(|node| node.kind == NodeKind::Boundary).count();
         let begins = chain.iter().next().is_some_and(|node| node.kind == NodeKind::Boundary);

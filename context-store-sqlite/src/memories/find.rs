@@ -34,7 +34,7 @@ const PAIRS: usize = 3;
 /// Reads one state of the file.
 pub(super) async fn find(connection: &mut SqliteConnection, find: &MemoryFind) -> Result<MemoriesFound> {
     let mut transaction = connection.begin().await?;
-    let scopes = Scopes::read(&mut transaction, &find.scopes).await?;
+    let scopes = Scopes::read_all(&mut transaction, &find.scopes).await?;
     let terms = Terms::read(&mut transaction, &scopes, find).await?;
     let mut best = look(&mut transaction, &terms).await?;
     best.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(b.place.cmp(&a.place)));
@@ -78,12 +78,15 @@ struct Looked<'a> {
     terms: &'a Terms,
     hits: Vec<Hit>,
     seen: HashSet<i64>,
+    /// In how many of them each word is.
+    found: Vec<u64>,
     /// How many records were read, some of them twice.
     rows: u64,
 }
 
 async fn look(connection: &mut SqliteConnection, terms: &Terms) -> Result<Vec<Hit>> {
-    let mut looked = Looked { terms, hits: Vec::new(), seen: HashSet::new(), rows: 0 };
+    let found = vec![0; terms.bm25.found.len()];
+    let mut looked = Looked { terms, hits: Vec::new(), seen: HashSet::new(), found, rows: 0 };
     let words = terms.terms.as_slice();
     if words.is_empty() {
         return Ok(looked.hits);
@@ -91,6 +94,10 @@ async fn look(connection: &mut SqliteConnection, terms: &Terms) -> Result<Vec<Hi
     let places: u64 = words.iter().map(|term| term.found).sum();
     if places <= limits::EXACT_MEMORY_POSTINGS {
         looked.read(connection, &any(words), places).await?;
+        // All that have the words were looked at: the index must know as many as were counted.
+        if words.iter().any(|term| looked.found[term.word] != term.found) {
+            return Err(Fault::Corrupt("the index of words of memories lacks some", None));
+        }
         return Ok(looked.hits);
     }
     if words.len() > 1 {
@@ -134,6 +141,7 @@ impl Looked<'_> {
                 && let Some(score) = self.terms.score(list, counts)
             {
                 self.hits.push(Hit { place: list.place, score });
+                self.found.iter_mut().zip(counts).for_each(|(found, count)| *found += u64::from(*count > 0));
             }
         })
     }

@@ -11,13 +11,27 @@ use sqlx::{Connection, Row};
 use crate::connections::run;
 use crate::error::{Fault, Result, bad_cursor};
 use crate::memories::rows::{index_of, json_answer, json_texts, stored_at, stored_of};
-use crate::memories::scopes::{Scopes, session_no};
+use crate::memories::scopes::{MISSING, Scopes, filed_session};
 use crate::place::{count, signed};
 use crate::sql::memories as sql;
-use crate::sums::{KIND, SCOPE, Value};
+use crate::sums::{KIND, SCOPE, Statement, Value};
+use crate::tally::{self, OfUser, Seen};
 
 const ELSEWHERE: Fault =
     Fault::Corrupt("a memory is filed under another scope, kind or name than its own", None);
+
+/// Up to how many records of a scope are looked at to say that the index of keys lacks none.
+const KEYED: u64 = 256;
+
+/// What compares counts must say that they agree, or that there are too many to look.
+async fn agrees(connection: &mut SqliteConnection, query: Statement<'_>) -> Result<()> {
+    for row in run(connection, query).await? {
+        if row.try_get::<Option<bool>, _>(0)? == Some(false) {
+            return Err(Fault::Corrupt(MISSING, None));
+        }
+    }
+    Ok(())
+}
 
 /// Records by their ids, in the order of these.
 pub(super) async fn by_id(
@@ -26,9 +40,17 @@ pub(super) async fn by_id(
     ids: &[MemoryId],
 ) -> Result<Vec<StoredMemory>> {
     let mut transaction = connection.begin().await?;
-    let Some(no) = Scopes::read(&mut transaction, [scope]).await?.no(scope) else { return Ok(Vec::new()) };
+    let scopes = Scopes::read_all(&mut transaction, [scope]).await?;
+    let Some(no) = scopes.no(scope) else { return Ok(Vec::new()) };
     let query = sqlx::query(sql::MEMORIES).bind(no).bind(json_texts(ids.iter().map(MemoryId::as_str)));
     let stored = run(&mut transaction, query).await?.iter().map(stored_of).collect::<Result<Vec<_>>>()?;
+    if stored.len() < ids.len() {
+        scopes.compare(&mut transaction, scope).await?;
+        for id in ids.iter().filter(|id| stored.iter().all(|stored| stored.record.id != **id)) {
+            let beside = sqlx::query(sql::MEMORIES_BESIDE).bind(no).bind(id.as_str());
+            tally::neighbours(&mut transaction, beside).await?;
+        }
+    }
     transaction.commit().await?;
     let asked = |stored: &StoredMemory| stored.record.scope == *scope && ids.contains(&stored.record.id);
     if stored.iter().all(asked) { Ok(stored) } else { Err(ELSEWHERE) }
@@ -41,12 +63,13 @@ pub(super) async fn list(connection: &mut SqliteConnection, list: &MemoryList) -
     // Above every place, before the first page.
     let before = before.transpose()?.map_or(i64::MAX, |place| i64::try_from(place).unwrap_or(i64::MAX));
     let mut transaction = connection.begin().await?;
-    let scopes = Scopes::read(&mut transaction, &list.scopes).await?;
+    let scopes = Scopes::read_all(&mut transaction, &list.scopes).await?;
     let takes = |kind: &str| list.kinds.is_empty() || list.kinds.iter().any(|wanted| wanted == kind);
     let (mut session, mut message) = (None, None);
     if let (Some(source), Some(scope)) = (&list.source, list.scopes.first()) {
-        session = session_no(&mut transaction, &scope.user, source.session.as_str()).await?;
+        session = filed_session(&mut transaction, &scope.user, source.session.as_str()).await?;
         if session.is_none() {
+            agrees(&mut transaction, sqlx::query(sql::SESSIONS_AGREE)).await?;
             return Ok(Page { items: Vec::new(), next: None });
         }
         message = source.message.as_ref().map(|message| message.as_str());
@@ -60,15 +83,35 @@ pub(super) async fn list(connection: &mut SqliteConnection, list: &MemoryList) -
     let mut places: Vec<i64> = Vec::new();
     for filed in scopes.0.values() {
         for (_, kind) in filed.kinds.iter().filter(|(kind, _)| takes(kind)) {
-            let mut query = sqlx::query(statement).bind(*kind).bind(before).bind(signed(list.limit + 1));
+            let mut query = sqlx::query(statement).bind(kind.no).bind(before).bind(signed(list.limit + 1));
             if statement != sql::PLACES {
-                query = query.bind(session).bind(message);
+                query = query.bind(session.map(|session| session.no)).bind(message);
             }
             if let Some(key) = &list.key {
                 query = query.bind(filed.no).bind(key);
             }
-            places.extend(json_answer::<Vec<i64>>(&mut transaction, query).await?);
+            let of_kind: Vec<i64> = json_answer(&mut transaction, query).await?;
+            if statement == sql::PLACES {
+                let seen = Seen::page(list.after.is_none(), of_kind.len() > list.limit, of_kind.len());
+                let count = sqlx::query(sql::COUNT_OF_KIND).bind(kind.no);
+                tally::compare(&mut transaction, kind.records, seen, MISSING, count).await?;
+            }
+            places.extend(of_kind);
         }
+        if let Some(key) = &list.key
+            && filed.records <= KEYED
+        {
+            let count = |statement| sqlx::query(statement).bind(filed.no).bind(key);
+            let row = run(&mut transaction, count(sql::COUNT_OF_KEY)).await?;
+            let expected = row.first().map(|row| row.try_get(0)).transpose()?.unwrap_or(0);
+            let count = count(sql::COUNT_FILED_BY_KEY);
+            tally::compare(&mut transaction, expected, Seen::Part, MISSING, count).await?;
+        }
+    }
+    if let Some(session) = session {
+        let seen = if places.len() > list.limit { Seen::Part } else { Seen::End };
+        let count = sqlx::query(sql::COUNT_OF_SESSION).bind(session.no);
+        tally::compare(&mut transaction, session.records, seen, MISSING, count).await?;
     }
     places.sort_unstable_by_key(|place| std::cmp::Reverse(*place));
     let mut order = KeyOrder::after("list_memories", "memory", Some(Reverse(before)));
@@ -100,8 +143,18 @@ pub(super) async fn beside(
 ) -> Result<Vec<Vec<StoredMemory>>> {
     let mut beside = vec![Vec::new(); ids.len()];
     let mut transaction = connection.begin().await?;
-    let Some(no) = Scopes::read(&mut transaction, [scope]).await?.no(scope) else { return Ok(beside) };
-    let query = sqlx::query(sql::BESIDE).bind(no).bind(json_texts(ids.iter().map(MemoryId::as_str)));
+    let scopes = Scopes::read_all(&mut transaction, [scope]).await?;
+    let Some(no) = scopes.no(scope) else { return Ok(beside) };
+    let asked = json_texts(ids.iter().map(MemoryId::as_str));
+    let row = run(&mut transaction, sqlx::query(sql::SESSIONS_OF).bind(no).bind(&asked)).await?;
+    if let Some(row) = row.first() {
+        if row.try_get::<i64, _>(0)? < signed(ids.len()) {
+            scopes.compare(&mut transaction, scope).await?;
+        }
+        let counted = sqlx::query(sql::SESSIONS_COUNTED).bind(row.try_get::<&str, _>(1)?);
+        agrees(&mut transaction, counted).await?;
+    }
+    let query = sqlx::query(sql::BESIDE).bind(no).bind(asked);
     for row in run(&mut transaction, query.bind(signed(each_side))).await? {
         let of = beside.get_mut(index_of(&row, 4)?);
         of.ok_or(Fault::Corrupt("a row that was not asked for", None))?.push(stored_of(&row)?);
@@ -120,15 +173,23 @@ pub(super) async fn stats(
     limit: usize,
     after: Option<&Cursor>,
 ) -> Result<Page<MemoryStats>> {
+    let mut transaction = connection.begin().await?;
     let query = sqlx::query(sql::STATS).bind(user.as_str()).bind(after.map_or("", Cursor::as_str));
+    let rows = run(&mut transaction, query.bind(signed(limit + 1))).await?;
+    // Those of which all was forgotten are not shown, but counted.
+    OfUser::Scopes.compare(&mut transaction, user, Seen::End).await?;
+    transaction.commit().await?;
     let mut items: Vec<MemoryStats> = Vec::new();
     let mut order =
         KeyOrder::after("memory_stats", "scope", Some(after.map_or("", Cursor::as_str).to_owned()));
-    for row in run(connection, query.bind(signed(limit + 1))).await? {
+    for row in rows {
         let scope = [8, 9, 0, 1, 2, 3].map(|column| Value::of(&row, column));
         SCOPE.check_values(scope.into_iter().collect::<Result<Vec<_>>>()?, &row, 10)?;
         let kind = [11, 8, 4].map(|column| Value::of(&row, column));
         KIND.check_values(kind.into_iter().collect::<Result<Vec<_>>>()?, &row, 12)?;
+        if row.try_get::<Option<bool>, _>(13)? != Some(true) {
+            return Err(Fault::Corrupt("memories of a scope are counted otherwise than they were", None));
+        }
         let mut scope = MemoryScope::new(user.clone());
         (scope.project, scope.agent) = (row.try_get(1)?, row.try_get(2)?);
         scope.session = row.try_get::<Option<&str>, _>(3)?.map(Into::into);

@@ -12,6 +12,7 @@ use crate::memories::rows::index_of;
 use crate::place::count;
 use crate::sql::memories as sql;
 use crate::sums::{KIND, SCOPE, SESSION, Value};
+use crate::tally::{self, OfUser, Seen};
 
 /// A scope that is there.
 #[derive(Debug)]
@@ -20,9 +21,27 @@ pub(super) struct Filed {
     /// How many records there are, and how many words they have together.
     pub(super) records: u64,
     pub(super) words: u64,
-    /// The numbers of the kinds there are.
-    pub(super) kinds: HashMap<String, i64>,
+    /// The kinds there are.
+    pub(super) kinds: HashMap<String, FiledKind>,
 }
+
+/// A kind of a scope that is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FiledKind {
+    pub(super) no: i64,
+    /// How many records there are.
+    pub(super) records: i64,
+}
+
+/// A session that records come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FiledSession {
+    pub(super) no: i64,
+    /// How many records come from it.
+    pub(super) records: i64,
+}
+
+const MISCOUNTED: Fault = Fault::Corrupt("the checksum of what counts memories differs", None);
 
 /// Scopes of a user, each once, as far as they are there.
 #[derive(Debug, Default)]
@@ -58,10 +77,39 @@ impl<'a> Scopes<'a> {
             if let Some(kind) = row.try_get::<Option<i64>, _>(4)? {
                 let values = [kind.into(), no.into(), row.try_get::<&str, _>(5)?.into()];
                 KIND.check_values(values, &row, 12)?;
+                let kind = FiledKind { no: kind, records: row.try_get(13)? };
                 filed.kinds.insert(row.try_get(5)?, kind);
+            }
+            if !row.try_get::<bool, _>(14)? {
+                return Err(MISCOUNTED);
+            }
+        }
+        for filed in found.values() {
+            if filed.kinds.values().map(|kind| kind.records).sum::<i64>() != signed_count(filed.records) {
+                return Err(Fault::Corrupt("kinds of memories of a scope are missing", None));
             }
         }
         Ok(Self(found))
+    }
+
+    /// The same to show what is in them: what was not found must not be there.
+    pub(super) async fn read_all(
+        connection: &mut SqliteConnection,
+        scopes: impl IntoIterator<Item = &'a MemoryScope> + Clone,
+    ) -> Result<Self> {
+        let found = Self::read(connection, scopes.clone()).await?;
+        let absent = scopes.into_iter().find(|scope| !found.0.contains_key(*scope));
+        if let Some(absent) = absent {
+            OfUser::Scopes.compare(connection, &absent.user, Seen::Part).await?;
+        }
+        Ok(found)
+    }
+
+    /// Compares the names of records of a scope with how many there should be.
+    pub(super) async fn compare(&self, connection: &mut SqliteConnection, scope: &MemoryScope) -> Result<()> {
+        let Some(filed) = self.0.get(scope) else { return Ok(()) };
+        let count = sqlx::query(sql::COUNT_OF_SCOPE).bind(filed.no);
+        tally::compare(connection, signed_count(filed.records), Seen::Part, MISSING, count).await
     }
 
     pub(super) fn no(&self, scope: &MemoryScope) -> Option<i64> {
@@ -71,7 +119,7 @@ impl<'a> Scopes<'a> {
     /// The kinds of these scopes that are taken.
     pub(super) fn kinds(&self, takes: impl Fn(&str) -> bool) -> Vec<i64> {
         let kinds = self.0.values().flat_map(|filed| &filed.kinds);
-        let mut kinds: Vec<i64> = kinds.filter(|(kind, _)| takes(kind)).map(|(_, no)| *no).collect();
+        let mut kinds: Vec<i64> = kinds.filter(|(kind, _)| takes(kind)).map(|(_, kind)| kind.no).collect();
         kinds.sort_unstable();
         kinds
     }
@@ -104,12 +152,12 @@ impl<'a> Scopes<'a> {
         kind: &str,
     ) -> Result<(i64, i64)> {
         let filed = self.need(connection, scope).await?;
-        if let Some(no) = filed.kinds.get(kind) {
-            return Ok((filed.no, *no));
+        if let Some(kind) = filed.kinds.get(kind) {
+            return Ok((filed.no, kind.no));
         }
         let no = new_no(connection, sqlx::query(sql::CREATE_KIND).bind(filed.no).bind(kind)).await?;
         KIND.seal(connection, &[("no", no.into())]).await?;
-        filed.kinds.insert(kind.to_owned(), no);
+        filed.kinds.insert(kind.to_owned(), FiledKind { no, records: 0 });
         Ok((filed.no, no))
     }
 }
@@ -120,8 +168,8 @@ pub(super) async fn need_session(
     user: &UserId,
     session: &str,
 ) -> Result<i64> {
-    match session_no(connection, user, session).await? {
-        Some(no) => Ok(no),
+    match filed_session(connection, user, session).await? {
+        Some(filed) => Ok(filed.no),
         None => {
             let query = sqlx::query(sql::CREATE_SESSION).bind(user.as_str()).bind(session);
             let no = new_no(connection, query).await?;
@@ -131,17 +179,26 @@ pub(super) async fn need_session(
     }
 }
 
-pub(super) async fn session_no(
+pub(super) async fn filed_session(
     connection: &mut SqliteConnection,
     user: &UserId,
     session: &str,
-) -> Result<Option<i64>> {
+) -> Result<Option<FiledSession>> {
     let query = sqlx::query(sql::SESSION).bind(user.as_str()).bind(session);
     let rows = run(connection, query).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     let no: i64 = row.try_get(0)?;
     SESSION.check_values([no.into(), user.as_str().into(), session.into()], row, 1)?;
-    Ok(Some(no))
+    if !row.try_get::<bool, _>(3)? {
+        return Err(MISCOUNTED);
+    }
+    Ok(Some(FiledSession { no, records: row.try_get(2)? }))
+}
+
+pub(super) const MISSING: &str = "memories are missing in an index";
+
+fn signed_count(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// The number of a row that is added.

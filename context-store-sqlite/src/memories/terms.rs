@@ -2,9 +2,11 @@
 
 use context_core::MemoryFind;
 use context_core::search::Bm25;
+use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::error::Result;
+use crate::connections::run;
+use crate::error::{Fault, Result};
 use crate::memories::lists::{List, token};
 use crate::memories::rows::json_answer;
 use crate::memories::scopes::Scopes;
@@ -25,6 +27,8 @@ pub(super) struct Terms {
 
 /// One word.
 pub(super) struct Term {
+    /// Which of the words that are looked for it is.
+    pub(super) word: usize,
     /// In how many records it is that may be found.
     pub(super) found: u64,
     /// What the index is asked for it.
@@ -64,15 +68,26 @@ impl Terms {
                 }
             }
         }
+        if of_word.iter().any(|(_, numbers)| numbers.is_empty()) {
+            // A word that is nowhere; but where records have words, there must be some.
+            let with_words = scopes.0.values().filter(|filed| filed.words > 0).map(|filed| filed.no);
+            let query = sqlx::query(sql::HAVE_WORDS).bind(json_numbers(with_words));
+            for row in run(connection, query).await? {
+                if !row.try_get::<bool, _>(0)? {
+                    return Err(Fault::Corrupt("words of memories are missing", None));
+                }
+            }
+        }
         let numbers = of_word.iter().enumerate();
         let numbers = numbers.flat_map(|(word, (_, numbers))| numbers.iter().map(move |no| (*no, word)));
         let mut numbers: Vec<(i64, usize)> = numbers.collect();
         numbers.sort_unstable();
-        of_word.retain(|(_, numbers)| !numbers.is_empty());
-        of_word.sort_by_key(|(found, _)| *found);
-        let terms = of_word.iter().map(|(found, numbers)| {
+        let mut rarest: Vec<(usize, &(u64, Vec<i64>))> = of_word.iter().enumerate().collect();
+        rarest.retain(|(_, (_, numbers))| !numbers.is_empty());
+        rarest.sort_by_key(|(_, (found, _))| *found);
+        let terms = rarest.iter().map(|(word, (found, numbers))| {
             let tokens: Vec<String> = numbers.iter().map(|no| format!("\"{}\"", token(*no))).collect();
-            Term { found: *found, expression: format!("({})", tokens.join(" OR ")) }
+            Term { word: *word, found: *found, expression: format!("({})", tokens.join(" OR ")) }
         });
         Ok(Self { bm25, terms: terms.collect(), numbers, kinds })
     }

@@ -7,8 +7,8 @@ use context_core::{
     AgentRef, ChatId, KeyOrder, MessageId, MessageNode, Page, RoundPrune, RoundQuery, RoundRef, RoundsPruned,
     Timestamp, UserId,
 };
-use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
 
 use crate::connections::{Writer, run};
 use crate::error::Result;
@@ -17,6 +17,7 @@ use crate::rounds::head_of;
 use crate::rounds::sums::DIFFERS;
 use crate::rows::json_numbers;
 use crate::sql::rounds as sql;
+use crate::tally::{self, OfUser, Seen};
 
 /// Above every number of a round.
 const END: i64 = i64::MAX;
@@ -56,7 +57,11 @@ pub(crate) async fn list(connection: &mut SqliteConnection, query: &RoundQuery) 
             query.bind(session).bind(after).bind(round)
         }
     };
-    let rows = run(connection, statement.bind(limit)).await?;
+    let mut transaction = connection.begin().await?;
+    let rows = run(&mut transaction, statement.bind(limit)).await?;
+    let seen = if rows.len() > query.limit { Seen::Part } else { Seen::End };
+    OfUser::Rounds.compare(&mut transaction, &query.user, seen).await?;
+    transaction.commit().await?;
     let items = rows.iter().take(query.limit).map(|row| head_of(row, 0, 1)).collect::<Result<Vec<_>>>()?;
     let mut order = KeyOrder::after("rounds", "round", after);
     for head in &items {
@@ -83,8 +88,13 @@ pub(crate) async fn of_message(
     chat: &ChatId,
     message: &MessageId,
 ) -> Result<Vec<MessageNode>> {
+    let mut transaction = connection.begin().await?;
     let query = sqlx::query(sql::NODES_OF_MESSAGE).bind(user.as_str()).bind(chat.as_str());
-    let rows = run(connection, query.bind(message.as_str())).await?;
+    let rows = run(&mut transaction, query.bind(message.as_str())).await?;
+    OfUser::Links.compare(&mut transaction, user, Seen::Part).await?;
+    let beside = sqlx::query(crate::sql::LINKS_BESIDE).bind(user.as_str()).bind(chat.as_str());
+    tally::neighbours(&mut transaction, beside.bind(message.as_str())).await?;
+    transaction.commit().await?;
     let node = |row: &SqliteRow| {
         let agent = AgentRef::new(user.clone(), row.try_get::<&str, _>(0)?, row.try_get(1)?);
         Ok(MessageNode::new(agent, NodeId::new(row.try_get(2)?, row.try_get(3)?)))

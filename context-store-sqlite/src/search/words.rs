@@ -17,6 +17,7 @@ use crate::rows::blob;
 use crate::sql;
 
 const FULL_TEXT: &str = include_str!("../../migrations/full_text.sql");
+const APPEND_WORDS: &str = include_str!("../../migrations/append_words.sql");
 
 /// What is kept of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,9 +171,16 @@ pub(crate) async fn reindex(
     index(connection, user, place, std::slice::from_ref(node)).await
 }
 
+/// Lets appends to a file with full text write words as well.
+pub(crate) async fn append_with_words(connection: &mut SqliteConnection) -> Result<()> {
+    sqlx::raw_sql(APPEND_WORDS).execute(connection).await?;
+    Ok(())
+}
+
 /// Makes the index of a file that had none: reads every message once.
 pub(crate) async fn build(connection: &mut SqliteConnection) -> Result<()> {
     sqlx::raw_sql(FULL_TEXT).execute(&mut *connection).await?;
+    append_with_words(connection).await?;
     let mut after = 0;
     let mut order = KeyOrder::new("open", "run");
     loop {

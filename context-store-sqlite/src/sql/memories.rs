@@ -38,21 +38,64 @@ macro_rules! places {
     };
 }
 
+/// Whether the counters of scope `s` agree with their checksum, which changes as they do.
+macro_rules! scope_agrees {
+    () => {
+        "s.count_sum IS s.records * 1000003 + s.words * 1000033"
+    };
+}
+
+/// The same of kind `k`.
+macro_rules! kind_agrees {
+    () => {
+        "k.count_sum IS k.records * 1000003 + k.bytes * 1000033 + k.vectors * 1000037"
+    };
+}
+
+/// The same of session `n`.
+macro_rules! session_agrees {
+    () => {
+        "n.count_sum IS n.records * 1000003"
+    };
+}
+
 statements! {
     // Scopes.
     /// Of user ?1, those of the JSON list of keys ?2 that are there, with their kinds.
-    SCOPES = "SELECT j.key, s.no, s.records, s.words, k.no, k.kind,
-          s.user, s.key, s.project, s.agent, s.session, s.sum, k.sum FROM json_each(?2) j
+    SCOPES = concat!("SELECT j.key, s.no, s.records, s.words, k.no, k.kind,
+          s.user, s.key, s.project, s.agent, s.session, s.sum, k.sum, k.records,
+          ", scope_agrees!(), " AND (k.no IS NULL OR ", kind_agrees!(), ") FROM json_each(?2) j
         CROSS JOIN memory_scope s ON s.user = ?1 AND s.key = j.value LEFT JOIN memory_kind k ON k.scope = s.no
-        ORDER BY j.key, k.no";
+        ORDER BY j.key, k.no");
+    COUNT_OF_SCOPE = "SELECT count(*) FROM memory WHERE scope = ?1";
+    MEMORIES_BESIDE = neighbours_agree!("t.id = f.id AND t.scope = ?1", "place, id", "memory", "scope = ?1", "id", "?2",
+        "t.place = f.place");
+    COUNT_OF_KIND = "SELECT count(*) FROM memory WHERE kind = ?1";
+    COUNT_OF_SESSION = "SELECT count(*) FROM memory WHERE session = ?1";
+    /// How many records of scope ?1 have key ?2, without the index of keys.
+    COUNT_OF_KEY = "SELECT count(*) FROM memory WHERE scope = ?1 AND +key = ?2";
+    COUNT_FILED_BY_KEY = "SELECT count(*) FROM memory WHERE scope = ?1 AND key = ?2";
+    /// Whether the index of sessions has all of them; nothing if they are many.
+    SESSIONS_AGREE = "SELECT CASE WHEN (SELECT max(no) FROM memory_session) <= 4096 THEN
+        (SELECT count(*) FROM memory_session NOT INDEXED)
+        = (SELECT count(*) FROM memory_session WHERE user >= '') END";
+    /// Of scope ?1 and a JSON list of ids: how many are there, and the sessions they are from.
+    SESSIONS_OF = concat!("SELECT count(*), json_group_array(DISTINCT m.session) FROM json_each(?2) j
+        CROSS JOIN memory m ON m.scope = ?1 AND m.id = ", text!("j.value"));
+    /// Whether each session of a JSON list has as many records as it says; of those with many it is not looked.
+    SESSIONS_COUNTED = concat!("SELECT ", session_agrees!(), " AND (n.records > 512
+          OR n.records = (SELECT count(m.version) FROM memory m WHERE m.session = n.no))
+        FROM json_each(?1) j LEFT JOIN memory_session n ON n.no = j.value WHERE j.value IS NOT NULL");
     CREATE_SCOPE = "INSERT INTO memory_scope (user, key, project, agent, session) VALUES (?1, ?2, ?3, ?4, ?5)
         RETURNING no";
     CREATE_KIND = "INSERT INTO memory_kind (scope, kind) VALUES (?1, ?2) RETURNING no";
-    SESSION = "SELECT no, sum FROM memory_session WHERE user = ?1 AND session = ?2";
+    SESSION = concat!("SELECT n.no, n.sum, n.records, ", session_agrees!(),
+        " FROM memory_session n WHERE n.user = ?1 AND n.session = ?2");
     CREATE_SESSION = "INSERT INTO memory_session (user, session) VALUES (?1, ?2) RETURNING no";
-    COUNT_SCOPE = "UPDATE memory_scope SET records = records + ?2, words = words + ?3 WHERE no = ?1";
-    COUNT_KIND = "UPDATE memory_kind SET records = records + ?2, bytes = bytes + ?3, vectors = vectors + ?4
-        WHERE no = ?1";
+    COUNT_SCOPE = "UPDATE memory_scope SET records = records + ?2, words = words + ?3,
+          count_sum = count_sum + ?2 * 1000003 + ?3 * 1000033 WHERE no = ?1";
+    COUNT_KIND = "UPDATE memory_kind SET records = records + ?2, bytes = bytes + ?3, vectors = vectors + ?4,
+          count_sum = count_sum + ?2 * 1000003 + ?3 * 1000033 + ?4 * 1000037 WHERE no = ?1";
     FORGET_KINDS = "DELETE FROM memory_kind WHERE records = 0 AND no IN (SELECT value FROM json_each(?1))";
     FORGET_SESSIONS = "DELETE FROM memory_session WHERE no IN (SELECT value FROM json_each(?1))
         AND NOT EXISTS (SELECT 1 FROM memory m WHERE m.session = memory_session.no)";
@@ -98,6 +141,8 @@ statements! {
     /// records it is, as a JSON list.
     TERMS = "SELECT json_group_array(json_array(w.kind, j.key, w.no, w.found)) FROM json_each(?1) s
         CROSS JOIN json_each(?2) j CROSS JOIN memory_word w ON w.scope = s.value AND w.word = j.value";
+    /// Whether each of a JSON list of scopes has a word.
+    HAVE_WORDS = "SELECT EXISTS (SELECT 1 FROM memory_word w WHERE w.scope = j.value) FROM json_each(?1) j";
     LISTS = lists!();
     LISTS_AT = "SELECT CAST(group_concat(w.list, '') AS BLOB) FROM json_each(?1) j
         CROSS JOIN memory_words w ON w.place = j.value";
@@ -128,10 +173,12 @@ statements! {
           CROSS JOIN memory m ON m.place IN (SELECT b.place FROM memory b
             WHERE b.session = c.session AND b.kind = c.kind AND b.place > c.place ORDER BY b.place LIMIT ?3)");
     /// The next scopes of user ?1 behind key ?2, with their kinds.
-    STATS = "SELECT s.key, s.project, s.agent, s.session, k.kind, k.records, k.bytes, k.vectors,
-          s.no, s.user, s.sum, k.no, k.sum FROM (
-          SELECT * FROM memory_scope WHERE user = ?1 AND key > ?2 AND records > 0 ORDER BY key LIMIT ?3) s
-        CROSS JOIN memory_kind k ON k.scope = s.no ORDER BY s.key";
+    STATS = concat!("SELECT s.key, s.project, s.agent, s.session, k.kind, k.records, k.bytes, k.vectors,
+          s.no, s.user, s.sum, k.no, k.sum, ", scope_agrees!(), " AND ", kind_agrees!(), "
+          AND s.records = (SELECT sum(records) FROM memory_kind WHERE scope = s.no) FROM (
+          SELECT * FROM memory_scope s WHERE user = ?1 AND key > ?2 AND (records > 0 OR NOT (", scope_agrees!(), "))
+          ORDER BY key LIMIT ?3) s
+        LEFT JOIN memory_kind k ON k.scope = s.no ORDER BY s.key");
 
     // Forgetting.
     FORGOTTEN_IDS = concat!("SELECT json_group_array(m.place) FROM json_each(?2) j
@@ -177,6 +224,15 @@ statements! {
     TIDY_INDEX = "INSERT INTO memory_index (memory_index) VALUES ('optimize')";
 
     // Checking.
+    /// Counters that do not agree with their checksum, or a session with another number of records: a table, and how many.
+    MISCOUNTED = concat!("SELECT 'memory_scope', count(*) FROM memory_scope s WHERE NOT (", scope_agrees!(), ")
+        UNION ALL SELECT 'memory_kind', count(*) FROM memory_kind k WHERE NOT (", kind_agrees!(), ")
+        UNION ALL SELECT 'memory_session', count(*) FROM memory_session n WHERE NOT (", session_agrees!(), ")
+          OR n.records <> (SELECT count(*) FROM memory m WHERE m.session = n.no)
+        UNION ALL SELECT 'memory', (SELECT count(*) FROM memory INDEXED BY memory_of_key WHERE key IS NOT NULL)
+          <> (SELECT count(*) FROM memory NOT INDEXED WHERE key IS NOT NULL)
+        UNION ALL SELECT 'memory', (SELECT count(*) FROM memory INDEXED BY memory_of_message WHERE message IS NOT NULL)
+          <> (SELECT count(*) FROM memory NOT INDEXED WHERE message IS NOT NULL)");
     LOOK_AT_INDEX = "SELECT rowid FROM memory_index LIMIT 1";
     /// Rows that belong to nothing, and what nobody needs: a table, and how many.
     STRAYS = "SELECT 'memory_kind', count(*) FROM memory_kind k
@@ -226,7 +282,7 @@ mod tests {
     use crate::{SqliteConfig, SqliteStore};
 
     /// What goes through a whole table: the check, and looking for what is left of a user.
-    const WHOLE: [&str; 4] = ["REMAINING", "STRAYS", "LAST", "MOVE_LAST"];
+    const WHOLE: [&str; 6] = ["REMAINING", "STRAYS", "LAST", "MOVE_LAST", "MISCOUNTED", "SESSIONS_AGREE"];
 
     #[tokio::test]
     async fn no_statement_goes_through_what_it_does_not_need() {

@@ -46,7 +46,7 @@ statements! {
         WHERE user = ?1 AND session > ?4 AND round < ?3 AND (?2 IS NULL OR agent = ?2)
         ORDER BY session, agent, round DESC LIMIT ?7";
     NODES_OF_MESSAGE = "SELECT DISTINCT r.session, r.agent, r.round, m.ordinal
-        FROM trajectory_message m CROSS JOIN trajectory_round r ON r.no = m.round
+        FROM trajectory_message m LEFT JOIN trajectory_round r ON r.no = m.round
         WHERE m.user = ?1 AND m.chat = ?2 AND m.message = ?3 ORDER BY r.session, r.agent, r.round, m.ordinal";
     PRUNED_ROUNDS = concat!("SELECT count(*), coalesce(sum(nodes), 0)", pruned_rounds!());
     PRUNE_ROUNDS = concat!("DELETE", pruned_rounds!());

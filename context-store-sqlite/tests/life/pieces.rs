@@ -129,6 +129,10 @@ async fn the_check_finds_what_the_layout_of_branches_must_not_have() {
         let problems = after(tamper).await;
         assert!(problems.iter().any(|problem| is_found(problem, expected)), "{tamper}: {problems:?}");
     }
-    let late = after("UPDATE branch SET touched = touched + 1").await;
+    let late = after("UPDATE branch SET touched = touched + 1, own_sum = own_sum + 1").await;
     assert_eq!(late, ["ada/chat chat: does not say when it was last written to"]);
+    for tamper in ["UPDATE branch SET touched = touched + 1", "UPDATE branch SET own = own + 1"] {
+        let problems = after(tamper).await;
+        assert!(problems.iter().any(|problem| problem.contains("checksum")), "{tamper}: {problems:?}");
+    }
 }

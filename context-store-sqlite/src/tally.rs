@@ -1,0 +1,156 @@
+//! How much there is of what is listed: a list that lost a page of the file is shorter than what was counted.
+//!
+//! The file counts by itself (`migrations/0008_checksums.sql`). What is compared must be of one state of the file, so it
+//! is read in one transaction.
+
+use context_core::UserId;
+use sqlx::Row;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+
+use crate::error::{Fault, Result};
+use crate::place::signed;
+use crate::sql;
+use crate::sums::Statement;
+
+/// Up to how many are counted to say for certain that one is not there, or that a page in the middle of a list lacks
+/// none. More would cost more than the answer; the end of a list is always compared.
+const FEW: i64 = 4096;
+
+pub(crate) const ELSEWHERE: Fault = Fault::Corrupt("an index does not lead to what it names", None);
+
+const DIFFERS: Fault = Fault::Corrupt("the checksum of a row that counts others differs", None);
+
+/// What a user has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OfUser {
+    Chats,
+    /// The same, as a listing finds them.
+    ListedChats,
+    Rounds,
+    /// Links of nodes to messages.
+    Links,
+    /// Scopes of memories.
+    Scopes,
+}
+
+/// What a chat has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OfChat {
+    Branches,
+    Checkpoints,
+    Fragments,
+    Blobs,
+    Streams,
+    Revisions,
+}
+
+/// What was seen of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// All of it: so many.
+    All(usize),
+    /// Its end.
+    End,
+    /// A page in the middle, or the place where something would stand.
+    Part,
+}
+
+impl Seen {
+    /// Of a page that has so many rows.
+    pub(crate) fn page(is_first: bool, has_more: bool, rows: usize) -> Self {
+        match (is_first, has_more) {
+            (_, true) => Self::Part,
+            (true, false) => Self::All(rows),
+            (false, false) => Self::End,
+        }
+    }
+}
+
+/// Compares what was seen with how many there should be. `count` is asked if that is not plain.
+pub(crate) async fn compare(
+    connection: &mut SqliteConnection,
+    expected: i64,
+    seen: Seen,
+    missing: &'static str,
+    count: Statement<'_>,
+) -> Result<()> {
+    let found = match seen {
+        Seen::All(rows) => signed(rows),
+        Seen::Part if expected > FEW => return Ok(()),
+        Seen::End | Seen::Part => count.fetch_one(connection).await?.try_get(0)?,
+    };
+    if found == expected { Ok(()) } else { Err(Fault::Corrupt(missing, None)) }
+}
+
+impl OfUser {
+    /// Compares a list of a user's with how many there should be.
+    pub(crate) async fn compare(
+        self,
+        connection: &mut SqliteConnection,
+        user: &UserId,
+        seen: Seen,
+    ) -> Result<()> {
+        let (column, count, missing) = match self {
+            Self::Chats => (0, sql::COUNT_CHATS, "chats of a user are missing"),
+            Self::ListedChats => (0, sql::COUNT_LISTED_CHATS, "chats of a user are missing"),
+            Self::Rounds => (1, sql::COUNT_ROUNDS, "rounds of a user are missing"),
+            Self::Links => (2, sql::COUNT_LINKS, "links to messages of a user are missing"),
+            Self::Scopes => (3, sql::COUNT_SCOPES, "scopes of memories of a user are missing"),
+        };
+        let query = sqlx::query(sql::USER_TALLY).bind(user.as_str());
+        let expected = match query.fetch_optional(&mut *connection).await? {
+            Some(row) => sound(&row, 4)?.try_get(column)?,
+            None => {
+                users(connection, Seen::Part).await?;
+                0
+            }
+        };
+        compare(connection, expected, seen, missing, sqlx::query(count).bind(user.as_str())).await
+    }
+}
+
+impl OfChat {
+    /// Compares a list of a chat's with how many there should be.
+    pub(crate) async fn compare(
+        self,
+        connection: &mut SqliteConnection,
+        chat: i64,
+        seen: Seen,
+    ) -> Result<()> {
+        let (column, count, missing) = match self {
+            Self::Branches => (0, sql::COUNT_BRANCHES, "branches of a chat are missing"),
+            Self::Checkpoints => (1, sql::COUNT_CHECKPOINTS, "checkpoints of a chat are missing"),
+            Self::Fragments => (2, sql::COUNT_FRAGMENTS, "fragments of a chat are missing"),
+            Self::Blobs => (3, sql::COUNT_BLOBS, "blobs of a chat are missing"),
+            Self::Streams => (4, sql::COUNT_STREAMS, "streams of a chat are missing"),
+            Self::Revisions => (5, sql::COUNT_REVISIONS, "revisions of a chat are missing"),
+        };
+        let query = sqlx::query(sql::CHAT_TALLY).bind(chat);
+        let row = query.fetch_optional(&mut *connection).await?.ok_or(DIFFERS)?;
+        let expected = sound(&row, 6)?.try_get(column)?;
+        compare(connection, expected, seen, missing, sqlx::query(count).bind(chat)).await
+    }
+}
+
+/// Compares a list of users with how many there should be.
+pub(crate) async fn users(connection: &mut SqliteConnection, seen: Seen) -> Result<()> {
+    let row = sqlx::query(sql::STORE_TALLY).fetch_optional(&mut *connection).await?.ok_or(DIFFERS)?;
+    let expected = sound(&row, 1)?.try_get(0)?;
+    compare(connection, expected, seen, "users are missing", sqlx::query(sql::COUNT_USERS)).await
+}
+
+/// Whether what stands in an index beside the place where something would stand is what it leads to: a damaged name hides
+/// what it names.
+pub(crate) async fn neighbours(connection: &mut SqliteConnection, query: Statement<'_>) -> Result<()> {
+    for row in query.fetch_all(connection).await? {
+        if row.try_get::<Option<bool>, _>(0)? != Some(true) {
+            return Err(ELSEWHERE);
+        }
+    }
+    Ok(())
+}
+
+/// A row of numbers, behind which stands whether they agree with their checksum.
+fn sound(row: &SqliteRow, column: usize) -> Result<&SqliteRow> {
+    if row.try_get(column)? { Ok(row) } else { Err(DIFFERS) }
+}
