@@ -43,9 +43,9 @@ CREATE TRIGGER seal_chat_time AFTER UPDATE OF updated_at, moved ON chat BEGIN
 END;
 ALTER TABLE branch ADD COLUMN own_sum INTEGER;
 UPDATE branch SET own_sum = own * 1000003 + touched % 4294967291;
-ALTER TABLE memory_scope ADD COLUMN count_sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE memory_scope ADD COLUMN count_sum INTEGER;
 UPDATE memory_scope SET count_sum = records * 1000003 + words * 1000033;
-ALTER TABLE memory_kind ADD COLUMN count_sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE memory_kind ADD COLUMN count_sum INTEGER;
 UPDATE memory_kind SET count_sum = records * 1000003 + bytes * 1000033 + vectors * 1000037;
 
 -- How much there is of what is listed. A page that is lost leaves a shorter list, which is compared with these. Rows that
@@ -82,7 +82,7 @@ CREATE TABLE store_tally (
 INSERT INTO store_tally (one, users, sum) VALUES (1, 0, 999983);
 -- How many records come from a session.
 ALTER TABLE memory_session ADD COLUMN records INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE memory_session ADD COLUMN count_sum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE memory_session ADD COLUMN count_sum INTEGER;
 UPDATE memory_session SET records = (SELECT count(*) FROM memory m WHERE m.session = memory_session.no);
 UPDATE memory_session SET count_sum = records * 1000003;
 

@@ -39,7 +39,8 @@
 //!   exact, and by vectors. A search looks at a bounded number of records, however many there are; one for a kind meets none of
 //!   another kind, nor of another scope.
 //! * **Damage is an error.** Every row that content is kept in has a checksum, which reading compares; a chain is compared
-//!   with its branch's head. [`Maintenance::check`](context_core::Maintenance::check) reads all of them.
+//!   with its branch's head, a list with how many were counted, the schema with what was made.
+//!   [`Maintenance::check`](context_core::Maintenance::check) compares all of them.
 //! * **A read is one state of the file.** Readers do not wait for the writer, nor it for them. A handle reads
 //!   what it has written.
 //! * **Cost.** An append costs the same in a chat of ten messages and of a million. A chain is read by one
@@ -125,7 +126,7 @@
 //! of a kind and scope each is, and a second index of FTS5 which records have a number: `migrations/0007_memories.sql`.
 //!
 //! The full-text index is a table of FTS5 that keeps no texts, only which words are at which place. Each word
-//! begins with a tag of the user: `migrations/full_text.sql`.
+//! begins with a tag of the user: `migrations/full_text.sql`, `migrations/append_words.sql`.
 
 mod access;
 mod blobs;

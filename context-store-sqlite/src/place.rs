@@ -24,6 +24,11 @@ pub(crate) fn count(stored: i64) -> Result<u64> {
     u64::try_from(stored).map_err(|_| Fault::Corrupt("a count is negative", None))
 }
 
+/// The same of one that is nothing if what it is counted from differs from its checksum.
+pub(crate) fn agreed(stored: Option<i64>) -> Result<u64> {
+    count(stored.ok_or(Fault::Corrupt("branches of a chat differ from their checksums", None))?)
+}
+
 /// A length in memory as SQLite counts.
 pub(crate) fn signed(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)

@@ -163,14 +163,21 @@ async fn text_sum(connection: &mut SqliteConnection) -> Result<(i64, bool)> {
     Ok((i64::from(sum), row.try_get(1)?))
 }
 
+/// Whether a file has the schema that was sealed.
+pub(crate) async fn is_sealed(connection: &mut SqliteConnection) -> Result<bool> {
+    let (sum, _) = text_sum(connection).await?;
+    let sealed = sqlx::query(sql::SEALED_SCHEMA).fetch_optional(connection).await?;
+    Ok(sealed.map(|row| row.try_get::<Option<i64>, _>(0)).transpose()?.flatten() == Some(sum))
+}
+
 /// Refuses a file of which a table, an index, a view or a trigger was lost or altered. What somebody has added is theirs.
 pub(crate) async fn check_made(connection: &mut SqliteConnection, full_text: bool) -> Result<()> {
-    let (sum, is_apart) = text_sum(connection).await?;
+    let (_, is_apart) = text_sum(connection).await?;
     if !is_apart {
         return Err(Fault::Corrupt("two tables or indexes of the file have the same pages", None));
     }
-    let sealed = sqlx::query(sql::SEALED_SCHEMA).fetch_optional(&mut *connection).await;
-    if sealed.is_ok_and(|row| row.is_some_and(|row| row.try_get(0).is_ok_and(|sealed: i64| sealed == sum))) {
+    // What holds the seal may be what was lost.
+    if matches!(is_sealed(connection).await, Ok(true)) {
         return Ok(());
     }
     let actual = of(connection).await?;

@@ -63,6 +63,9 @@ async fn check_schema(
     full_text: bool,
     report: &mut CheckReport,
 ) -> Result<()> {
+    if !schema::is_sealed(connection).await? {
+        report.findings.push(Finding::new(None, "schema", "its checksum differs"));
+    }
     let expected = schema::made_by_migrations(full_text).await?;
     let actual = schema::of(connection).await?;
     for (name, text) in expected {

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::history::branches::create_branch;
 use crate::history::chat_rows::{metadata_text, read, seal, touch, write};
 use crate::history::routes::Routes;
-use crate::place::count;
+use crate::place::agreed;
 use crate::scope::chat_no;
 use crate::sql;
 use crate::sums::CHAT_NAME;
@@ -76,6 +76,6 @@ pub(crate) async fn size(connection: &mut SqliteConnection, chat: &ChatRef) -> R
     let no = chat_no(&mut transaction, "chat_size", chat).await?;
     let row = sqlx::query(sql::CHAT_SIZE).bind(no).fetch_one(&mut *transaction).await?;
     transaction.commit().await?;
-    let (messages, runs, revisions): (i64, f64, f64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-    Ok(ChatSize::new(count(messages)?, (runs + revisions) as u64))
+    let (runs, revisions): (f64, f64) = (row.try_get(1)?, row.try_get(2)?);
+    Ok(ChatSize::new(agreed(row.try_get(0)?)?, (runs + revisions) as u64))
 }

@@ -13,7 +13,7 @@ use sqlx::{Connection, Row};
 
 use crate::error::{Fault, Result, bad_cursor};
 use crate::history::chat_rows::chat_of;
-use crate::place::{count, signed};
+use crate::place::{agreed, signed};
 use crate::sql;
 use crate::tally::{self, OfUser, Seen};
 
@@ -50,7 +50,8 @@ pub(crate) async fn list(connection: &mut SqliteConnection, query: &ChatQuery) -
                 let next = end.map(|(updated, no)| Cursor::new(format!("{updated}:{no}")));
                 return Ok(Page { items, next });
             }
-            items.push(ChatSummary::new(chat, count(row.try_get(7)?)?, count(row.try_get(8)?)?));
+            let (messages, branches) = (agreed(row.try_get(7)?)?, agreed(row.try_get(8)?)?);
+            items.push(ChatSummary::new(chat, messages, branches));
             end = Some(place);
         }
         if rows.len() < batch {

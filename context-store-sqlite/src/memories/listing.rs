@@ -26,7 +26,7 @@ const KEYED: u64 = 256;
 /// What compares counts must say that they agree, or that there are too many to look.
 async fn agrees(connection: &mut SqliteConnection, query: Statement<'_>) -> Result<()> {
     for row in run(connection, query).await? {
-        if row.try_get::<Option<bool>, _>(0)? == Some(false) {
+        if row.try_get::<Option<bool>, _>(0)? != Some(true) {
             return Err(Fault::Corrupt(MISSING, None));
         }
     }

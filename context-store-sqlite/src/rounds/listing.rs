@@ -11,7 +11,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::connections::{Writer, run};
-use crate::error::Result;
+use crate::error::{Fault, Result};
 use crate::place::{count, signed};
 use crate::rounds::head_of;
 use crate::rounds::sums::DIFFERS;
@@ -96,7 +96,10 @@ pub(crate) async fn of_message(
     tally::neighbours(&mut transaction, beside.bind(message.as_str())).await?;
     transaction.commit().await?;
     let node = |row: &SqliteRow| {
-        let agent = AgentRef::new(user.clone(), row.try_get::<&str, _>(0)?, row.try_get(1)?);
+        // A driver reads nothing as no text and zero.
+        let session = row.try_get::<Option<&str>, _>(0)?;
+        let session = session.ok_or(Fault::Corrupt("the round of a node is missing", None))?;
+        let agent = AgentRef::new(user.clone(), session, row.try_get(1)?);
         Ok(MessageNode::new(agent, NodeId::new(row.try_get(2)?, row.try_get(3)?)))
     };
     rows.iter().map(node).collect()

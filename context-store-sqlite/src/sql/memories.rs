@@ -75,10 +75,10 @@ statements! {
     /// How many records of scope ?1 have key ?2, without the index of keys.
     COUNT_OF_KEY = "SELECT count(*) FROM memory WHERE scope = ?1 AND +key = ?2";
     COUNT_FILED_BY_KEY = "SELECT count(*) FROM memory WHERE scope = ?1 AND key = ?2";
-    /// Whether the index of sessions has all of them; nothing if they are many.
+    /// Whether the index of sessions has all of them, unless they are many.
     SESSIONS_AGREE = "SELECT CASE WHEN (SELECT max(no) FROM memory_session) <= 4096 THEN
         (SELECT count(*) FROM memory_session NOT INDEXED)
-        = (SELECT count(*) FROM memory_session WHERE user >= '') END";
+        = (SELECT count(*) FROM memory_session WHERE user >= '') ELSE true END";
     /// Of scope ?1 and a JSON list of ids: how many are there, and the sessions they are from.
     SESSIONS_OF = concat!("SELECT count(*), json_group_array(DISTINCT m.session) FROM json_each(?2) j
         CROSS JOIN memory m ON m.scope = ?1 AND m.id = ", text!("j.value"));
@@ -86,12 +86,12 @@ statements! {
     SESSIONS_COUNTED = concat!("SELECT ", session_agrees!(), " AND (n.records > 512
           OR n.records = (SELECT count(m.version) FROM memory m WHERE m.session = n.no))
         FROM json_each(?1) j LEFT JOIN memory_session n ON n.no = j.value WHERE j.value IS NOT NULL");
-    CREATE_SCOPE = "INSERT INTO memory_scope (user, key, project, agent, session) VALUES (?1, ?2, ?3, ?4, ?5)
-        RETURNING no";
-    CREATE_KIND = "INSERT INTO memory_kind (scope, kind) VALUES (?1, ?2) RETURNING no";
+    CREATE_SCOPE = "INSERT INTO memory_scope (user, key, project, agent, session, count_sum)
+        VALUES (?1, ?2, ?3, ?4, ?5, 0) RETURNING no";
+    CREATE_KIND = "INSERT INTO memory_kind (scope, kind, count_sum) VALUES (?1, ?2, 0) RETURNING no";
     SESSION = concat!("SELECT n.no, n.sum, n.records, ", session_agrees!(),
         " FROM memory_session n WHERE n.user = ?1 AND n.session = ?2");
-    CREATE_SESSION = "INSERT INTO memory_session (user, session) VALUES (?1, ?2) RETURNING no";
+    CREATE_SESSION = "INSERT INTO memory_session (user, session, count_sum) VALUES (?1, ?2, 0) RETURNING no";
     COUNT_SCOPE = "UPDATE memory_scope SET records = records + ?2, words = words + ?3,
           count_sum = count_sum + ?2 * 1000003 + ?3 * 1000033 WHERE no = ?1";
     COUNT_KIND = "UPDATE memory_kind SET records = records + ?2, bytes = bytes + ?3, vectors = vectors + ?4,
