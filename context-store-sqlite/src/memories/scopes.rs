@@ -98,9 +98,14 @@ impl<'a> Scopes<'a> {
         scopes: impl IntoIterator<Item = &'a MemoryScope> + Clone,
     ) -> Result<Self> {
         let found = Self::read(connection, scopes.clone()).await?;
-        let absent = scopes.into_iter().find(|scope| !found.0.contains_key(*scope));
-        if let Some(absent) = absent {
-            OfUser::Scopes.compare(connection, &absent.user, Seen::Part).await?;
+        let mut counted = false;
+        for absent in scopes.into_iter().filter(|scope| !found.0.contains_key(*scope)) {
+            if !counted {
+                OfUser::Scopes.compare(connection, &absent.user, Seen::Part).await?;
+                counted = true;
+            }
+            let beside = sqlx::query(sql::SCOPES_BESIDE).bind(absent.user.as_str()).bind(absent.key());
+            tally::neighbours(connection, beside).await?;
         }
         Ok(found)
     }

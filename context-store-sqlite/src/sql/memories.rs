@@ -67,6 +67,8 @@ statements! {
           ", scope_agrees!(), " AND (k.no IS NULL OR ", kind_agrees!(), ") FROM json_each(?2) j
         CROSS JOIN memory_scope s ON s.user = ?1 AND s.key = j.value LEFT JOIN memory_kind k ON k.scope = s.no
         ORDER BY j.key, k.no");
+    SCOPES_BESIDE = neighbours_agree!("t.key = f.key AND t.user = ?1", "no, key", "memory_scope", "user = ?1", "key",
+        "?2", "t.no = f.no");
     COUNT_OF_SCOPE = "SELECT count(*) FROM memory WHERE scope = ?1";
     MEMORIES_BESIDE = neighbours_agree!("t.id = f.id AND t.scope = ?1", "place, id", "memory", "scope = ?1", "id", "?2",
         "t.place = f.place");
