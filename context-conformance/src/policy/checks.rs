@@ -72,8 +72,8 @@ fn kept(
         if !edited && message != &before[origin] {
             return Err(format!("message {origin} is another one"));
         }
-        // One checkpoint may be replaced by another, and a note that says so stands for anybody.
-        if message.role != before[origin].role && !before[origin].is_checkpoint() && !message.is_synthetic() {
+        // One checkpoint may be replaced by another; nobody else is.
+        if message.role != before[origin].role && !before[origin].is_checkpoint() {
             return Err(format!("message {origin} is spoken by {}", message.role));
         }
     }

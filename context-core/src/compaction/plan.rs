@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{BoundaryKind, CacheState, HistoryView, Price, Structure, pairs};
+use super::{BoundaryKind, CacheState, GAP, HistoryView, Price, Structure, pairs};
 use crate::{Message, Part, Role};
 
 /// What is to be cut from a conversation: data. Show it, price it, store it; only [`apply`](Self::apply) carries it out.
@@ -59,7 +59,8 @@ pub struct Plan {
 pub struct Edit {
     /// Which messages of the view.
     pub range: Range<usize>,
-    /// What stands there instead; nothing, if they just go. One message for one is taken for the same message, shortened.
+    /// What stands there instead; nothing, if they just go. One message for one is taken for the same message, shortened,
+    /// unless it is a [gap](GAP) or a checkpoint and the other is neither.
     pub with: Vec<Arc<Message>>,
 }
 
@@ -79,8 +80,13 @@ impl Edit {
         Self::new(range, Vec::new())
     }
 
-    fn shortens(&self) -> bool {
-        self.range.len() == 1 && self.with.len() == 1
+    /// Whether it leaves one of these messages, shortened. What says that something was left out is nobody's words.
+    fn shortens(&self, messages: &[Arc<Message>]) -> bool {
+        let is_note = |message: &Message| message.is_checkpoint() || message.metadata.get(GAP).is_some();
+        match (&messages[self.range.clone()], self.with.as_slice()) {
+            ([before], [after]) => !is_note(after) || is_note(before),
+            _ => false,
+        }
     }
 }
 
@@ -222,7 +228,7 @@ impl Plan {
                 return Err(PlanError::Misfit { edit });
             }
             out.keep(messages, at..range.start);
-            let origin = self.edits[edit].shortens().then_some(range.start);
+            let origin = self.edits[edit].shortens(messages).then_some(range.start);
             out.messages.extend(with.iter().map(Arc::clone));
             out.origins.extend(with.iter().map(|_| origin));
             at = range.end;
@@ -341,6 +347,16 @@ mod tests {
         assert_eq!(first.origins, [Some(0), Some(1), Some(2), Some(4)]);
         let again = Plan { edits: vec![Edit::remove(1..3)], ..plan };
         assert_eq!(first.apply(&again).unwrap().origins, [Some(0), Some(4)]);
+    }
+
+    #[test]
+    fn a_gap_is_no_shortened_form_of_what_it_stands_for() {
+        let gap = || Message::from("").marked(Message::SYNTHETIC).marked(GAP);
+        let messages = history();
+        let origins =
+            |with: Message| plan(vec![Edit::replace(3, with)]).unwrap().apply(&messages).unwrap().origins[3];
+        assert_eq!(origins(Message::text(Role::Assistant, "")), Some(3));
+        assert_eq!(origins(gap()), None);
     }
 
     #[test]
