@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::shown::clean;
+
 /// How much a [`Diagnostic`] matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -178,6 +180,6 @@ impl Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}: {}", self.code.as_str(), self.path, self.message)
+        write!(f, "{} at {}: {}", self.code.as_str(), clean(&self.path), clean(&self.message))
     }
 }

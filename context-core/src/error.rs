@@ -9,7 +9,9 @@
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
-use std::fmt;
+use std::{fmt, io};
+
+use crate::shown::{clean, clean_lines};
 
 /// The result of an effectful seam.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -74,6 +76,28 @@ pub enum Retry {
     Safe,
     /// Read again first, then decide.
     AfterRefresh,
+}
+
+impl Retry {
+    /// Whether work on a file may go well a second time: not if it is the path, a right or a file system that only reads that is
+    /// wrong.
+    pub fn of_io(error: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        match error.kind() {
+            Kind::NotFound
+            | Kind::PermissionDenied
+            | Kind::AlreadyExists
+            | Kind::NotADirectory
+            | Kind::IsADirectory
+            | Kind::ReadOnlyFilesystem
+            | Kind::InvalidInput
+            | Kind::InvalidData
+            | Kind::FileTooLarge
+            | Kind::InvalidFilename
+            | Kind::Unsupported => Self::Never,
+            _ => Self::Safe,
+        }
+    }
 }
 
 /// What went wrong, to what, and what can be done.
@@ -186,7 +210,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.0.operation, self.0.message)?;
+        write!(f, "{}: {}", self.0.operation, clean(&self.0.message))?;
         for (i, (key, value)) in self.0.context.iter().enumerate() {
             write!(f, "{}{key}={value:?}", if i == 0 { " (" } else { ", " })?;
         }
@@ -204,13 +228,13 @@ impl fmt::Debug for Error {
 /// Writes an error for people: what it says, and a line for each cause. The `Debug` of errors that a `main` may return, see
 /// [`readable_debug!`](crate::readable_debug).
 pub fn write_readable(error: &(dyn StdError + 'static), f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{error}")?;
+    f.write_str(&clean_lines(&error.to_string()))?;
     write_causes(error.source(), f)
 }
 
 fn write_causes(mut cause: Option<&(dyn StdError + 'static)>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     while let Some(error) = cause {
-        write!(f, "\n  caused by: {error}")?;
+        write!(f, "\n  caused by: {}", clean_lines(&error.to_string()))?;
         cause = error.source();
     }
     Ok(())
@@ -241,5 +265,35 @@ macro_rules! readable_debug {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.0.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_go_well_a_second_time_is_not_tried_again() {
+        use io::ErrorKind as Kind;
+        let never = [
+            Kind::NotFound,
+            Kind::PermissionDenied,
+            Kind::AlreadyExists,
+            Kind::NotADirectory,
+            Kind::IsADirectory,
+            Kind::ReadOnlyFilesystem,
+            Kind::InvalidInput,
+            Kind::InvalidData,
+            Kind::FileTooLarge,
+            Kind::InvalidFilename,
+            Kind::Unsupported,
+        ];
+        for kind in never {
+            assert_eq!(Retry::of_io(&kind.into()), Retry::Never, "{kind}");
+        }
+        // Space can be freed, and what was interrupted or held is free later.
+        for kind in [Kind::StorageFull, Kind::Interrupted, Kind::WouldBlock, Kind::TimedOut, Kind::Other] {
+            assert_eq!(Retry::of_io(&kind.into()), Retry::Safe, "{kind}");
+        }
     }
 }

@@ -62,6 +62,7 @@ mod runtime;
 pub mod sealed;
 pub mod search;
 pub mod secrets;
+pub mod shown;
 mod store;
 mod tokens;
 pub mod trajectory;

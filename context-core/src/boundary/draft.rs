@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{BoundaryStep, FrontEntry, Replacement, Shown, StoredBoundary, shown};
+use crate::shown::clean;
 use crate::{
     BoundaryKind, Chain, Compacted, Message, MessageHash, MessageId, Node, NodeKind, PlanReport, Timestamp,
 };
@@ -44,13 +45,13 @@ pub enum DraftError {
         messages: usize,
     },
     /// A message of the history that was compacted is not shown any more, so it is not known what became of it.
-    #[error("message {message} is not shown any more: the history is another one than was compacted")]
+    #[error("message {} is not shown any more: the history is another one than was compacted", clean(.message.as_str()))]
     Stale {
         /// Which message.
         message: MessageId,
     },
     /// What is to be undone is no boundary of this chain that can be read.
-    #[error("{boundary} is no boundary of this branch that can be read")]
+    #[error("{} is no boundary of this branch that can be read", clean(.boundary.as_str()))]
     NoBoundary {
         /// What was to be undone.
         boundary: MessageId,

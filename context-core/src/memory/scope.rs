@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::shown::shown;
 use crate::{Result, SessionId, UserId, limits};
 
 /// To whom a memory belongs, and from where one is asked for: a user, and within what is theirs a project, an agent and a session,
@@ -112,10 +113,10 @@ impl MemoryScope {
 
 impl fmt::Display for MemoryScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "user {}", self.user)?;
-        self.project.iter().try_for_each(|project| write!(f, ", project {project}"))?;
-        self.agent.iter().try_for_each(|agent| write!(f, ", agent {agent}"))?;
-        self.session.iter().try_for_each(|session| write!(f, ", session {session}"))
+        write!(f, "user {}", shown(&self.user))?;
+        self.project.iter().try_for_each(|project| write!(f, ", project {}", shown(project)))?;
+        self.agent.iter().try_for_each(|agent| write!(f, ", agent {}", shown(agent)))?;
+        self.session.iter().try_for_each(|session| write!(f, ", session {}", shown(session)))
     }
 }
 

@@ -14,13 +14,14 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::secrets;
+use crate::shown::clean_lines;
 
 /// What a provider said in place of an answer, in a form that does not depend on the provider.
 ///
 /// What a caller needs in order to go on is parsed out of the words: sizes of windows and outputs, limits of images,
 /// how long to wait.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{provider} refused: {code}{}: {message}", shown_status(.status))]
+#[error("{provider} refused: {code}{}: {}", shown_status(.status), clean_lines(.message))]
 #[non_exhaustive]
 pub struct ModelError {
     /// Who said it: the name of the codec.

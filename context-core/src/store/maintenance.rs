@@ -7,6 +7,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use serde::Serialize;
 
+use crate::shown::clean;
 use crate::{
     Branch, CancelSignal, Chat, ChatRef, Checkpoint, Cursor, Error, ErrorKind, MessageId, Page, Placed,
     Result, UserId, graph, sealed,
@@ -34,9 +35,9 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(chat) = &self.chat {
-            write!(f, "{}/{} ", chat.user, chat.chat)?;
+            write!(f, "{}/{} ", clean(chat.user.as_str()), clean(chat.chat.as_str()))?;
         }
-        write!(f, "{}: {}", self.about, self.problem)
+        write!(f, "{}: {}", clean(&self.about), clean(&self.problem))
     }
 }
 

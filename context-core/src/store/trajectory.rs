@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use crate::shown::clean;
 use crate::trajectory::{Change, FieldValue, Node, NodeId, RoundHead, RoundRecord, TrajectoryError};
 use crate::{
     ChatId, ChatRef, CommitKey, Cursor, Error, MessageId, Page, Result, SessionId, Timestamp, UserId, limits,
@@ -59,7 +60,7 @@ pub struct RoundRef {
 impl std::fmt::Display for RoundRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let AgentRef { session, agent, .. } = &self.agent;
-        write!(f, "round {} of agent {agent} of session {session}", self.round)
+        write!(f, "round {} of agent {agent} of session {}", self.round, clean(session.as_str()))
     }
 }
 

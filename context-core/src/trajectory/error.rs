@@ -3,6 +3,7 @@
 use thiserror::Error as ThisError;
 
 use super::{NodeId, NodeKind};
+use crate::shown::shown;
 use crate::{Error, ErrorKind};
 
 /// Why a change of a trajectory is refused, or a record of one cannot be read. Nothing was changed.
@@ -77,7 +78,7 @@ pub enum TrajectoryError {
         node: NodeId,
     },
     /// There is no such node.
-    #[error("no node {node}")]
+    #[error("no node {}", shown(.node))]
     UnknownNode {
         /// The node, as it was named.
         node: String,

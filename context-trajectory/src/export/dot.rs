@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use context_core::shown::{is_hidden, shown};
 use context_core::trajectory::{Node, NodeKind};
 
 use super::session::{AgentNode, Link, LinkKind, SessionGraph};
@@ -84,6 +85,7 @@ fn quoted(lines: &[&str]) -> String {
                 '&' => text.push_str("&amp;"),
                 '\n' => text.push_str("\\n"),
                 c if c.is_control() => text.push(' '),
+                c if is_hidden(c) => text.push_str(&shown(c).replace('\\', "\\\\")),
                 c => text.push(c),
             }
         }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use context_core::shown::{is_hidden, shown};
 use context_core::trajectory::{Node, NodeKind};
 
 use super::session::{AgentNode, LinkKind, SessionGraph};
@@ -105,6 +106,7 @@ fn quoted(lines: &[&str]) -> String {
                 '_' if last.is_ascii_alphanumeric() => text.push(c),
                 c if c.is_ascii_alphanumeric() => text.push(c),
                 c if c.is_control() || c.is_whitespace() => text.push(' '),
+                c if is_hidden(c) => text.push_str(&shown(c).replace('\\', "#92;")),
                 c if c.is_ascii() => text.push_str(&format!("#{};", u32::from(c))),
                 // The marks that the format puts around entities while it reads.
                 'ﬂ' | '°' | '¶' | 'ß' => text.push_str(&format!("#{};", u32::from(c))),

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use context_core::Json;
+use context_core::shown::shown;
 use context_core::trajectory::{Edge, FieldValue, Node, NodeId, NodeKind, RoundRecord, edge};
 
 use super::text::pretty;
@@ -36,13 +37,13 @@ pub struct Export {
 #[non_exhaustive]
 pub enum LeftOut {
     /// The form has no such kind of nodes. What leads to it and from it is left out with it.
-    #[error("{node} is of a kind that the form does not have")]
+    #[error("{} is of a kind that the form does not have", shown(.node))]
     Kind {
         /// The node.
         node: String,
     },
     /// The form has no such field, and the node has something there.
-    #[error("{field} of {node} has no place in the form")]
+    #[error("{field} of {} has no place in the form", shown(.node))]
     Field {
         /// The node.
         node: String,
@@ -50,7 +51,7 @@ pub enum LeftOut {
         field: &'static str,
     },
     /// Between two nodes there is one edge in that form; an earlier one is written.
-    #[error("a second edge {name:?} leads from {from} to {to}")]
+    #[error("a second edge {name:?} leads from {} to {}", shown(.from), shown(.to))]
     SecondEdge {
         /// From here.
         from: String,
@@ -60,7 +61,7 @@ pub enum LeftOut {
         name: String,
     },
     /// A reference to another round.
-    #[error("{from} refers to {to}, which is of another round")]
+    #[error("{} refers to {}, which is of another round", shown(.from), shown(.to))]
     Reference {
         /// From here.
         from: String,
@@ -68,7 +69,7 @@ pub enum LeftOut {
         to: NodeId,
     },
     /// A node of an earlier round has the same name: that program takes the two for one.
-    #[error("{node} is also a node of an earlier round")]
+    #[error("{} is also a node of an earlier round", shown(.node))]
     SameName {
         /// The node.
         node: String,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use context_core::Json;
+use context_core::shown::shown;
 use context_core::trajectory::NodeKind;
 
 /// Something that an import could not take as it was.
@@ -25,7 +26,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.file.as_str() {
             "" => self.problem.fmt(f),
-            file => write!(f, "{file}: {}", self.problem),
+            file => write!(f, "{}: {}", shown(file), self.problem),
         }
     }
 }
@@ -64,13 +65,13 @@ pub enum Problem {
         index: usize,
     },
     /// A vertex of a type that is not known; left out.
-    #[error("{node} is of no known type")]
+    #[error("{} is of no known type", shown(.node))]
     UnknownType {
         /// The vertex.
         node: String,
     },
     /// Two types are said of a vertex; that of its name counts.
-    #[error("{node} is said to be a {said:?}")]
+    #[error("{} is said to be a {said:?}", shown(.node))]
     OtherType {
         /// The vertex.
         node: String,
@@ -78,19 +79,19 @@ pub enum Problem {
         said: String,
     },
     /// A vertex that stands twice; the first counts.
-    #[error("{node} stands twice")]
+    #[error("{} stands twice", shown(.node))]
     DuplicateNode {
         /// The vertex.
         node: String,
     },
     /// A vertex that is too large, or has too long a label, or is one too many; left out.
-    #[error("{node} is above a limit")]
+    #[error("{} is above a limit", shown(.node))]
     TooLarge {
         /// The vertex.
         node: String,
     },
     /// An attribute that nodes of this kind do not have; left out.
-    #[error("{node} has the unknown attribute {name:?}")]
+    #[error("{} has the unknown attribute {name:?}", shown(.node))]
     UnknownAttribute {
         /// The vertex.
         node: String,
@@ -100,7 +101,7 @@ pub enum Problem {
         value: Json,
     },
     /// An attribute in another form than its field has; it became text, or the field's usual value.
-    #[error("{name} of {node} is in another form")]
+    #[error("{} of {} is in another form", shown(.name), shown(.node))]
     OtherForm {
         /// The vertex.
         node: String,
@@ -110,7 +111,7 @@ pub enum Problem {
         value: Json,
     },
     /// A field that must be given is not there; it is empty now.
-    #[error("{node} has no {field}, which a {kind} has")]
+    #[error("{} has no {field}, which a {kind} has", shown(.node))]
     MissingField {
         /// The vertex.
         node: String,
@@ -120,7 +121,7 @@ pub enum Problem {
         field: &'static str,
     },
     /// A vertex that says it is of another round; taken into this one.
-    #[error("{node} says it is of round {said}")]
+    #[error("{} says it is of round {}", shown(.node), shown(.said))]
     OtherRound {
         /// The vertex.
         node: String,
@@ -140,7 +141,7 @@ pub enum Problem {
         index: usize,
     },
     /// An edge with an end that is not there; left out.
-    #[error("the edge {name:?} from {from} to {to} has lost an end")]
+    #[error("the edge {name:?} from {} to {} has lost an end", shown(.from), shown(.to))]
     Dangling {
         /// From here.
         from: String,
@@ -150,7 +151,7 @@ pub enum Problem {
         name: String,
     },
     /// An edge that closes a cycle; left out.
-    #[error("the edge {name:?} from {from} to {to} closes a cycle")]
+    #[error("the edge {name:?} from {} to {} closes a cycle", shown(.from), shown(.to))]
     Cycle {
         /// From here.
         from: String,
@@ -160,7 +161,7 @@ pub enum Problem {
         name: String,
     },
     /// An edge that stands twice; the first counts.
-    #[error("the edge {name:?} from {from} to {to} stands twice")]
+    #[error("the edge {name:?} from {} to {} stands twice", shown(.from), shown(.to))]
     DuplicateEdge {
         /// From here.
         from: String,
@@ -170,7 +171,7 @@ pub enum Problem {
         name: String,
     },
     /// A bridge to another round; left out, since bridges are derived.
-    #[error("the bridge from {from} to {to} is derived")]
+    #[error("the bridge from {} to {} is derived", shown(.from), shown(.to))]
     Bridge {
         /// From here.
         from: String,
@@ -178,7 +179,7 @@ pub enum Problem {
         to: String,
     },
     /// An attribute of an edge; left out.
-    #[error("the edge from {from} to {to} has the unknown attribute {name:?}")]
+    #[error("the edge from {} to {} has the unknown attribute {name:?}", shown(.from), shown(.to))]
     EdgeAttribute {
         /// From here.
         from: String,
@@ -190,7 +191,7 @@ pub enum Problem {
         value: Json,
     },
     /// A pointer to a node that is not there; left out.
-    #[error("a pointer to {node}, which is not there")]
+    #[error("a pointer to {}, which is not there", shown(.node))]
     LostPointer {
         /// The node.
         node: String,

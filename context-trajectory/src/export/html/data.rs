@@ -1,8 +1,10 @@
 //! What the page knows, as JSON that stands in a script element.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use context_core::shown::{clean, is_hidden, shown};
 use context_core::trajectory::{FieldValue, Measures, MessageLink, Node};
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
@@ -16,8 +18,8 @@ const HEADLINE: usize = 110;
 
 #[derive(Serialize)]
 struct Page<'a> {
-    user: &'a str,
-    session: &'a str,
+    user: Cow<'a, str>,
+    session: Cow<'a, str>,
     bands: Vec<Round<'a>>,
     nodes: Vec<Shown<'a>>,
     links: Vec<Line>,
@@ -37,7 +39,7 @@ struct Shown<'a> {
     id: String,
     kind: &'static str,
     data: bool,
-    label: &'a str,
+    label: Cow<'a, str>,
     line: String,
     active: bool,
     endpoint: bool,
@@ -47,7 +49,7 @@ struct Shown<'a> {
     chip: bool,
     created: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    author: Option<&'a str>,
+    author: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
     fields: Vec<Value<'a>>,
@@ -63,7 +65,7 @@ struct Shown<'a> {
 #[derive(Serialize)]
 struct Value<'a> {
     name: &'a str,
-    text: std::borrow::Cow<'a, str>,
+    text: Cow<'a, str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     json: bool,
 }
@@ -120,15 +122,15 @@ impl<'a> Shown<'a> {
             id: id.to_string(),
             kind: node.kind().as_str(),
             data: !node.kind().is_computation(),
-            label: &node.label,
-            line: headline(node, HEADLINE),
+            label: clean(&node.label),
+            line: shown(headline(node, HEADLINE)),
             active: graph.is_active(id),
             endpoint,
             failed: failed(node),
             place: corners(place),
             chip: place.chip,
             created: iso_time(node.created_at),
-            author: node.author.as_deref(),
+            author: node.author.as_deref().map(clean),
             description: &node.description,
             fields: node.body.iter().map(|(field, value)| Value::new(field.name, value)).collect(),
             took: took.map(Took::new),
@@ -180,8 +182,8 @@ pub(super) fn write_data(graph: &SessionGraph, out: &mut impl Write) -> io::Resu
         state: band.round.state().as_str(),
     });
     let page = Page {
-        user: graph.user().as_str(),
-        session: graph.session().as_str(),
+        user: clean(graph.user().as_str()),
+        session: clean(graph.session().as_str()),
         bands: bands.collect(),
         nodes,
         links,
@@ -201,17 +203,18 @@ fn line(link: Link, numbers: &HashMap<AgentNode, usize>) -> Option<Line> {
     Some(Line { from: from?, to: to?, name: link.name, kind, missing })
 }
 
-/// JSON without anything that a script element, or older scripts, read otherwise than JSON does.
+/// JSON without anything that a script element, or older scripts, read otherwise than JSON does, and without anything hidden.
 struct InScript;
 
 impl Formatter for InScript {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         let mut rest = fragment;
-        while let Some(at) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+        while let Some(at) = rest.find(|c| matches!(c, '<' | '>' | '&') || is_hidden(c)) {
             out.write_all(&rest.as_bytes()[..at])?;
             let mut after = rest[at..].chars();
-            let special = after.next().map_or(0, u32::from);
-            write!(out, "\\u{special:04x}")?;
+            for unit in after.next().unwrap_or_default().encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
             rest = after.as_str();
         }
         out.write_all(rest.as_bytes())

@@ -3,7 +3,7 @@
 use context_trajectory::export::{DiagramOptions, Selection, write_dot, write_mermaid};
 use proptest::prelude::*;
 
-use super::scene::{session, sessions, written};
+use super::scene::{hides, session, sessions, written};
 
 fn mermaid() -> String {
     written(|out| write_mermaid(&session(), &DiagramOptions::default().headline(30), out))
@@ -87,7 +87,10 @@ proptest! {
     #[test]
     fn no_text_breaks_out_of_its_place(graph in sessions()) {
         let options = DiagramOptions::default();
-        prop_assert_eq!(check_mermaid(&written(|out| write_mermaid(&graph, &options, out))), Ok(()));
-        prop_assert_eq!(check_dot(&written(|out| write_dot(&graph, &options, out))), Ok(()));
+        let (mermaid, dot) =
+            (written(|out| write_mermaid(&graph, &options, out)), written(|out| write_dot(&graph, &options, out)));
+        prop_assert_eq!(check_mermaid(&mermaid), Ok(()));
+        prop_assert_eq!(check_dot(&dot), Ok(()));
+        prop_assert!(!hides(&mermaid) && !hides(&dot), "{:?} {:?}", mermaid, dot);
     }
 }

@@ -8,7 +8,7 @@ use context_trajectory::export::{Selection, SessionGraph, write_html};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::scene::{at, of_rounds, session, sessions, written};
+use super::scene::{at, hides, of_rounds, session, sessions, written};
 
 pub(crate) fn page(graph: &SessionGraph) -> String {
     written(|out| write_html(graph, out))
@@ -33,7 +33,7 @@ fn apart([ax, ay, aw, ah]: [i64; 4], [bx, by, bw, bh]: [i64; 4]) -> bool {
 fn check(graph: &SessionGraph) -> Result<(), String> {
     let page = page(graph);
     let scripts = page.to_lowercase().matches("</script").count();
-    if scripts != 2 || page.contains("<!--") || page.contains('\u{2028}') {
+    if scripts != 2 || page.contains("<!--") || hides(&page) {
         return Err("a text breaks out of its element".into());
     }
     let data = data(&page)?;

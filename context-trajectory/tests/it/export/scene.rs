@@ -122,6 +122,11 @@ pub(crate) fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -
     String::from_utf8(out).unwrap()
 }
 
+/// Whether a text shows what a reader would not see, or a terminal obey.
+pub(crate) fn hides(text: &str) -> bool {
+    text.chars().any(|c| c != '\n' && context_core::shown::is_hidden(c))
+}
+
 /// One thing that is done to a round: which, behind which nodes, with which text.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
@@ -136,8 +141,30 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
         any::<String>(),
         proptest::collection::vec(
             prop::sample::select(vec![
-                "\"", "\\", "\n", "#", ";", "%%", "`", "]", "{", "|", "&amp;", "<b>", "-", "1. ", "end",
-                "😀", "\u{0}", "\u{2028}", "_:", "$",
+                "\"",
+                "\\",
+                "\n",
+                "#",
+                ";",
+                "%%",
+                "`",
+                "]",
+                "{",
+                "|",
+                "&amp;",
+                "<b>",
+                "-",
+                "1. ",
+                "end",
+                "😀",
+                "\u{0}",
+                "\u{2028}",
+                "\u{202e}",
+                "\u{2066}",
+                "\u{9b}",
+                "\u{e0041}",
+                "_:",
+                "$",
             ]),
             0..8
         )
