@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use context_core::trajectory::NodeBody;
-use context_core::{Error, ErrorKind, Result};
+use context_core::{Error, ErrorKind, Result, Retry};
 
 const OPERATION: &str = "back_up";
 const BLOCK: usize = 64 << 10;
@@ -43,7 +43,8 @@ impl Backups {
             Error::new(ErrorKind::Bug, OPERATION, "the copy ended unexpectedly").with_source(error)
         })?;
         let copied = copied.map_err(|error| {
-            Error::new(ErrorKind::Unavailable, OPERATION, "the file cannot be copied").with_source(error)
+            let failed = Error::new(ErrorKind::Unavailable, OPERATION, "the file cannot be copied");
+            failed.with_retry(Retry::of_io(&error)).with_source(error)
         })?;
         let Some(copy) = copied.and_then(|copy| copy.to_str().map(str::to_owned)) else { return Ok(body) };
         body.with("path_backup", copy).map_err(|error| error.during(OPERATION))

@@ -52,7 +52,7 @@ use async_trait::async_trait;
 use context_core::trajectory::{RoundHead, RoundRecord};
 use context_core::{
     AgentRef, ChatId, Durability, Error, ErrorKind, MessageId, MessageNode, Page, RecordOutcome, Result,
-    RoundCommit, RoundPrune, RoundQuery, RoundsPruned, SessionId, TrajectoryStore, UserId, limits,
+    Retry, RoundCommit, RoundPrune, RoundQuery, RoundsPruned, SessionId, TrajectoryStore, UserId, limits,
 };
 
 use self::form::Folded;
@@ -146,8 +146,8 @@ impl FileChannel {
         let shared = self.0.clone();
         let done = tokio::task::spawn_blocking(move || work(&shared)).await;
         done.unwrap_or_else(|error| {
-            Err(Error::new(ErrorKind::Unavailable, operation, "the work on files was ended")
-                .with_source(error))
+            let ended = Error::new(ErrorKind::Unavailable, operation, "the work on files was ended");
+            Err(ended.with_retry(Retry::Never).with_source(error))
         })
     }
 }

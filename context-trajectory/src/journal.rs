@@ -24,7 +24,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use context_core::{Error, ErrorKind, Result};
+use context_core::{Error, ErrorKind, Result, Retry};
 
 use lines::{Last, Scan, header, write_line};
 
@@ -96,9 +96,8 @@ impl Journal {
     pub(crate) fn hold(&mut self, operation: &'static str) -> Result<Turn<'_>> {
         if self.broken {
             let message = "an earlier write failed half way: open the file again";
-            return Err(
-                Error::new(ErrorKind::Unavailable, operation, message).with("path", self.path.display())
-            );
+            let error = Error::new(ErrorKind::Unavailable, operation, message);
+            return Err(error.with_retry(Retry::AfterRefresh).with("path", self.path.display()));
         }
         match self.file.lock() {
             Err(error) if error.kind() != io::ErrorKind::Unsupported => {
@@ -303,5 +302,6 @@ pub(crate) fn failed(operation: &'static str, path: &Path, error: io::Error) -> 
         io::ErrorKind::InvalidData => (ErrorKind::Corrupt, "the file is not text"),
         _ => (ErrorKind::Unavailable, "the file cannot be read or written"),
     };
-    Error::new(kind, operation, message).with("path", path.display()).with_source(error)
+    let retry = if kind == ErrorKind::Unavailable { Retry::of_io(&error) } else { Retry::Never };
+    Error::new(kind, operation, message).with_retry(retry).with("path", path.display()).with_source(error)
 }
