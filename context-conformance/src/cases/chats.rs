@@ -159,6 +159,9 @@ async fn every_call(desk: &Desk) -> Vec<(&'static str, Result<String>)> {
     call!("commit: amend", history.commit(amend));
     call!("branches", history.branches(chat));
     call!("activate_branch", history.activate_branch(chat, &main, desk.at()));
+    call!("chat_size", history.chat_size(chat));
+    call!("rename_branch", history.rename_branch(chat, &main, &"other".into(), desk.at()));
+    call!("delete_branch", history.delete_branch(chat, &main, None, desk.at()));
     call!("set_checkpoint", history.set_checkpoint(chat, &"cp".into(), &"a".into(), desk.at()));
     call!("checkpoints", history.checkpoints(chat));
     call!("delete_checkpoint", history.delete_checkpoint(chat, &"cp".into()));

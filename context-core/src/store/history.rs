@@ -68,13 +68,14 @@ impl Window {
 }
 
 /// Chats, their messages, branches and checkpoints. See [`Store`](crate::Store) for the contract that
-/// holds for every call.
+/// holds for every call. A chat that does not exist is [`NotFound`](crate::ErrorKind::NotFound) for each call that says nothing
+/// else of it, also if there is nothing else to do.
 #[async_trait]
 pub trait HistoryStore: Send + Sync {
     /// Creates a chat with one empty branch, `main`, which is active. A chat that exists is left unchanged.
     async fn create_chat(&self, new: NewChat) -> Result<Created>;
 
-    /// A chat of this user, if there is one.
+    /// A chat of this user; nothing if there is none.
     async fn chat(&self, chat: &ChatRef) -> Result<Option<Chat>>;
 
     /// Lists chats of one user, newest activity first, page by page. A chat that is written to while somebody
@@ -108,11 +109,12 @@ pub trait HistoryStore: Send + Sync {
     /// The branches, in the order they were created.
     async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>>;
 
-    /// Makes a branch the active one.
+    /// Makes a branch the active one. A branch that does not exist is [`NotFound`](crate::ErrorKind::NotFound).
     async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName, at: Timestamp) -> Result<()>;
 
     /// Renames a branch, which stays what it is otherwise: active or not, and in its place in the list.
-    /// [`Invalid`](crate::ErrorKind::Invalid) if another branch has the new name.
+    /// [`Invalid`](crate::ErrorKind::Invalid) if another branch has the new name,
+    /// [`NotFound`](crate::ErrorKind::NotFound) if there is no such branch.
     async fn rename_branch(
         &self,
         chat: &ChatRef,
@@ -134,7 +136,8 @@ pub trait HistoryStore: Send + Sync {
         at: Timestamp,
     ) -> Result<BranchDeletion>;
 
-    /// Points a checkpoint at a message, moving it if it exists.
+    /// Points a checkpoint at a message of the chat, moving it if it exists; messages that only it reached where it was are
+    /// deleted. A message that is not there is [`NotFound`](crate::ErrorKind::NotFound).
     async fn set_checkpoint(
         &self,
         chat: &ChatRef,
