@@ -125,6 +125,9 @@ fn said(error: &Error) -> String {
     }
 }
 
+/// What to do about a store that is not there.
+const NAME_ANOTHER: &str = "name another one with --store or CONTEXT_STORE; `context import` makes one";
+
 fn store_advice(error: &Error) -> Option<&'static str> {
     let about = |key| error.get(key).is_some();
     Some(match error.kind() {
@@ -137,6 +140,8 @@ fn store_advice(error: &Error) -> Option<&'static str> {
         ErrorKind::NotFound if about("session") => {
             "`context trajectory list` lists sessions and rounds, `context trajectory show` their nodes"
         }
+        // Of a file it is said before.
+        ErrorKind::NotFound if error.operation() == "open" => NAME_ANOTHER,
         ErrorKind::NotFound if about("chat") => "`context chats` lists the chats of this user",
         ErrorKind::Conflict if about("branch") => {
             "choose another name, or look at it with `context branches`"
@@ -149,8 +154,8 @@ fn store_advice(error: &Error) -> Option<&'static str> {
             "nothing was changed · `context upgrade` brings the store up to date"
         }
         ErrorKind::Corrupt => "`context verify` says what else is broken",
-        ErrorKind::Unsupported if about("schema") => {
-            "the file was not changed · upgrade the program, or open a backup from before the upgrade"
+        ErrorKind::Unsupported if about("newer_schema") => {
+            "nothing was changed · upgrade the program, or open a backup from before the upgrade"
         }
         ErrorKind::Cancelled => "what was written is whole; run it again to go on",
         ErrorKind::Unsupported if error.operation() == "users" => {
@@ -280,9 +285,7 @@ impl Failure {
     pub(crate) fn advice(&self) -> Option<&'static str> {
         match self {
             Self::Store(error) => store_advice(error),
-            Self::NoStore { .. } => {
-                Some("name another one with --store or CONTEXT_STORE; `context import` makes one")
-            }
+            Self::NoStore { .. } => Some(NAME_ANOTHER),
             Self::Form { .. } => Some(
                 "expected a list of messages, an object with `messages`, `history`, `traj`, `contents` or `input`, a \
                  list of such objects, JSON Lines of either, a session of Claude Code, the Codex CLI or the Gemini \

@@ -268,6 +268,7 @@ mod builtin {
         async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>> {
             let mut config = context_store_redis::RedisConfig::from_url(url)?;
             config.read_only |= mode == OpenMode::Read;
+            config.create &= mode == OpenMode::Create;
             Ok(Arc::new(context_store_redis::RedisStore::open(config).await?))
         }
     }

@@ -100,7 +100,7 @@ fn code(error: &sqlx::Error) -> Option<String> {
 }
 
 fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
-    use ErrorKind::{Bug, Corrupt, Invalid, Timeout, Unavailable, Unsupported};
+    use ErrorKind::{Bug, Corrupt, Invalid, NotFound, Timeout, Unavailable, Unsupported};
     let code = code(&error);
     let (kind, retry, message) = match code.as_deref() {
         Some("40001" | "40P01") => (Unavailable, Retry::Safe, "another transaction came between"),
@@ -115,7 +115,8 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
         Some("25006") => (Unavailable, Retry::Never, "the server cannot be written to"),
         Some("53100") => (Unavailable, Retry::Never, "the server's disk is full"),
         Some("42501") => (Unavailable, Retry::Never, "the role may not do this"),
-        Some("3D000") => (Unavailable, Retry::Never, "there is no such database"),
+        Some("3D000") if operation == "open" => (NotFound, Retry::Never, "there is no such database"),
+        Some("3D000") => (Unavailable, Retry::Never, "the database of the store is gone"),
         Some("3F000" | "42P01") => (Unavailable, Retry::Never, "the schema of the store is gone"),
         Some("0A000") => (Unsupported, Retry::Never, "the server cannot do this"),
         Some("XX001" | "XX002") => (Corrupt, Retry::Never, "the database is damaged"),

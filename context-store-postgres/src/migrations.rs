@@ -113,7 +113,7 @@ pub(crate) fn foreign() -> Error {
 
 pub(crate) fn too_new(version: i64) -> Error {
     let message = format!("written by schema {version}, this program knows up to {KNOWN}");
-    Error::new(ErrorKind::Unsupported, "open", message).with("schema", version)
+    Error::new(ErrorKind::Unsupported, "open", message).with("newer_schema", version)
 }
 
 fn known() -> Vec<Migration> {

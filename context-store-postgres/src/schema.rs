@@ -51,7 +51,7 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
                 "the schema is of an older program, and may not be brought up to date"
             };
             let error = Error::new(ErrorKind::Unsupported, "open", message);
-            return Err(error.with("older_schema", version).with("known", KNOWN).into());
+            return Err(error.with("older_schema", version).with("newest_schema", KNOWN).into());
         }
         _ => migrations::run(session.connection(), config).await?,
     }

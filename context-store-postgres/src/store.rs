@@ -44,8 +44,8 @@ impl PostgresStore {
     /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote the schema or another
     /// one uses it, if a store of an older version is opened to read, if the server is older than version 13 or its
     /// database is not encoded in UTF-8; [`ErrorKind::NotFound`](context_core::ErrorKind::NotFound) if there is no store
-    /// in the schema and none may be made; [`ErrorKind::Unavailable`](context_core::ErrorKind::Unavailable) if the server
-    /// cannot be reached, or has no such database and none may be made.
+    /// in the schema, or no such database, and none may be made; [`ErrorKind::Unavailable`](context_core::ErrorKind::Unavailable)
+    /// if the server cannot be reached.
     pub async fn open(config: PostgresConfig) -> Result<Self> {
         config.check()?;
         let pool = Pool::new(&config);

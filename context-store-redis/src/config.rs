@@ -26,6 +26,9 @@ pub struct RedisConfig {
     /// Whether the store is only looked at. No key is written then, also none that counts handles or notes the use of a
     /// blob, and each call that would write is [`Unsupported`](context_core::ErrorKind::Unsupported).
     pub read_only: bool,
+    /// Whether to make the store if there is none. Without, that is [`NotFound`](context_core::ErrorKind::NotFound), and one of an
+    /// older version is brought up to date all the same.
+    pub create: bool,
     /// How long a chat, or a round of a trajectory, is kept after it was last written to, by the clock of the server; for
     /// ever if not said. Each goes whole. Memories are kept until they are forgotten, whatever this says.
     pub chat_ttl: Option<Duration>,
@@ -44,6 +47,7 @@ impl RedisConfig {
             cluster: false,
             prefix: PREFIX.to_owned(),
             read_only: false,
+            create: true,
             chat_ttl: None,
             response_timeout: Duration::from_secs(30),
             connection_timeout: Duration::from_secs(5),
@@ -58,7 +62,7 @@ impl RedisConfig {
 
     /// Reads `redis://…`, `rediss://…` or `unix://…`; a cluster is `redis+cluster://HOST:PORT,HOST:PORT` (or
     /// `rediss+cluster://`), or several addresses with a comma between. Options behind a `?`, separated by `&`:
-    /// `prefix=TEXT`, `chat_ttl_s=N`, `response_timeout_ms=N`, `connection_timeout_ms=N`, and those of the driver: `protocol=resp2|resp3`,
+    /// `prefix=TEXT`, `create=true|false`, `chat_ttl_s=N`, `response_timeout_ms=N`, `connection_timeout_ms=N`, and those of the driver: `protocol=resp2|resp3`,
     /// and `db=N`, `user=NAME`, `pass=PASSWORD` of a Unix socket. Any other is refused.
     ///
     /// ```
@@ -89,6 +93,7 @@ impl RedisConfig {
                     config.prefix = value.to_owned();
                     Some(())
                 }
+                "create" => value.parse().ok().map(|create| config.create = create),
                 "chat_ttl_s" => value.parse().ok().map(|s| config.chat_ttl = Some(Duration::from_secs(s))),
                 "response_timeout_ms" => millis().map(|timeout| config.response_timeout = timeout),
                 "connection_timeout_ms" => millis().map(|timeout| config.connection_timeout = timeout),
@@ -124,6 +129,13 @@ impl RedisConfig {
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
+        self
+    }
+
+    /// Whether to make the store if there is none.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
         self
     }
 
@@ -189,6 +201,7 @@ impl fmt::Debug for RedisConfig {
             .field("cluster", &self.cluster)
             .field("prefix", &self.prefix)
             .field("read_only", &self.read_only)
+            .field("create", &self.create)
             .field("chat_ttl", &self.chat_ttl)
             .field("response_timeout", &self.response_timeout)
             .field("connection_timeout", &self.connection_timeout)
@@ -228,15 +241,19 @@ mod tests {
 
     #[test]
     fn urls_are_read_or_refused() {
-        let all = "rediss://ada:secret@host:6380/1?prefix=p-&chat_ttl_s=60&response_timeout_ms=7&protocol=resp3&connection_timeout_ms=8";
+        let all = "rediss://ada:secret@host:6380/1?prefix=p-&create=false&chat_ttl_s=60&response_timeout_ms=7&protocol=resp3&connection_timeout_ms=8";
         let expected = RedisConfig::new("rediss://ada:secret@host:6380/1?protocol=resp3").prefix("p-");
-        let expected = expected.chat_ttl(Duration::from_secs(60)).response_timeout(Duration::from_millis(7));
+        let expected = expected
+            .create(false)
+            .chat_ttl(Duration::from_secs(60))
+            .response_timeout(Duration::from_millis(7));
         let expected = expected.connection_timeout(Duration::from_millis(8));
         assert_eq!(RedisConfig::from_url(all).unwrap(), expected);
         refused("postgres://ada:secret@x", None);
         refused("", None);
         refused("redis://x?prefix={a}", None);
         refused("redis://:secret@x?chat_ttl_s=soon", Some("chat_ttl_s"));
+        refused("redis://x?create=maybe", Some("create"));
         refused("redis://x?chat_ttl_s=0", None);
         refused("redis://x?response_timeout_ms=0", None);
         refused("redis://x?response_timeout_ms=-1", Some("response_timeout_ms"));

@@ -32,23 +32,21 @@ enum Found {
     Current,
 }
 
-/// Makes sure that there is a store of this layout under the prefix, and returns the how-manieth handle that writes this is; 0 for
-/// one that only reads.
-pub(crate) async fn open(connection: &Connection, keys: &Keys) -> Result<u64> {
+/// Makes sure that there is a store of this layout under the prefix, one that is made if it may be, and returns the how-manieth
+/// handle that writes this is; 0 for one that only reads.
+pub(crate) async fn open(connection: &Connection, keys: &Keys, create: bool) -> Result<u64> {
     let found = find(connection, keys).await?;
+    if found == Found::Nothing && (connection.read_only() || !create) {
+        let message = "there is no context store under the prefix";
+        return Err(Error::new(ErrorKind::NotFound, "open", message).into());
+    }
     if connection.read_only() {
-        return match found {
-            Found::Current => Ok(0),
-            Found::Older => {
-                let message = "the store is of an older version: bring it up to date with `context upgrade`";
-                let error = Error::new(ErrorKind::Unsupported, "open", message);
-                Err(error.with("older_schema", KNOWN - 1).with("known", KNOWN).into())
-            }
-            Found::Nothing => {
-                let message = "there is no context store under the prefix";
-                Err(Error::new(ErrorKind::NotFound, "open", message).into())
-            }
-        };
+        if found == Found::Current {
+            return Ok(0);
+        }
+        let message = "the store is of an older version: bring it up to date with `context upgrade`";
+        let error = Error::new(ErrorKind::Unsupported, "open", message);
+        return Err(error.with("older_schema", KNOWN - 1).with("newest_schema", KNOWN).into());
     }
     if found != Found::Current {
         // First, so that no older program begins to write while this one goes on.
@@ -85,7 +83,9 @@ async fn said(connection: &Connection, keys: &Keys) -> Result<Option<Found>> {
         let layout: u64 = layout.parse().map_err(|_| foreign())?;
         if layout > KNOWN {
             let message = format!("written by layout {layout}, this program knows up to {KNOWN}");
-            return Err(Error::new(ErrorKind::Unsupported, "open", message).with("layout", layout).into());
+            return Err(Error::new(ErrorKind::Unsupported, "open", message)
+                .with("newer_schema", layout)
+                .into());
         }
         return Ok(Some(if layout == KNOWN { Found::Current } else { Found::Older }));
     }

@@ -40,7 +40,7 @@ impl Shared {
     pub(crate) async fn open(config: &RedisConfig) -> Result<Self> {
         let connection = Connection::open(config).await?;
         let keys = Keys::new(&config.prefix);
-        let handle = layout::open(&connection, &keys).await?;
+        let handle = layout::open(&connection, &keys, config.create).await?;
         Ok(Self { connection, keys, ttl: config.ttl_millis(), handle, writes: AtomicU64::new(0) })
     }
 

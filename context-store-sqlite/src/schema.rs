@@ -223,5 +223,5 @@ async fn version(connection: &mut SqliteConnection) -> Result<Option<i64>> {
 
 fn too_new(version: i64) -> Error {
     let message = format!("written by schema {version}, this program knows up to {KNOWN}");
-    Error::new(ErrorKind::Unsupported, "open", message).with("schema", version)
+    Error::new(ErrorKind::Unsupported, "open", message).with("newer_schema", version)
 }

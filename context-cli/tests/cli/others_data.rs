@@ -45,11 +45,11 @@ fn foreign_database() -> Vec<u8> {
     page
 }
 
-fn uses_a_store() -> impl Iterator<Item = &'static (&'static str, Use, &'static str)> {
+pub(crate) fn uses_a_store() -> impl Iterator<Item = &'static (&'static str, Use, &'static str)> {
     COMMANDS.iter().filter(|(_, usage, _)| *usage != Use::None)
 }
 
-fn bench() -> Bench {
+pub(crate) fn bench() -> Bench {
     let bench = Bench::new();
     bench.file("notes.json", crate::harness::sample());
     bench.file(
@@ -62,7 +62,7 @@ fn bench() -> Bench {
 }
 
 /// A command line as JSON, and the kind of its error.
-fn refusal(bench: &Bench, line: &str) -> (i32, String, String) {
+pub(crate) fn refusal(bench: &Bench, line: &str) -> (i32, String, String) {
     let Ran { status, err, .. } = bench.run(&format!("--json {line}"));
     let record = err.lines().last().map(|line| values(line).remove(0)).unwrap_or_default();
     let error = &record["error"];

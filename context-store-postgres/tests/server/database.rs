@@ -19,7 +19,7 @@ async fn it_is_made_by_the_first_of_those_that_open_it() {
     let name = format!("{} \"made\"", lab.schema);
     let options = lab.url.parse::<PgConnectOptions>().unwrap().database(&name);
     let error = PostgresStore::open(config(&options).create_database(false)).await.unwrap_err();
-    assert_eq!((error.kind(), error.message()), (ErrorKind::Unavailable, "there is no such database"));
+    assert_eq!((error.kind(), error.message()), (ErrorKind::NotFound, "there is no such database"));
     let error = PostgresStore::open(config(&options).create(false)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let mut opening = JoinSet::new();

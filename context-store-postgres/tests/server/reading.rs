@@ -118,7 +118,8 @@ async fn a_database_that_is_not_there_is_named_and_not_made() {
     let url = options.to_url_lossy().to_string();
     let config = PostgresConfig::from_url(url.split('?').next().unwrap()).unwrap();
     let error = PostgresStore::open(config.read_only(true)).await.unwrap_err();
-    assert_eq!((error.message(), error.retry()), ("there is no such database", Retry::Never));
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::NotFound, Retry::Never));
+    assert_eq!(error.message(), "there is no such database");
     assert_eq!(error.get("database"), Some("reading_mistyped"));
     assert_eq!(everything(&lab).await, before);
 }

@@ -70,7 +70,7 @@ async fn a_newer_schema_is_refused_and_not_touched() {
     let error = PostgresStore::open(lab.config()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.message().starts_with("written by schema 999, this program knows up to "), "{error}");
-    assert_eq!(error.get("schema"), Some("999"));
+    assert_eq!(error.get("newer_schema"), Some("999"));
     lab.drop().await;
 }
 

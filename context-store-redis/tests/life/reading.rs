@@ -85,16 +85,18 @@ async fn a_listing_that_reads_sweeps_nothing() {
 }
 
 #[tokio::test]
-async fn a_prefix_without_a_store_is_not_made_one_by_looking() {
+async fn a_prefix_without_a_store_is_made_one_only_by_who_may() {
     let Some(lab) = Lab::new().await else { return };
     let other = format!("{}none:", lab.config.prefix);
-    let config = lab.config.clone().prefix(other.as_str()).read_only(true);
-    let error = RedisStore::open(config).await.unwrap_err();
-    assert_eq!(
-        (error.kind(), error.message()),
-        (ErrorKind::NotFound, "there is no context store under the prefix")
-    );
-    assert_eq!(error.get("prefix"), Some(&*other));
+    let config = lab.config.clone().prefix(other.as_str());
+    for config in [config.clone().read_only(true), config.create(false)] {
+        let error = RedisStore::open(config).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.message()),
+            (ErrorKind::NotFound, "there is no context store under the prefix")
+        );
+        assert_eq!(error.get("prefix"), Some(&*other));
+    }
     assert!(lab.keys("").iter().all(|key| !key.starts_with(&other)));
 }
 
@@ -117,8 +119,8 @@ async fn keys_of_another_program_are_left_alone_however_they_are_opened() {
     }
     let before = everything(&lab);
     for (n, other) in others.iter().enumerate() {
-        for read_only in [true, false] {
-            let config = lab.config.clone().prefix(prefix(n)).read_only(read_only);
+        let config = lab.config.clone().prefix(prefix(n));
+        for config in [config.clone(), config.clone().read_only(true), config.create(false)] {
             let error = RedisStore::open(config).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{other:?}: {error}");
             assert!(error.message().contains("another program"), "{error}");
@@ -146,7 +148,11 @@ async fn a_newer_layout_is_refused_and_not_touched() {
     let before = everything(&lab);
     for read_only in [true, false] {
         let error = RedisStore::open(lab.config.clone().read_only(read_only)).await.unwrap_err();
-        assert_eq!((error.kind(), error.get("layout")), (ErrorKind::Unsupported, Some("99")), "{error}");
+        assert_eq!(
+            (error.kind(), error.get("newer_schema")),
+            (ErrorKind::Unsupported, Some("99")),
+            "{error}"
+        );
     }
     assert_eq!(everything(&lab), before);
 }

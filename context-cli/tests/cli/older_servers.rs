@@ -1,0 +1,109 @@
+//! Stores of the version before on servers: what is said of them, and that `context upgrade` brings them up to date.
+
+use crate::command_table::Use;
+use crate::others_data::uses_a_store;
+use crate::server_lab::{Asked, Lab, OwnRedis, Postgres, on_store};
+
+/// Packed messages without the checksum in front of each: four bytes, then how long the message is, then the message.
+fn without_checksums(run: &[u8]) -> Vec<u8> {
+    let (mut older, mut at) = (Vec::new(), 0);
+    while at < run.len() {
+        let length = u32::from_le_bytes(run[at + 4..at + 8].try_into().expect("four bytes"));
+        let end = at + 8 + usize::try_from(length).expect("in memory");
+        older.extend(&run[at + 4..end]);
+        at = end;
+    }
+    older
+}
+
+fn cut(sealed: &[u8]) -> Vec<u8> {
+    sealed[..sealed.len() - 4].to_vec()
+}
+
+/// Nothing changes until the upgrade, of which everybody who looks is told.
+#[track_caller]
+fn is_looked_at_after_an_upgrade(asked: &Asked, lab: &dyn Lab, (from, to): (&str, &str)) {
+    let url = lab.url();
+    let older = lab.everything();
+    for (_, usage, line) in uses_a_store() {
+        if *usage == Use::Looks {
+            let message = asked.is_refused(line, &url, "unsupported");
+            assert!(message.contains("context upgrade"), "{line}: {message}");
+        }
+    }
+    let said = asked.0.run(&on_store("chats", &url)).err;
+    assert!(said.contains("nothing was changed · `context upgrade` brings the store up to date"), "{said}");
+    assert!(lab.everything() == older);
+    let record = |line: &str| {
+        let ran = asked.0.run(&format!("--json {}", on_store(line, &url)));
+        assert_eq!(ran.status, 0, "{line}: {ran:?}");
+        crate::harness::values(&ran.out).remove(0)
+    };
+    let upgraded = record("upgrade");
+    let expected = ["upgraded", from, to].map(serde_json::Value::from);
+    assert_eq!(["status", "from", "to"].map(|key| upgraded[key].clone()), expected);
+    assert_eq!(record("chats")["chat"], "notes");
+    assert_eq!(record("verify")["findings"], serde_json::json!([]));
+    assert_eq!(record("upgrade")["status"], "unchanged");
+}
+
+fn import(asked: &Asked, url: &str) {
+    let imported = asked.0.run(&on_store("import notes.json", url));
+    assert_eq!(imported.status, 0, "{imported:?}");
+}
+
+#[test]
+fn a_schema_of_an_older_version_is_looked_at_after_an_upgrade() {
+    let Some(lab) = Postgres::new("older") else { return };
+    let asked = Asked::new();
+    import(&asked, &lab.url());
+    lab.with(&lab.database, async |client| {
+        for row in client.query("SELECT pos, data FROM shop.run", &[]).await.expect("runs") {
+            let (pos, data): (i64, Vec<u8>) = (row.get(0), row.get(1));
+            let update = "UPDATE shop.run SET data = $2 WHERE pos = $1";
+            client.execute(update, &[&pos, &without_checksums(&data)]).await.expect("a run");
+        }
+        let older = "UPDATE shop.chat SET metadata = substring(metadata FOR octet_length(metadata) - 4);
+            ALTER TABLE shop.checkpoint DROP COLUMN sum;
+            DELETE FROM shop.context_migrations WHERE version = 14";
+        client.batch_execute(older).await.expect("an older schema");
+    });
+    is_looked_at_after_an_upgrade(&asked, &lab, ("13", "14"));
+    lab.drop();
+}
+
+#[test]
+fn keys_of_an_older_layout_are_looked_at_after_an_upgrade() {
+    let Some(lab) = OwnRedis::new() else { return };
+    let asked = Asked::new();
+    import(&asked, &lab.url());
+    let mut server = lab.connection(0);
+    let keys: Vec<String> = redis::cmd("KEYS").arg("*:chat2").query(&mut server).expect("keys");
+    for key in keys {
+        let fields: Vec<(String, Vec<u8>)> =
+            redis::cmd("HGETALL").arg(&key).query(&mut server).expect("a chat");
+        let mut records = 0;
+        for (field, value) in &fields {
+            let older = match (field.as_bytes()[0], field.len()) {
+                (b'm' | b's' | b'x' | b'z', 1) => cut(value),
+                (b'n', _) => {
+                    records += usize::from(value[0]);
+                    [&value[..1], &without_checksums(&value[1..])].concat()
+                }
+                _ => continue,
+            };
+            let _set: u8 =
+                redis::cmd("HSET").arg(&key).arg(field).arg(older).query(&mut server).expect("a field");
+        }
+        // What the chat counts as its bytes had no checksums in it.
+        let counts: String = redis::cmd("HGET").arg(&key).arg("a").query(&mut server).expect("counts");
+        let mut counts: Vec<String> = counts.split(' ').map(str::to_owned).collect();
+        counts[1] = (counts[1].parse::<usize>().expect("a count") - 4 * records).to_string();
+        let _set: u8 =
+            redis::cmd("HSET").arg(&key).arg("a").arg(counts.join(" ")).query(&mut server).expect("counts");
+        lab.run(&format!("RENAME {key} {}", key.replace(":chat2", ":chat")));
+    }
+    lab.run("DEL shop:{store}:layout");
+    lab.run("SET shop:{store}:handles 7");
+    is_looked_at_after_an_upgrade(&asked, &lab, ("1", "2"));
+}
