@@ -8,6 +8,7 @@ pub(crate) mod calls;
 pub(crate) mod plan;
 pub(crate) mod read;
 pub(crate) mod rows;
+pub(crate) mod sums;
 pub(crate) mod write;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use context_core::{
     RoundQuery, RoundsPruned, SessionId, Timestamp, UserId,
 };
 use sqlx::Row;
+use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
 use crate::place::{count, signed};
@@ -42,13 +44,13 @@ pub(crate) async fn record_at_once(pool: &Pool, plan: &Plan<'_>) -> Result<Optio
     let mut draft = Draft::new();
     draft.head(&commit.head, commit.key.as_str(), create)?;
     let changes = plan.changed.iter().map(|(ordinal, changes)| (*ordinal, changes));
-    if !draft.changes(changes)? {
+    if !draft.changes(&commit.head.round, changes)? {
         return Ok(None);
     }
     let removed: Vec<i64> = plan.removed.iter().map(|ordinal| i64::from(*ordinal)).collect();
     draft.remove_nodes(&removed)?;
     draft.remove_around(commit.head.round.round, &removed)?;
-    draft.nodes(plan.added.iter())?;
+    draft.nodes(&commit.head.round, plan.added.iter())?;
     rest(&mut draft, plan)?;
     draft.end(plan.changed.len() + plan.removed.len())?;
     let mut session = pool.begin(Work::Append, Some(&commit.head.round.agent.user)).await?;
@@ -64,11 +66,11 @@ pub(crate) async fn record_at_once(pool: &Pool, plan: &Plan<'_>) -> Result<Optio
 /// Edges, versions and messages.
 fn rest(draft: &mut Draft, plan: &Plan<'_>) -> Result<()> {
     let head = &plan.commit.head;
-    draft.edges(head.revision, &plan.edges)?;
+    draft.edges(head, &plan.edges)?;
     let new =
         plan.added.iter().flat_map(|node| node.versions.iter().map(|version| (node.id.ordinal, version)));
-    draft.versions(new.chain(plan.versions.iter().copied()))?;
-    draft.messages(&head.round.agent.user, plan.added.iter())
+    draft.versions(&head.round, new.chain(plan.versions.iter().copied()))?;
+    draft.messages(&head.round, plan.added.iter())
 }
 
 /// Writes a commit, or says why not, with the round locked.
@@ -108,7 +110,7 @@ pub(crate) async fn record(session: &mut Session<'_>, plan: &Plan<'_>) -> Result
     }
     let mut draft = Draft::new();
     draft.head(head, key.as_str(), false)?;
-    draft.nodes(plan.added.iter().chain(&record.nodes))?;
+    draft.nodes(&head.round, plan.added.iter().chain(&record.nodes))?;
     rest(&mut draft, plan)?;
     draft.end(0)?;
     let query = draft.statement(session.prefix());
@@ -163,12 +165,27 @@ pub(crate) async fn list(session: &mut Session<'_>, query: &RoundQuery) -> Resul
         .bind(signed(query.limit + 1));
     let mut items = Vec::new();
     for row in session.all(list).await? {
-        items.push(head(row.try_get(0)?, row.try_get(1)?)?);
+        items.push(listed(&query.user, &row)?);
     }
     let more = items.len() > query.limit;
     items.truncate(query.limit);
     let next = items.last().filter(|_| more).map(|last: &RoundHead| last.round.cursor());
     Ok(Page { items, next })
+}
+
+/// The head of a row of a listing.
+fn listed(user: &UserId, row: &PgRow) -> Result<RoundHead> {
+    const PROBLEM: &str = "the head of a round cannot be read";
+    let (shown, exact) = (row.try_get(0)?, row.try_get(1)?);
+    let agent = AgentRef::new(user.clone(), SessionId::from(text(row, 2)?), number(row, 3, PROBLEM)?);
+    let sum = sums::head(&agent.round(number(row, 4, PROBLEM)?), row.try_get(5)?, shown, exact);
+    if row.try_get::<&[u8], _>(6)? != sum {
+        return Err(Fault::Corrupt(
+            "the head of a round is not what was written: its checksum differs",
+            None,
+        ));
+    }
+    head(shown, exact)
 }
 
 /// The nodes that stand for a message.

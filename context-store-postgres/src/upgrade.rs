@@ -1,45 +1,48 @@
 //! What the migration to checksums does that SQL cannot: every value gets its checksum, a few rows at a time, in the transaction of the
 //! migration. Rows that cannot be read stay as they are: whoever reads them is told.
 
-use context_core::{BlobId, ChatRef, Checkpoint, KeyOrder, MessageId, StreamId, Timestamp, pack};
+use context_core::{AgentRef, BlobId, ChatRef, Checkpoint, KeyOrder, MessageId, StreamId, Timestamp, pack};
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::error::Result;
+use crate::rounds::read::number;
+use crate::rounds::sums;
 use crate::rows::{optional_text, text};
 use crate::seals;
+use crate::sql::rounds;
 
 /// How many rows are read at once.
 const BATCH: i64 = 64;
 
 /// A table whose values get a checksum: its rows in the order of two numbers that name them.
-struct Sealed {
-    table: &'static str,
+struct Sealed<'a> {
+    table: &'a str,
     column: &'static str,
-    /// The columns of the key; the second may be a number that is always the same.
+    /// A column, and an expression, which may always be the same.
     key: [&'static str; 2],
     /// What is read behind the key, and from where.
-    select: &'static str,
-    from: &'static str,
-    value: fn(&PgRow) -> Result<Vec<u8>>,
+    select: &'a str,
+    from: &'a str,
+    value: &'a (dyn Fn(&PgRow) -> Result<Vec<u8>> + Sync),
 }
 
-const TABLES: [Sealed; 7] = [
+const TABLES: [Sealed<'static>; 7] = [
     Sealed {
         table: "run",
         column: "data",
-        key: ["pos", "0"],
+        key: ["pos", "0::bigint"],
         select: "t.data",
         from: "run t",
-        value: |row| Ok(pack::upgrade(row.try_get(2)?)?),
+        value: &|row| Ok(pack::upgrade(row.try_get(2)?)?),
     },
     Sealed {
         table: "revision",
         column: "record",
-        key: ["no", "0"],
+        key: ["no", "0::bigint"],
         select: "t.record, t.id, t.replaced_at",
         from: "revision t",
-        value: |row| {
+        value: &|row| {
             let replaced_at = Timestamp::from_micros(row.try_get(4)?);
             let record = pack::upgrade(row.try_get(2)?)?;
             Ok(seals::revision(&MessageId::from(text(row, 3)?), replaced_at).seal(record))
@@ -48,10 +51,10 @@ const TABLES: [Sealed; 7] = [
     Sealed {
         table: "chat",
         column: "metadata",
-        key: ["no", "0"],
+        key: ["no", "0::bigint"],
         select: "t.metadata, t.user_id, t.id, t.title, t.created_at",
         from: "chat t",
-        value: |row| {
+        value: &|row| {
             let chat = ChatRef::new(text(row, 3)?, text(row, 4)?);
             let created_at = Timestamp::from_micros(row.try_get(6)?);
             Ok(seals::chat(&chat, optional_text(row, 5)?, created_at).seal(row.try_get(2)?))
@@ -60,10 +63,10 @@ const TABLES: [Sealed; 7] = [
     Sealed {
         table: "fragment",
         column: "body",
-        key: ["no", "0"],
+        key: ["no", "0::bigint"],
         select: "t.body, t.id, t.kind, t.version, t.metadata",
         from: "fragment t",
-        value: |row| {
+        value: &|row| {
             let id = optional_text(row, 3)?;
             let seal = seals::fragment(id, text(row, 4)?, row.try_get(5)?, row.try_get(6)?);
             Ok(seal.seal(row.try_get(2)?))
@@ -72,10 +75,10 @@ const TABLES: [Sealed; 7] = [
     Sealed {
         table: "blob_piece",
         column: "data",
-        key: ["blob", "n"],
+        key: ["blob", "t.n"],
         select: "t.data, b.hash",
         from: "blob_piece t JOIN blob b ON b.no = t.blob",
-        value: |row| {
+        value: &|row| {
             let blob: BlobId = crate::blobs::id_of(row.try_get(3)?)?;
             Ok(seals::piece(&blob, row.try_get(1)?).seal(row.try_get(2)?))
         },
@@ -83,18 +86,18 @@ const TABLES: [Sealed; 7] = [
     Sealed {
         table: "stream_chunk",
         column: "data",
-        key: ["stream", "n"],
+        key: ["stream", "t.n"],
         select: "t.data, s.id",
         from: "stream_chunk t JOIN stream s ON s.no = t.stream",
-        value: |row| Ok(seals::chunk(&StreamId::from(text(row, 3)?), row.try_get(1)?).seal(row.try_get(2)?)),
+        value: &|row| Ok(seals::chunk(&StreamId::from(text(row, 3)?), row.try_get(1)?).seal(row.try_get(2)?)),
     },
     Sealed {
         table: "memory",
         column: "body",
-        key: ["place", "0"],
+        key: ["place", "0::bigint"],
         select: "t.body, t.version",
         from: "memory t",
-        value: |row| Ok(seals::memory(row.try_get(0)?, row.try_get(3)?).seal(row.try_get(2)?)),
+        value: &|row| Ok(seals::memory(row.try_get(0)?, row.try_get(3)?).seal(row.try_get(2)?)),
     },
 ];
 
@@ -103,23 +106,51 @@ pub(crate) async fn seal_all(connection: &mut PgConnection) -> Result<()> {
     for table in &TABLES {
         table.seal(connection).await?;
     }
+    for (what, end) in rounds::TABLES.iter() {
+        trajectories(connection, *what, end).await?;
+    }
     checkpoints(connection).await
 }
 
-impl Sealed {
+/// Rows of trajectories of one kind.
+async fn trajectories(connection: &mut PgConnection, what: i16, end: &str) -> Result<()> {
+    const PROBLEM: &str = "a round cannot be read";
+    let key = match what {
+        rounds::HEAD => ["no", "0::bigint"],
+        rounds::EDGE => ["round", "t.position"],
+        rounds::VERSION => ["round", "((t.ordinal << 32) + t.number)"],
+        rounds::MESSAGE => ["round", "((t.ordinal << 32) + t.position)"],
+        _ => ["round", "t.ordinal"],
+    };
+    let (table, columns) = (format!("trajectory_{end}"), rounds::columns(what));
+    let round = if what == rounds::HEAD { "no" } else { "round" };
+    let sealed = Sealed {
+        table: &table,
+        column: "sum",
+        key,
+        select: &format!("{columns}, r.user_id, r.session, r.agent::bigint, r.round::bigint"),
+        from: &format!("{table} t JOIN trajectory_round r ON r.no = t.{round}"),
+        value: &|row| {
+            let agent = AgentRef::new(text(row, 16)?, text(row, 17)?, number(row, 18, PROBLEM)?);
+            sums::of_row(what, &agent.round(number(row, 19, PROBLEM)?), row)
+        },
+    };
+    sealed.seal(connection).await
+}
+
+impl Sealed<'_> {
     async fn seal(&self, connection: &mut PgConnection) -> Result<()> {
         let Self { table, column, key: [first, second], select, from, .. } = *self;
-        let second = if second == "0" { "0::bigint".to_owned() } else { format!("t.{second}") };
         // Constants of this file are all that is put into the statements.
         let read = format!(
             "SELECT t.{first}, {second}, {select} FROM {from}
-             WHERE (t.{first}, {second}) > ($1, $2) ORDER BY 1, 2 LIMIT {BATCH}"
+             WHERE t.{first} >= $1 AND (t.{first}, {second}) > ($1, $2) ORDER BY 1, 2 LIMIT {BATCH}"
         );
         let write = format!(
             "UPDATE {table} t SET {column} = i.value FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) i (one, two, value)
              WHERE t.{first} = i.one AND {second} = i.two"
         );
-        let mut order = KeyOrder::new("open", table);
+        let mut order = KeyOrder::new("open", "row");
         let mut after = (i64::MIN, i64::MIN);
         loop {
             let rows = sqlx::query(AssertSqlSafe(read.clone())).bind(after.0).bind(after.1);
@@ -130,7 +161,7 @@ impl Sealed {
             let (mut ones, mut twos, mut values) = (Vec::new(), Vec::new(), Vec::new());
             for row in &rows {
                 after = (row.try_get(0)?, row.try_get(1)?);
-                order.next(after)?;
+                order.next(after).map_err(|error| error.with("table", table))?;
                 if let Ok(value) = (self.value)(row) {
                     ones.push(after.0);
                     twos.push(after.1);

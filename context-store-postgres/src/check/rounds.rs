@@ -10,6 +10,7 @@ use crate::place::signed;
 use crate::pool::{Pool, Session, Work};
 use crate::rounds::read::{load, number};
 use crate::rows::text;
+use crate::shown;
 use crate::sql::rounds as sql;
 
 const PROBLEM: &str = "a round cannot be read";
@@ -88,5 +89,6 @@ fn says_the_same(row: &PgRow, record: &RoundRecord) -> Result<bool> {
         && row.try_get::<&str, _>(6)? == head.state.as_str()
         && row.try_get::<i64, _>(7)? == i64::from(head.nodes)
         && row.try_get::<i64, _>(8)? == head.created_at.as_micros()
-        && row.try_get::<i64, _>(9)? == head.updated_at.as_micros())
+        && row.try_get::<i64, _>(9)? == head.updated_at.as_micros()
+        && row.try_get::<&str, _>(10)? == shown::text(&head.title))
 }

@@ -8,13 +8,14 @@ use context_core::trajectory::{
     Edge, FieldForm, FieldValue, MessageLink, Node, NodeBody, NodeId, NodeKind, RoundHead, RoundRecord,
     TrajectoryError, Version,
 };
-use context_core::{AgentRef, Json, Timestamp};
+use context_core::{AgentRef, Json, RoundRef, Timestamp};
 use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
 use crate::pool::Session;
+use crate::rounds::sums;
 use crate::rows::text;
 use crate::sql::rounds as sql;
 
@@ -41,7 +42,8 @@ pub(crate) async fn load(
         .bind(nodes);
     let mut found: HashMap<i64, Parts> = HashMap::new();
     for row in session.all(query).await? {
-        found.entry(row.try_get(1)?).or_default().take(&row)?;
+        let round = agent.round(number(&row, 16, BAD_HEAD)?);
+        found.entry(row.try_get(1)?).or_default().take(&round, &row)?;
     }
     let mut records = found.into_values().map(Parts::whole).collect::<Result<Vec<_>>>()?;
     records.sort_unstable_by_key(|record| record.head.round.round);
@@ -78,8 +80,10 @@ struct Parts {
 }
 
 impl Parts {
-    fn take(&mut self, row: &PgRow) -> Result<()> {
-        match row.try_get::<i16, _>(0)? {
+    fn take(&mut self, round: &RoundRef, row: &PgRow) -> Result<()> {
+        let what = row.try_get::<i16, _>(0)?;
+        sums::check(what, round, row)?;
+        match what {
             sql::HEAD => self.head = Some(head(row.try_get(10)?, row.try_get(11)?)?),
             sql::EDGE => {
                 let source = number(row, 2, BAD_EDGE)?;
@@ -96,11 +100,7 @@ impl Parts {
                 let link = MessageLink::new(text(row, 13)?, text(row, 14)?);
                 self.messages.push((number(row, 2, BAD_MESSAGE)?, row.try_get(3)?, link));
             }
-            what => {
-                let kind = usize::try_from(what - 1).ok().and_then(|at| NodeKind::ALL.get(at));
-                let kind = kind.ok_or(Fault::Corrupt(BAD_NODE, None))?;
-                self.nodes.push((number(row, 2, BAD_NODE)?, node(row, *kind)?));
-            }
+            what => self.nodes.push((number(row, 2, BAD_NODE)?, node(row, sql::kind(what)?)?)),
         }
         Ok(())
     }

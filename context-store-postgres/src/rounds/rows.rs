@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use context_core::RoundRef;
 use context_core::trajectory::{Changes, FieldForm, FieldValue, Measures, Node, NodeKind, Version};
 use serde::Serialize;
 
+use crate::rounds::sums;
 use crate::shown;
 
 /// A value as JSON.
@@ -52,6 +54,19 @@ impl<'a> NodeRow<'a> {
             exact,
             fields: values,
         }
+    }
+
+    /// The checksums of its columns.
+    pub(crate) fn sums(&self, round: &RoundRef, kind: NodeKind) -> Vec<u8> {
+        let place = (round, kind, self.ordinal);
+        let (author, exact) = (self.author.as_deref(), self.exact.as_deref());
+        let mut all = sums::node(place, &self.label, self.created_at, author, exact).to_vec();
+        all.extend(sums::part(place, "description", Some(&self.description)));
+        all.extend(sums::part(place, "measures", self.measures.as_deref()));
+        for (field, value) in kind.fields().iter().zip(&self.fields) {
+            all.extend(sums::part(place, field.name, Some(value)));
+        }
+        all
     }
 }
 
@@ -144,5 +159,12 @@ impl<'a> VersionRow<'a> {
         let was = seen(&mut all_shown, shown::json(&json), &json).into_owned();
         let exact = (!all_shown).then(|| printed(version).into_bytes());
         Self { ordinal: i64::from(ordinal), version, author, was, exact }
+    }
+
+    /// Its checksum.
+    pub(crate) fn sum(&self, round: &RoundRef) -> Vec<u8> {
+        let place = (self.ordinal, i64::from(self.version.number));
+        let at = self.version.at.as_micros();
+        sums::version(round, place, at, self.author.as_deref(), &self.was, self.exact.as_deref()).to_vec()
     }
 }

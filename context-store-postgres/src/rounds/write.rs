@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use context_core::UserId;
+use context_core::RoundRef;
 use context_core::trajectory::{Changes, Edge, FieldForm, MessageLink, Node, NodeKind, RoundHead, Version};
 use sqlx::postgres::{PgArguments, PgHasArrayType};
 use sqlx::{Arguments, AssertSqlSafe, Encode, Postgres, Type};
@@ -15,6 +15,7 @@ use sqlx::{Arguments, AssertSqlSafe, Encode, Postgres, Type};
 use crate::error::Result;
 use crate::pool::Statement;
 use crate::rounds::rows::{ChangeRow, NodeRow, VersionRow, printed};
+use crate::rounds::sums;
 use crate::shown;
 
 /// A statement and its parameters. A `#` in its text stands for the schema.
@@ -79,16 +80,17 @@ impl Draft {
         self.bind(head.updated_at.as_micros())?;
         self.bind(&*shown)?;
         self.bind(exact)?;
+        self.bind(&sums::head(&head.round, key.as_bytes(), &shown, exact)[..])?;
         self.text.push_str(if create {
             "r AS (
                INSERT INTO #trajectory_round (user_id, session, agent, round, revision, key, state, title, nodes, created_at,
-                 updated_at, head, exact)
-               VALUES ($1, $2, $3::bigint, $4::bigint, $5, $6, $7, $8, $9, $10, $11, $12::text::json, $13)
+                 updated_at, head, exact, sum)
+               VALUES ($1, $2, $3::bigint, $4::bigint, $5, $6, $7, $8, $9, $10, $11, $12::text::json, $13, $14)
                ON CONFLICT DO NOTHING RETURNING no)"
         } else {
             "r AS (
                UPDATE #trajectory_round SET revision = $5, key = $6, state = $7, title = $8, nodes = $9, created_at = $10,
-                 updated_at = $11, head = $12::text::json, exact = $13
+                 updated_at = $11, head = $12::text::json, exact = $13, sum = $14
                WHERE user_id = $1 AND session = $2 AND agent = $3::bigint AND round = $4::bigint AND revision = $5 - 1
                RETURNING no)"
         });
@@ -103,7 +105,11 @@ impl Draft {
     }
 
     /// Rows of nodes.
-    pub(crate) fn nodes<'n>(&mut self, nodes: impl Iterator<Item = &'n Arc<Node>> + Clone) -> Result<()> {
+    pub(crate) fn nodes<'n>(
+        &mut self,
+        round: &RoundRef,
+        nodes: impl Iterator<Item = &'n Arc<Node>> + Clone,
+    ) -> Result<()> {
         for kind in NodeKind::ALL {
             let rows: Vec<NodeRow<'_>> =
                 nodes.clone().filter(|node| node.kind() == kind).map(|node| NodeRow::of(node)).collect();
@@ -118,6 +124,7 @@ impl Draft {
             self.list(&mut lists, "text", rows.iter().map(|row| row.author.as_deref()).collect())?;
             self.list(&mut lists, "text", rows.iter().map(|row| row.measures.as_deref()).collect())?;
             self.list(&mut lists, "bytea", rows.iter().map(|row| row.exact.as_deref()).collect())?;
+            self.list(&mut lists, "bytea", rows.iter().map(|row| row.sums(round, kind)).collect())?;
             let (mut columns, mut names, mut values) = (String::new(), String::new(), String::new());
             for (at, field) in kind.fields().iter().enumerate() {
                 self.list(&mut lists, "text", rows.iter().map(|row| &*row.fields[at]).collect())?;
@@ -130,10 +137,10 @@ impl Draft {
                 self.text,
                 ", add_{table} AS (
                    INSERT INTO #trajectory_{table}
-                     (round, ordinal, label, description, created_at, author, measures, exact{columns})
-                   SELECT r.no, i.ordinal, i.label, i.description, i.created_at, i.author, i.measures::json, i.exact{values}
+                     (round, ordinal, label, description, created_at, author, measures, exact, sum{columns})
+                   SELECT r.no, i.ordinal, i.label, i.description, i.created_at, i.author, i.measures::json, i.exact, i.sum{values}
                    FROM r CROSS JOIN unnest({lists})
-                     i (ordinal, label, description, created_at, author, measures, exact{names}))"
+                     i (ordinal, label, description, created_at, author, measures, exact, sum{names}))"
             );
         }
         Ok(())
@@ -143,6 +150,7 @@ impl Draft {
     /// node. False if a column cannot show one of the new values.
     pub(crate) fn changes<'c>(
         &mut self,
+        round: &RoundRef,
         changes: impl Iterator<Item = (u32, &'c Changes)> + Clone,
     ) -> Result<bool> {
         for kind in NodeKind::ALL {
@@ -160,14 +168,29 @@ impl Draft {
             self.list(&mut lists, "bigint", rows.iter().map(|row| row.ordinal).collect())?;
             self.list(&mut lists, "text", rows.iter().map(|row| row.description.as_deref()).collect())?;
             self.list(&mut lists, "text", rows.iter().map(|row| row.measures.as_deref()).collect())?;
-            let (mut names, mut sets) = (String::new(), String::new());
+            let (mut names, mut sets, mut sums) = (String::new(), String::new(), String::from("n.sum"));
+            let of = |value: Option<&str>, ordinal: i64, column: &str| {
+                value.map(|value| sums::part((round, kind, ordinal), column, Some(value)).to_vec())
+            };
+            for (at, column) in ["description", "measures"].into_iter().enumerate() {
+                let value = |row: &ChangeRow<'_>| {
+                    let value = if at == 0 { &row.description } else { &row.measures };
+                    of(value.as_deref(), row.ordinal, column)
+                };
+                self.list(&mut lists, "bytea", rows.iter().map(value).collect())?;
+                let _ = write!(names, ", {column}_sum");
+                set_sum(&mut sums, &format!("{column}_sum"), at);
+            }
             for (at, field) in kind.fields().iter().enumerate() {
                 if rows.iter().all(|row| row.fields[at].is_none()) {
                     continue;
                 }
                 self.list(&mut lists, "text", rows.iter().map(|row| row.fields[at].as_deref()).collect())?;
+                let changed = rows.iter().map(|row| of(row.fields[at].as_deref(), row.ordinal, field.name));
+                self.list(&mut lists, "bytea", changed.collect())?;
                 let (name, cast) = (field.name, cast(field.form));
-                let _ = write!(names, ", f{at}");
+                let _ = write!(names, ", f{at}, s{at}");
+                set_sum(&mut sums, &format!("s{at}"), at + 2);
                 let _ = write!(sets, ", \"{name}\" = coalesce(i.f{at}{cast}, n.\"{name}\")");
             }
             let table = kind.lower();
@@ -175,7 +198,7 @@ impl Draft {
                 self.text,
                 ", set_{table} AS (
                    UPDATE #trajectory_{table} n SET description = coalesce(i.description, n.description),
-                     measures = coalesce(i.measures::json, n.measures){sets}
+                     measures = coalesce(i.measures::json, n.measures), sum = {sums}{sets}
                    FROM r, unnest({lists}) i (ordinal, description, measures{names})
                    WHERE n.round = r.no AND n.ordinal = i.ordinal AND n.exact IS NULL RETURNING 1)"
             );
@@ -225,36 +248,47 @@ impl Draft {
     }
 
     /// New edges, behind all that are there: the number of the commit stands in front of their own.
-    pub(crate) fn edges(&mut self, revision: u64, edges: &[Edge]) -> Result<()> {
+    pub(crate) fn edges(&mut self, head: &RoundHead, edges: &[Edge]) -> Result<()> {
         /// A commit has fewer changes.
         const EDGES: i64 = 1 << 14;
         if edges.is_empty() {
             return Ok(());
         }
-        let first = signed(revision).saturating_mul(EDGES);
+        let first = signed(head.revision).saturating_mul(EDGES);
         let names: Vec<Cow<'_, str>> = edges.iter().map(|edge| shown::text(&edge.name)).collect();
         let exact = edges
             .iter()
             .zip(&names)
             .map(|(edge, shown)| (**shown != *edge.name).then(|| edge.name.as_bytes()));
+        let exact: Vec<Option<&[u8]>> = exact.collect();
+        let sum = |((position, edge), (name, exact)): ((i64, &Edge), (&Cow<'_, str>, &Option<&[u8]>))| {
+            let target = (edge.to.round.into(), edge.to.ordinal.into());
+            sums::edge(&head.round, position, edge.from.ordinal.into(), target, name, *exact).to_vec()
+        };
+        let sums = (first..).zip(edges).zip(names.iter().zip(&exact)).map(sum).collect();
         let mut lists = String::new();
         self.list(&mut lists, "bigint", (first..).take(edges.len()).collect())?;
         self.list(&mut lists, "bigint", edges.iter().map(|edge| i64::from(edge.from.ordinal)).collect())?;
         self.list(&mut lists, "bigint", edges.iter().map(|edge| i64::from(edge.to.round)).collect())?;
         self.list(&mut lists, "bigint", edges.iter().map(|edge| i64::from(edge.to.ordinal)).collect())?;
         self.list(&mut lists, "text", names.iter().map(|name| &**name).collect())?;
-        self.list(&mut lists, "bytea", exact.collect())?;
+        self.list(&mut lists, "bytea", exact)?;
+        self.list::<Vec<u8>>(&mut lists, "bytea", sums)?;
         let _ = write!(
             self.text,
             ", add_edge AS (
-               INSERT INTO #trajectory_edge (round, position, source, target_round, target, name, exact)
+               INSERT INTO #trajectory_edge (round, position, source, target_round, target, name, exact, sum)
                SELECT r.no, i.* FROM r CROSS JOIN unnest({lists}) i)"
         );
         Ok(())
     }
 
     /// What nodes were.
-    pub(crate) fn versions<'v>(&mut self, versions: impl Iterator<Item = (u32, &'v Version)>) -> Result<()> {
+    pub(crate) fn versions<'v>(
+        &mut self,
+        round: &RoundRef,
+        versions: impl Iterator<Item = (u32, &'v Version)>,
+    ) -> Result<()> {
         let rows: Vec<VersionRow<'_>> =
             versions.map(|(ordinal, version)| VersionRow::of(ordinal, version)).collect();
         if rows.is_empty() {
@@ -267,12 +301,13 @@ impl Draft {
         self.list(&mut lists, "text", rows.iter().map(|row| row.author.as_deref()).collect())?;
         self.list(&mut lists, "text", rows.iter().map(|row| &*row.was).collect())?;
         self.list(&mut lists, "bytea", rows.iter().map(|row| row.exact.as_deref()).collect())?;
+        self.list(&mut lists, "bytea", rows.iter().map(|row| row.sum(round)).collect())?;
         let _ = write!(
             self.text,
             ", add_version AS (
-               INSERT INTO #trajectory_version (round, ordinal, number, at, author, was, exact)
-               SELECT r.no, i.ordinal, i.number, i.at, i.author, i.was::json, i.exact
-               FROM r CROSS JOIN unnest({lists}) i (ordinal, number, at, author, was, exact))"
+               INSERT INTO #trajectory_version (round, ordinal, number, at, author, was, exact, sum)
+               SELECT r.no, i.ordinal, i.number, i.at, i.author, i.was::json, i.exact, i.sum
+               FROM r CROSS JOIN unnest({lists}) i (ordinal, number, at, author, was, exact, sum))"
         );
         Ok(())
     }
@@ -280,7 +315,7 @@ impl Draft {
     /// The messages that new nodes stand for.
     pub(crate) fn messages<'n>(
         &mut self,
-        user: &UserId,
+        round: &RoundRef,
         nodes: impl Iterator<Item = &'n Arc<Node>>,
     ) -> Result<()> {
         let links: Vec<(i64, i64, &MessageLink)> = nodes
@@ -291,7 +326,11 @@ impl Draft {
         if links.is_empty() {
             return Ok(());
         }
-        let user = self.bind(user.as_str().as_bytes())?;
+        let user = self.bind(round.agent.user.as_str().as_bytes())?;
+        let sum = |(ordinal, at, link): &(i64, i64, &MessageLink)| {
+            let (chat, message) = (link.chat.as_str().as_bytes(), link.message.as_str().as_bytes());
+            sums::message(round, (*ordinal, *at), chat, message).to_vec()
+        };
         let mut lists = String::new();
         self.list(&mut lists, "bigint", links.iter().map(|(ordinal, ..)| *ordinal).collect())?;
         self.list(&mut lists, "bigint", links.iter().map(|(_, at, _)| *at).collect())?;
@@ -305,12 +344,13 @@ impl Draft {
             "bytea",
             links.iter().map(|(.., link)| link.message.as_str().as_bytes()).collect(),
         )?;
+        self.list(&mut lists, "bytea", links.iter().map(sum).collect())?;
         let _ = write!(
             self.text,
             ", add_message AS (
-               INSERT INTO #trajectory_message (round, ordinal, position, user_id, chat, message)
-               SELECT r.no, i.ordinal, i.position, ${user}, i.chat, i.message
-               FROM r CROSS JOIN unnest({lists}) i (ordinal, position, chat, message))"
+               INSERT INTO #trajectory_message (round, ordinal, position, user_id, chat, message, sum)
+               SELECT r.no, i.ordinal, i.position, ${user}, i.chat, i.message, i.sum
+               FROM r CROSS JOIN unnest({lists}) i (ordinal, position, chat, message, sum))"
         );
         Ok(())
     }
@@ -325,6 +365,14 @@ impl Draft {
         );
         Ok(())
     }
+}
+
+/// Puts the checksum of a column of a node in its place, if the column changes.
+fn set_sum(sums: &mut String, new: &str, column: usize) {
+    let (at, bytes) = (sums::place(column), size_of::<sums::Sum>());
+    *sums = format!(
+        "overlay({sums} PLACING coalesce(i.{new}, substring(n.sum FROM {at} FOR {bytes})) FROM {at} FOR {bytes})"
+    );
 }
 
 /// A count of commits as PostgreSQL counts. What is above nobody has.

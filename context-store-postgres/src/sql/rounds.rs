@@ -5,11 +5,13 @@ use std::sync::LazyLock;
 
 use context_core::trajectory::{FieldForm, NodeKind};
 
+use crate::error::Fault;
+
 /// The heads of rounds behind a place, in the order of listings.
 macro_rules! heads {
     ($of:expr, $behind:expr) => {
         concat!(
-            "SELECT r.head::text, r.exact FROM #trajectory_round r WHERE r.user_id = $1 AND ",
+            "SELECT r.head::text, r.exact, r.session, r.agent::bigint, r.round::bigint, r.key, r.sum FROM #trajectory_round r WHERE r.user_id = $1 AND ",
             $of,
             " AND r.agent BETWEEN coalesce($3::bigint, 0) AND coalesce($3::bigint, 2147483647) AND r.round < $4::bigint AND ",
             $behind,
@@ -21,8 +23,8 @@ macro_rules! heads {
 statements! {
     /// Makes the row of a round, which has had no commit yet.
     CREATE_ROUND = "INSERT INTO #trajectory_round (user_id, session, agent, round, revision, key, state, title, nodes,
-          created_at, updated_at, head)
-        VALUES ($1, $2, $3::bigint, $4::bigint, 0, '', '', '', 0, 0, 0, '{}') ON CONFLICT DO NOTHING";
+          created_at, updated_at, head, sum)
+        VALUES ($1, $2, $3::bigint, $4::bigint, 0, '', '', '', 0, 0, 0, '{}', '') ON CONFLICT DO NOTHING";
     /// Nobody else writes to the round until the transaction ends.
     LOCK_ROUND = "SELECT no, revision, key FROM #trajectory_round
         WHERE user_id = $1 AND session = $2 AND agent = $3::bigint AND round = $4::bigint FOR NO KEY UPDATE";
@@ -53,7 +55,7 @@ statements! {
     REMAINING_ROUNDS = "SELECT (SELECT count(*) FROM #trajectory_round WHERE user_id = $1)
         + (SELECT count(*) FROM #trajectory_message WHERE user_id = $1)";
     /// The next round, and what its row says beside its head.
-    ROUND_AFTER = "SELECT no, user_id, session, agent::bigint, round::bigint, revision, state, nodes, created_at, updated_at
+    ROUND_AFTER = "SELECT no, user_id, session, agent::bigint, round::bigint, revision, state, nodes, created_at, updated_at, title
         FROM #trajectory_round WHERE no > $1 ORDER BY no LIMIT 1";
     /// Messages of rounds of another user.
     WRONG_ROUND_MESSAGES = "SELECT DISTINCT r.session, r.agent::bigint, r.round::bigint, r.user_id FROM #trajectory_message m
@@ -72,38 +74,61 @@ pub(crate) const MESSAGE: i16 = 102;
 pub(crate) static LOAD: LazyLock<String> = LazyLock::new(|| {
     let mut load = format!(
         "WITH r AS MATERIALIZED (
-           SELECT no, head::text AS head, exact FROM #trajectory_round
+           SELECT no, round::bigint AS round FROM #trajectory_round
            WHERE user_id = $1 AND session = $2 AND agent = $3::bigint AND round BETWEEN $4::bigint AND $5::bigint)
-         SELECT {HEAD}::smallint, r.no, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::text,
-           NULL::text, NULL::bigint, r.head, r.exact, NULL::text[], NULL::bytea, NULL::bytea FROM r"
+         SELECT {HEAD}::smallint, r.no, {}, r.round FROM r JOIN #trajectory_round t ON t.no = r.no",
+        columns(HEAD)
     );
-    let mut add = |what: i16, columns: &str, table: &str, filter: &str| {
+    for (what, table) in TABLES.iter().filter(|(what, _)| *what != HEAD) {
+        let filter = match *what {
+            EDGE => "$6::bigint[] IS NULL",
+            _ => "($6::bigint[] IS NULL OR t.ordinal = ANY($6::bigint[]))",
+        };
         let _ = write!(
             load,
-            " UNION ALL SELECT {what}::smallint, r.no, n.* FROM r CROSS JOIN LATERAL (
-                SELECT {columns} FROM #trajectory_{table} t WHERE t.round = r.no AND {filter} OFFSET 0) n"
+            " UNION ALL SELECT {what}::smallint, r.no, n.*, r.round FROM r CROSS JOIN LATERAL (
+                SELECT {} FROM #trajectory_{table} t WHERE t.round = r.no AND {filter} OFFSET 0) n",
+            columns(*what)
         );
-    };
-    let picked = "($6::bigint[] IS NULL OR t.ordinal = ANY($6::bigint[]))";
-    for (kind, what) in NodeKind::ALL.into_iter().zip(1..) {
-        let columns = format!(
-            "t.ordinal, NULL::bigint, NULL::bigint, NULL::bigint, t.label, t.description, t.author, t.created_at,
-               t.measures::text, t.exact, ARRAY[{}]::text[], NULL::bytea, NULL::bytea",
-            values(kind)
-        );
-        add(what, &columns, kind.lower(), picked);
     }
-    let edge = "t.source, t.position, t.target_round, t.target, t.name, NULL::text, NULL::text, NULL::bigint, NULL::text,
-        t.exact, NULL::text[], NULL::bytea, NULL::bytea";
-    add(EDGE, edge, "edge", "$6::bigint[] IS NULL");
-    let version = "t.ordinal, t.number, NULL::bigint, NULL::bigint, NULL::text, NULL::text, t.author, t.at, t.was::text,
-        t.exact, NULL::text[], NULL::bytea, NULL::bytea";
-    add(VERSION, version, "version", picked);
-    let message = "t.ordinal, t.position, NULL::bigint, NULL::bigint, NULL::text, NULL::text, NULL::text, NULL::bigint, NULL::text,
-        NULL::bytea, NULL::text[], t.chat, t.message";
-    add(MESSAGE, message, "message", picked);
     load
 });
+
+/// What a row is, and the end of the name of its table.
+pub(crate) static TABLES: LazyLock<Vec<(i16, &'static str)>> = LazyLock::new(|| {
+    let nodes = (1..).zip(NodeKind::ALL.into_iter().map(NodeKind::lower));
+    let others = [(HEAD, "round"), (EDGE, "edge"), (VERSION, "version"), (MESSAGE, "message")];
+    others.into_iter().chain(nodes).collect()
+});
+
+/// The kind of node that a row is.
+pub(crate) fn kind(what: i16) -> Result<NodeKind, Fault> {
+    let kind = usize::try_from(what - 1).ok().and_then(|at| NodeKind::ALL.get(at));
+    kind.copied().ok_or(Fault::Corrupt("a node of a round cannot be read", None))
+}
+
+/// The columns of a row `t`, the same number and types whatever it is.
+pub(crate) fn columns(what: i16) -> String {
+    match what {
+        HEAD => "NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::text, NULL::text, NULL::bigint,
+            t.head::text, t.exact, NULL::text[], t.key, NULL::bytea, t.sum"
+            .into(),
+        EDGE => "t.source, t.position, t.target_round, t.target, t.name, NULL::text, NULL::text, NULL::bigint, NULL::text,
+            t.exact, NULL::text[], NULL::bytea, NULL::bytea, t.sum"
+            .into(),
+        VERSION => "t.ordinal, t.number, NULL::bigint, NULL::bigint, NULL::text, NULL::text, t.author, t.at, t.was::text,
+            t.exact, NULL::text[], NULL::bytea, NULL::bytea, t.sum"
+            .into(),
+        MESSAGE => "t.ordinal, t.position, NULL::bigint, NULL::bigint, NULL::text, NULL::text, NULL::text, NULL::bigint,
+            NULL::text, NULL::bytea, NULL::text[], t.chat, t.message, t.sum"
+            .into(),
+        node => format!(
+            "t.ordinal, NULL::bigint, NULL::bigint, NULL::bigint, t.label, t.description, t.author, t.created_at,
+               t.measures::text, t.exact, ARRAY[{}]::text[], NULL::bytea, NULL::bytea, t.sum",
+            kind(node).map(values).unwrap_or_default()
+        ),
+    }
+}
 
 /// The columns of the fields of a kind, as texts.
 fn values(kind: NodeKind) -> String {

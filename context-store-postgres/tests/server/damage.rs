@@ -1,12 +1,14 @@
 //! Rows that were changed behind the store's back: reading says so, and the check finds each. Stores without checksums get them.
 
+use context_core::trajectory::{Changes, NodeId, NodeKind};
 use context_core::{
-    BlobId, CancelSignal, ChainEnd, ChatQuery, ChatRef, CheckpointName, Commit, Encoded, ErrorKind,
-    FragmentId, MemoryRecord, MemoryScope, MemoryWrite, Metadata, NewBlob, NewChat, Result, Store,
-    StoredFragment, StreamAppend, StreamClaim, StreamId, Target, Window,
+    AgentRef, BlobId, CancelSignal, ChainEnd, ChatQuery, ChatRef, CheckpointName, Commit, Encoded, ErrorKind,
+    FragmentId, MemoryRecord, MemoryScope, MemoryWrite, Metadata, NewBlob, NewChat, Result, RoundCommit,
+    RoundQuery, Store, StoredFragment, StreamAppend, StreamClaim, StreamId, Target, Window,
 };
 
 use crate::lab::{Lab, T, append, nothing_is_wrong, says};
+use crate::round_tables::filled;
 
 const CHAT: (&str, &str) = ("ada", "chat");
 
@@ -45,6 +47,30 @@ async fn fill(store: &dyn Store) {
     let record = MemoryRecord::new(scope(), "m", "fact", T, "pay 100");
     let write = MemoryWrite::new(record, "pay 100");
     let _done = store.memories().unwrap().write_memories(&[write]).await.unwrap();
+    fill_round(store).await;
+}
+
+fn agent() -> AgentRef {
+    AgentRef::main(CHAT.0, CHAT.1)
+}
+
+/// A round whose columns cannot show all of one node, and of another one columns were changed.
+async fn fill_round(store: &dyn Store) {
+    let rounds = store.trajectories().unwrap();
+    let (mut round, first) = filled(&agent());
+    let _done = rounds.record_round(&first).await.unwrap();
+    let changes = Changes::new().set("output", "pay 100").describe("what was paid");
+    let changes = round.change(NodeId::new(0, 1), &changes, None, T).unwrap();
+    round.committed();
+    let _done = rounds.record_round(&RoundCommit::new("second", changes, round.head())).await.unwrap();
+    assert_eq!(rounds.load_rounds(&agent(), 0..=0).await.unwrap(), [round.to_record()]);
+}
+
+async fn read_rounds(store: &dyn Store) -> Result<()> {
+    let rounds = store.trajectories().unwrap();
+    rounds.rounds(&RoundQuery::of_user(CHAT.0)).await?;
+    rounds.load_rounds(&agent(), 0..=9).await?;
+    Ok(())
 }
 
 /// Reads all of it.
@@ -61,7 +87,7 @@ async fn read(store: &dyn Store) -> Result<()> {
     blobs.read_blob(&chat(), &BlobId::of(b"pay 100"), 2..5, None).await?;
     store.streams().unwrap().read_stream(&chat(), &"answer".into(), 0, 5).await?;
     store.memories().unwrap().memories(&scope(), &["m".into()]).await?;
-    Ok(())
+    read_rounds(store).await
 }
 
 #[tokio::test]
@@ -102,6 +128,76 @@ async fn a_change_in_any_table_is_an_error_when_it_is_read_and_a_finding_of_the_
     }
 }
 
+/// What a change of a column is, by its type.
+fn planted(table: &str, column: &str, form: &str) -> String {
+    let value = match form {
+        "text" => format!("coalesce({column}, '') || '9'"),
+        "bytea" => format!("coalesce({column}, '') || '9'::bytea"),
+        "json" => "'{\"pay\":900}'".to_owned(),
+        "boolean" => format!("NOT {column}"),
+        "bigint" | "integer" => format!("{column} + 9"),
+        other => panic!("{table}.{column} is {other}: say here how to change it"),
+    };
+    format!("UPDATE @store.{table} SET {column} = {value}")
+}
+
+/// What a column of a round or a link shows beside what is read, or whose it is: the check alone compares these.
+const COMPARED: [&str; 11] = [
+    "trajectory_round.user_id",
+    "trajectory_round.session",
+    "trajectory_round.agent",
+    "trajectory_round.round",
+    "trajectory_round.revision",
+    "trajectory_round.state",
+    "trajectory_round.title",
+    "trajectory_round.nodes",
+    "trajectory_round.created_at",
+    "trajectory_round.updated_at",
+    "trajectory_message.user_id",
+];
+
+#[tokio::test]
+async fn a_change_in_any_column_of_a_round_is_an_error_when_it_is_read_and_a_finding_of_the_check() {
+    let Some(lab) = Lab::new() else { return };
+    let store = lab.open().await;
+    let mut connection = lab.connection().await;
+    // What no row may hold twice is not in the way of a change.
+    let columns = "SELECT table_name::text, '\"' || column_name || '\"', data_type::text
+        FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+        WHERE table_schema = $1 AND table_name LIKE 'trajectory%' AND table_type = 'BASE TABLE'
+          AND NOT (column_name = 'no' OR column_name = 'round' AND table_name <> 'trajectory_round')
+        ORDER BY 1, ordinal_position";
+    let columns: Vec<(String, String, String)> =
+        sqlx::query_as(columns).bind(&lab.schema).fetch_all(&mut connection).await.unwrap();
+    let mut planted_in = std::collections::BTreeSet::new();
+    for (table, column, form) in columns {
+        fill_round(&store).await;
+        read_rounds(&store).await.unwrap();
+        let plant = planted(&table, &column, &form);
+        let changed = sqlx::raw_sql(sqlx::AssertSqlSafe(plant.replace("@store", &lab.schema)));
+        if changed.execute(&mut connection).await.unwrap().rows_affected() > 0 {
+            let error = read_rounds(&store).await.err();
+            let place = format!("{table}.{}", column.trim_matches('"'));
+            assert!(error.is_some() || COMPARED.contains(&&*place), "{plant} was read");
+            if let Some(error) = error {
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{plant}: {error}");
+                assert!(!format!("{error:?}").contains("900"), "{error:?}");
+            }
+            let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+            let about: Vec<_> = report.findings.iter().map(|finding| finding.about.as_str()).collect();
+            let round = agent().round(0).to_string();
+            let moved = ["user_id", "session", "agent", "round"].contains(&column.trim_matches('"'));
+            assert!(about.iter().any(|about| moved || *about == round), "{plant}: {:?}", report.findings);
+            planted_in.insert(table);
+        }
+        lab.run(&mut connection, "DELETE FROM @store.trajectory_round").await;
+    }
+    let kinds = [NodeKind::Query, NodeKind::Action, NodeKind::File, NodeKind::State].map(NodeKind::lower);
+    let tables = kinds.into_iter().chain(["round", "edge", "version", "message"]);
+    assert_eq!(planted_in, tables.map(|table| format!("trajectory_{table}")).collect());
+    lab.drop().await;
+}
+
 #[tokio::test]
 async fn a_store_of_the_version_before_gets_its_checksums() {
     let Some(lab) = Lab::new() else { return };
@@ -118,7 +214,13 @@ async fn a_store_of_the_version_before_gets_its_checksums() {
         UPDATE @store.memory SET body = substring(body FOR octet_length(body) - 4);
         ALTER TABLE @store.checkpoint DROP COLUMN sum;
         DELETE FROM @store.context_migrations WHERE version = 14";
-    lab.run(&mut lab.connection().await, older).await;
+    let mut connection = lab.connection().await;
+    lab.run(&mut connection, older).await;
+    let kinds = NodeKind::ALL.into_iter().map(NodeKind::lower);
+    for table in kinds.chain(["round", "edge", "version", "message"]) {
+        let older = format!("ALTER TABLE @store.trajectory_{table} DROP COLUMN sum");
+        lab.run(&mut connection, &older).await;
+    }
     let store = lab.open().await;
     read(&store).await.unwrap();
     nothing_is_wrong(&store).await;

@@ -21,7 +21,7 @@ async fn it_is_made_by_the_first_of_those_that_open_it() {
     let error = PostgresStore::open(config(&options).create_database(false)).await.unwrap_err();
     assert_eq!((error.kind(), error.message()), (ErrorKind::NotFound, "there is no such database"));
     let error = PostgresStore::open(config(&options).create(false)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert_eq!(error.kind(), ErrorKind::NotFound);
     let mut opening = JoinSet::new();
     for _ in 0..4 {
         opening.spawn(PostgresStore::open(config(&options)));
