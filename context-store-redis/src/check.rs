@@ -39,7 +39,8 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<Chec
         let number = match chat.check() {
             Ok(number) => number,
             Err(Fault::Corrupt(problem, _)) => {
-                chat.add("layout", problem);
+                let about = if chat.chat.is_some() { "layout".to_owned() } else { self::key(&key) };
+                chat.add(about, problem);
                 continue;
             }
             Err(fault) => return Err(fault),
@@ -55,6 +56,11 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<Chec
     check::rounds::check(shared, cancel, &mut report).await?;
     check::memories::check(shared, cancel, &mut report).await?;
     Ok(report)
+}
+
+/// A key as a finding names it, where what is under it does not say whose it is.
+fn key(key: &[u8]) -> String {
+    format!("key {}", key.escape_ascii())
 }
 
 /// Whether a chat has its entry, unless it was deleted since it was looked at.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use context_core::{CancelSignal, CheckReport, Erasure, Finding, MemoryScope, UserId};
 
+use crate::check;
 use crate::error::{Fault, Result};
 use crate::history::fields::read_number;
 use crate::keys::Keys;
@@ -23,7 +24,9 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut C
     for key in shared.connection.scan(&shared.keys.pattern_of_counts()).await? {
         cancel.check("check")?;
         match check_scope(shared, &key, report).await {
-            Err(Fault::Corrupt(problem, _)) => report.findings.push(Finding::new(None, "memories", problem)),
+            Err(Fault::Corrupt(problem, _)) => {
+                report.findings.push(Finding::new(None, check::key(&key), problem))
+            }
             result => result?,
         }
     }
@@ -34,7 +37,11 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut C
         let mut look = redis::pipe();
         look.atomic().cmd("EXISTS").arg(&key).cmd("EXISTS").arg(Keys::counts_beside(&key));
         if shared.connection.pipe::<(bool, bool)>(&look).await? == (true, false) {
-            report.findings.push(Finding::new(None, "memories", "are not counted"));
+            report.findings.push(Finding::new(
+                None,
+                check::key(key.as_bytes()),
+                "the memories are not counted",
+            ));
         }
     }
     Ok(())

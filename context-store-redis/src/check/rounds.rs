@@ -6,6 +6,7 @@ use context_core::trajectory::{Round, RoundRecord};
 use context_core::{CancelSignal, CheckReport, Erasure, Finding, UserId};
 use redis::cmd;
 
+use crate::check;
 use crate::error::{Fault, Result};
 use crate::keys::Keys;
 use crate::reply::Reply;
@@ -22,7 +23,7 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut C
         cancel.check(OPERATION)?;
         match check_round(shared, &key, report).await {
             Err(Fault::Corrupt(problem, _)) => {
-                report.findings.push(Finding::new(None, "round", problem));
+                report.findings.push(Finding::new(None, check::key(&key), problem));
             }
             result => result?,
         }
@@ -34,11 +35,8 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut C
         let alone =
             |entry: &&Vec<u8>| rounds::names::other_link(entry).is_none_or(|other| !entries.contains(&other));
         for _ in entries.iter().filter(alone) {
-            report.findings.push(Finding::new(
-                None,
-                "link",
-                "a node and its message are filed in one place only",
-            ));
+            let problem = "a node and its message are filed in one place only";
+            report.findings.push(Finding::new(None, check::key(&key), problem));
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Fields that were changed behind the store's back: reading says so, and the check finds each. Stores without checksums get them.
 
+use context_core::trajectory::Changes;
 use context_core::{
     BlobId, ChainEnd, ChatQuery, ChatRef, CheckpointName, Commit, Encoded, ErrorKind, FragmentId,
     MemoryRecord, MemoryScope, MemoryWrite, Metadata, NewBlob, NewChat, Result, Store, StoredFragment,
@@ -9,6 +10,7 @@ use context_store_redis::RedisStore;
 use redis::cmd;
 
 use crate::lab::{Lab, T, apply, extend, many, says, stay};
+use crate::rounds_beside;
 
 fn chat() -> ChatRef {
     ChatRef::new("ada", "trip")
@@ -57,6 +59,61 @@ async fn read(store: &dyn Store) -> Result<()> {
     store.streams().unwrap().read_stream(&chat(), &"answer".into(), 0, 5).await?;
     store.memories().unwrap().memories(&scope(), &["m".into()]).await?;
     Ok(())
+}
+
+/// A round of which a node was changed.
+async fn fill_round(lab: &Lab) {
+    let (mut round, query) = rounds_beside::begin(lab, &rounds_beside::ada(), 0).await;
+    let action = rounds_beside::act(lab, &mut round, query).await;
+    let changes = round.change(action, &Changes::new().describe("more"), None, T).unwrap();
+    rounds_beside::apply(lab, &mut round, changes).await;
+}
+
+/// A field in which the last digit or letter is another one.
+fn changed(value: &[u8]) -> Vec<u8> {
+    let mut value = value.to_vec();
+    if let Some(at) = value.iter().rposition(u8::is_ascii_alphanumeric) {
+        value[at] ^= 1;
+    } else if let Some(last) = value.last_mut() {
+        *last ^= 1;
+    }
+    value
+}
+
+#[tokio::test]
+async fn the_check_finds_a_change_in_any_field_of_any_hash() {
+    let Some(lab) = Lab::new().await else { return };
+    fill(&lab).await;
+    fill_round(&lab).await;
+    assert_eq!(lab.problems().await, [""; 0]);
+    let mut server = lab.server();
+    let (mut tried, mut missed) = (0, Vec::new());
+    for key in lab.keys("") {
+        let kind: String = cmd("TYPE").arg(&key).query(&mut server).unwrap();
+        if kind != "hash" {
+            continue;
+        }
+        let fields: Vec<(Vec<u8>, Vec<u8>)> = cmd("HGETALL").arg(&key).query(&mut server).unwrap();
+        for (field, value) in fields {
+            let mut set = |value: &[u8]| {
+                let _set: u8 = cmd("HSET").arg(&key).arg(&field).arg(value).query(&mut server).unwrap();
+            };
+            set(&changed(&value));
+            let problems = lab.problems().await;
+            set(&value);
+            tried += 1;
+            if problems.is_empty() {
+                let end = key.split("}:").nth(1).unwrap().split(':').next().unwrap();
+                missed.push(format!("{end} {}", field[0].escape_ascii()));
+            }
+        }
+    }
+    assert_eq!(lab.problems().await, [""; 0]);
+    assert!(tried > 30, "{tried}");
+    missed.sort_unstable();
+    // They end with what nothing else says: times, how often something was written, the key of a commit.
+    let counters = ["chat2 a", "chat2 o", "chat2 t", "chat2 v", "references r", "remembered n", "round2 k"];
+    assert_eq!(missed, counters);
 }
 
 #[tokio::test]

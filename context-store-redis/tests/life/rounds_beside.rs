@@ -20,7 +20,7 @@ fn rounds(lab: &Lab) -> &dyn TrajectoryStore {
     lab.store.trajectories().unwrap()
 }
 
-fn ada() -> AgentRef {
+pub(crate) fn ada() -> AgentRef {
     AgentRef::main("ada", "s")
 }
 
@@ -30,13 +30,13 @@ fn commit(round: &mut Round, changes: Vec<Change>) -> RoundCommit {
     RoundCommit::new(format!("k{}", round.revision()), changes, round.head())
 }
 
-async fn apply(lab: &Lab, round: &mut Round, changes: Vec<Change>) {
+pub(crate) async fn apply(lab: &Lab, round: &mut Round, changes: Vec<Change>) {
     let commit = commit(round, changes);
     assert_eq!(rounds(lab).record_round(&commit).await.unwrap(), RecordOutcome::Applied);
 }
 
 /// A round with a question, which stands for the message `m` of the chat `c`.
-async fn begin(lab: &Lab, agent: &AgentRef, number: u32) -> (Round, NodeId) {
+pub(crate) async fn begin(lab: &Lab, agent: &AgentRef, number: u32) -> (Round, NodeId) {
     let mut round = Round::new(agent.round(number), T);
     let query = NewQuery::new("Why?").message(MessageLink::new("c", "m"));
     let (id, changes) = round.ask(query, T).unwrap();
@@ -44,7 +44,7 @@ async fn begin(lab: &Lab, agent: &AgentRef, number: u32) -> (Round, NodeId) {
     (round, id)
 }
 
-async fn act(lab: &Lab, round: &mut Round, after: NodeId) -> NodeId {
+pub(crate) async fn act(lab: &Lab, round: &mut Round, after: NodeId) -> NodeId {
     let new = NewNode::new(NodeBody::action("look", serde_json::json!({})), [after]).append();
     let (id, changes) = round.add(new.edge("triggers"), T).unwrap();
     apply(lab, round, changes).await;
