@@ -44,7 +44,9 @@ use std::sync::Arc;
 
 use context_runtime::{
     BranchName, ChatRef, ContextEngine, Error, Json, MessageId, Store, UserId, limits,
-    store::{Branch, ChainEnd, Chat, ChatQuery, ChatSummary, Checkpoint, HistoryStore, Node, Placed},
+    store::{
+        Branch, ChainEnd, Chat, ChatQuery, ChatSummary, Checkpoint, HistoryStore, Node, PageWalk, Placed,
+    },
 };
 use serde::Serialize;
 
@@ -62,10 +64,12 @@ async fn existing_chat(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Cha
 /// Every message of a chat, parents first.
 async fn all_messages(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Vec<Placed>, Failure> {
     let (mut all, mut after) = (Vec::new(), None);
+    let mut walk = PageWalk::new("all_messages", "message");
     loop {
         let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await?;
+        let next = walk.next(&page)?;
         all.extend(page.items);
-        match page.next {
+        match next {
             Some(next) => after = Some(next),
             None => return Ok(all),
         }
@@ -81,10 +85,12 @@ async fn all_chats(app: &App, history: &dyn HistoryStore) -> Result<Vec<ChatSumm
 async fn all_chats_of(user: &UserId, history: &dyn HistoryStore) -> Result<Vec<ChatSummary>, Failure> {
     let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
     let mut all = Vec::new();
+    let mut walk = PageWalk::new("list_chats", "chat");
     loop {
         let page = history.list_chats(&query).await?;
+        let next = walk.next(&page)?;
         all.extend(page.items);
-        match page.next {
+        match next {
             Some(next) => query.after = Some(next),
             None => return Ok(all),
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use context_core::{
     BlobPrune, BlobStore, BranchDeletion, BranchName, CancelSignal, ChatQuery, ChatRef, HistoryStore,
-    MessageId, Result, Store, StreamPrune, StreamStore, Timestamp, UserId, limits,
+    MessageId, PageWalk, Result, Store, StreamPrune, StreamStore, Timestamp, UserId, limits,
 };
 use serde::Serialize;
 
@@ -104,8 +104,10 @@ impl Retention {
         let history = store.history();
         let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
         let (mut removals, mut kept, mut bytes) = (Vec::new(), 0, 0u64);
+        let mut walk = PageWalk::new("list_chats", "chat");
         loop {
             let page = history.list_chats(&query).await?;
+            let next = walk.next(&page)?;
             for summary in page.items {
                 cancel.check("retain")?;
                 let (chat, last_used) = (summary.chat.chat, summary.chat.updated_at);
@@ -139,7 +141,7 @@ impl Retention {
                     }
                 }
             }
-            query.after = page.next;
+            query.after = next;
             if query.after.is_none() {
                 return Ok(removals);
             }
@@ -183,13 +185,15 @@ impl Retention {
     ) -> Result<Option<Removal>> {
         let mut gone = Removal::new(chat.clone(), Timestamp::from_micros(i64::MIN), RemovalReason::Idle);
         let mut after = None;
+        let mut walk = PageWalk::new("blobs", "blob");
         loop {
             let page = store.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            let next = walk.next(&page)?;
             for blob in page.items.iter().filter(|blob| is_older(blob.used_at, self.idle_blobs, now)) {
                 gone.blobs += 1;
                 gone.last_used = gone.last_used.max(blob.used_at);
             }
-            after = page.next;
+            after = next;
             if after.is_none() {
                 return Ok((gone.blobs > 0).then_some(gone));
             }
@@ -204,15 +208,17 @@ impl Retention {
     ) -> Result<Option<Removal>> {
         let mut gone = Removal::new(chat.clone(), Timestamp::from_micros(i64::MIN), RemovalReason::Idle);
         let mut after = None;
+        let mut walk = PageWalk::new("streams", "stream");
         loop {
             let page = store.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            let next = walk.next(&page)?;
             for last_used in page.items.iter().map(|stream| stream.finished_at.unwrap_or(stream.updated_at)) {
                 if is_older(last_used, self.idle_streams, now) {
                     gone.streams += 1;
                     gone.last_used = gone.last_used.max(last_used);
                 }
             }
-            after = page.next;
+            after = next;
             if after.is_none() {
                 return Ok((gone.streams > 0).then_some(gone));
             }

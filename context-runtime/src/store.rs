@@ -11,10 +11,10 @@ pub use context_core::{
     HistoryStore, Maintenance, MemoriesForgotten, MemoriesFound, MemoryExpected, MemoryFind, MemoryForget,
     MemoryHit, MemoryId, MemoryList, MemoryOutcome, MemoryRecord, MemoryRecordStore, MemorySource,
     MemoryStats, MemoryVector, MemoryWrite, MemoryWritten, MessageNode, NewBlob, NewChat, Node, NodeKind,
-    Page, Placed, RecordOutcome, Revision, RoundCommit, RoundPrune, RoundQuery, RoundsPruned, SearchHit,
-    SearchQuery, SearchScope, SearchStore, StoreInfo, StoredBoundary, StoredFragment, StoredMemory,
-    StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune, StreamState,
-    StreamStore, StreamWriter, StreamsPruned, Target, TrajectoryStore, Vacuumed, Window,
+    Page, PageWalk, Placed, RecordOutcome, Revision, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
+    SearchHit, SearchQuery, SearchScope, SearchStore, StoreInfo, StoredBoundary, StoredFragment,
+    StoredMemory, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune,
+    StreamState, StreamStore, StreamWriter, StreamsPruned, Target, TrajectoryStore, Vacuumed, Window,
 };
 
 pub use crate::registry::{OpenMode, StoreFactory, StoreRegistry};

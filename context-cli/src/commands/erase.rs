@@ -4,7 +4,7 @@ use context_runtime::{
     Store, UserId, limits,
     memory::MemoryScope,
     removal::{RemovalOptions, RemovalReport, erase_user},
-    store::{ChatQuery, HistoryStore, MemoryStats},
+    store::{ChatQuery, HistoryStore, MemoryStats, PageWalk},
 };
 use serde::Serialize;
 
@@ -102,11 +102,13 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 async fn chats_and_messages(history: &dyn HistoryStore, user: &UserId) -> Result<(usize, usize), Failure> {
     let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
     let (mut chats, mut messages) = (0, 0);
+    let mut walk = PageWalk::new("list_chats", "chat");
     loop {
         let page = history.list_chats(&query).await?;
+        let next = walk.next(&page)?;
         chats += page.items.len();
         messages += page.items.iter().map(|chat| chat.messages as usize).sum::<usize>();
-        query.after = page.next;
+        query.after = next;
         if query.after.is_none() {
             return Ok((chats, messages));
         }

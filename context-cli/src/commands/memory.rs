@@ -16,7 +16,7 @@ use context_runtime::memory::{Episodic, Reach};
 use context_runtime::{
     Error, ErrorKind, Store, limits,
     memory::MemoryScope,
-    store::{Cursor, MemoryRecordStore, MemoryStats},
+    store::{Cursor, MemoryRecordStore, MemoryStats, PageWalk},
 };
 
 use crate::app::{App, Done};
@@ -116,10 +116,12 @@ pub(super) async fn stats_within(
     scope: &MemoryScope,
 ) -> Result<Vec<MemoryStats>, Failure> {
     let (mut all, mut after) = (Vec::new(), None::<Cursor>);
+    let mut walk = PageWalk::new("memory_stats", "scope");
     loop {
         let page = records.memory_stats(&scope.user, limits::MAX_PAGE, after.as_ref()).await?;
+        let next = walk.next(&page)?;
         all.extend(page.items.into_iter().filter(|stats| scope.covers(&stats.scope)));
-        match page.next {
+        match next {
             Some(next) => after = Some(next),
             None => return Ok(all),
         }

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytesize::ByteSize;
 use context_runtime::{
     ChatRef, Error, ErrorKind, Store, Timestamp, limits,
-    store::{Blob, BlobId, BlobPrune, BlobStore, BlobsPruned},
+    store::{Blob, BlobId, BlobPrune, BlobStore, BlobsPruned, PageWalk},
 };
 use serde::Serialize;
 
@@ -180,10 +180,12 @@ fn blobs(store: &dyn Store) -> Result<&dyn BlobStore, Failure> {
 
 async fn all_blobs(blobs: &dyn BlobStore, chat: &ChatRef) -> Result<Vec<Blob>, Failure> {
     let (mut all, mut after) = (Vec::new(), None);
+    let mut walk = PageWalk::new("blobs", "blob");
     loop {
         let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+        let next = walk.next(&page)?;
         all.extend(page.items);
-        match page.next {
+        match next {
             Some(next) => after = Some(next),
             None => return Ok(all),
         }

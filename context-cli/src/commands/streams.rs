@@ -8,7 +8,7 @@ use bytesize::ByteSize;
 use context_runtime::streams::{AnswerReader, StreamError, Streams};
 use context_runtime::{
     ChatRef, Error, ErrorKind, Store, Timestamp, limits,
-    store::{StoredStream, StreamPrune, StreamState, StreamStore, StreamsPruned},
+    store::{PageWalk, StoredStream, StreamPrune, StreamState, StreamStore, StreamsPruned},
 };
 use serde::Serialize;
 
@@ -164,10 +164,12 @@ fn streams(store: &dyn Store) -> Result<&dyn StreamStore, Failure> {
 
 async fn all_streams(streams: &dyn StreamStore, chat: &ChatRef) -> Result<Vec<StoredStream>, Failure> {
     let (mut all, mut after) = (Vec::new(), None);
+    let mut walk = PageWalk::new("streams", "stream");
     loop {
         let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+        let next = walk.next(&page)?;
         all.extend(page.items);
-        match page.next {
+        match next {
             Some(next) => after = Some(next),
             None => return Ok(all),
         }

@@ -15,7 +15,7 @@ use context_runtime::trajectory::export::SessionGraph;
 use context_runtime::trajectory::{RoundHead, Trajectories};
 use context_runtime::{
     Error, ErrorKind, Store, limits,
-    store::{RoundQuery, TrajectoryStore},
+    store::{PageWalk, RoundQuery, TrajectoryStore},
 };
 
 use crate::app::{App, Done};
@@ -87,10 +87,12 @@ async fn all_rounds(app: &App, store: &dyn Store, session: Option<&str>) -> Resu
         query = query.session(session);
     }
     let mut all = Vec::new();
+    let mut walk = PageWalk::new("rounds", "round");
     loop {
         let page = rounds.rounds(&query).await?;
+        let next = walk.next(&page)?;
         all.extend(page.items);
-        match page.next {
+        match next {
             Some(next) => query.after = Some(next),
             None => break,
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::{
-    Branch, Chat, ChatPatch, Checkpoint, Error, Fragment, Json, Message, MessageId, Metadata, Node, Placed,
-    Result, Role, limits,
+    Branch, Chat, ChatPatch, Checkpoint, Error, Fragment, Json, Message, MessageId, Metadata, Node, PageWalk,
+    Placed, Result, Role, limits,
 };
 
 use super::{ContextEngine, Edits};
@@ -108,10 +108,12 @@ impl ContextEngine {
         let history = self.parts.history();
         let chat = self.chat().await?;
         let (mut nodes, mut after) = (Vec::new(), None);
+        let mut walk = PageWalk::new("all_messages", "message");
         loop {
             let page = history.all_messages(&self.chat, limits::MAX_PAGE, after.as_ref()).await?;
+            let next = walk.next(&page)?;
             nodes.extend(page.items);
-            after = page.next;
+            after = next;
             if after.is_none() {
                 break;
             }

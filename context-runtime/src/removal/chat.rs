@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use context_core::{ChatRef, MessageId, Result, RoundRef, Store, Timestamp, limits};
+use context_core::{ChatRef, MessageId, PageWalk, Result, RoundRef, Store, Timestamp, limits};
 
 use super::texts::Needles;
 use super::{RemovalOptions, RemovalReport, copies, memories, messages, rounds};
@@ -71,10 +71,12 @@ async fn contents(store: &dyn Store, chat: &ChatRef) -> Result<(u64, u64)> {
     let (mut blobs, mut streams) = (0, 0);
     if let Some(store) = store.blobs() {
         let mut after = None;
+        let mut walk = PageWalk::new("blobs", "blob");
         loop {
             let page = store.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            let next = walk.next(&page)?;
             blobs += page.items.len() as u64;
-            after = page.next;
+            after = next;
             if after.is_none() {
                 break;
             }

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use context_core::{
-    BlobStore, ChatId, ChatQuery, ChatRef, ErrorKind, MemoryList, MemoryRecordStore, MemoryScope, Result,
-    RoundQuery, Store, StreamId, StreamStore, TrajectoryStore, UserId, limits,
+    BlobStore, ChatId, ChatQuery, ChatRef, ErrorKind, MemoryList, MemoryRecordStore, MemoryScope, PageWalk,
+    Result, RoundQuery, Store, StreamId, StreamStore, TrajectoryStore, UserId, limits,
 };
 
 use super::texts::Needles;
@@ -23,8 +23,10 @@ pub(super) async fn find(
     }
     let mut copies = Copies { needles, found: Vec::new() };
     let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
+    let mut walk = PageWalk::new("list_chats", "chat");
     loop {
         let page = store.history().list_chats(&query).await?;
+        let next = walk.next(&page)?;
         for summary in page.items {
             options.cancel.check(OPERATION)?;
             let chat = &summary.chat.chat;
@@ -41,7 +43,7 @@ pub(super) async fn find(
                 looked => looked?,
             }
         }
-        query.after = page.next;
+        query.after = next;
         if query.after.is_none() {
             break;
         }
@@ -97,15 +99,17 @@ impl Copies<'_> {
 
     async fn look_into_blobs(&mut self, blobs: &dyn BlobStore, chat: &ChatRef) -> Result<()> {
         let mut after = None;
+        let mut walk = PageWalk::new("blobs", "blob");
         loop {
             let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            let next = walk.next(&page)?;
             for blob in page.items {
                 let read = blobs.read_blob(chat, &blob.id, 0..blob.bytes, None).await?;
                 let text = read.as_deref().map(std::str::from_utf8);
                 let is_copy = matches!(text, Some(Ok(text)) if self.needles.are_in_bytes(text.as_bytes()));
                 self.note(is_copy, RemainingKind::Blob, &chat.chat, blob.id);
             }
-            after = page.next;
+            after = next;
             if after.is_none() {
                 return Ok(());
             }
@@ -152,13 +156,15 @@ impl Copies<'_> {
         options: &RemovalOptions,
     ) -> Result<()> {
         let mut after = None;
+        let mut walk = PageWalk::new("memory_stats", "scope");
         loop {
             let page = records.memory_stats(user, limits::MAX_PAGE, after.as_ref()).await?;
+            let next = walk.next(&page)?;
             for stats in page.items {
                 options.cancel.check(OPERATION)?;
                 self.look_into_scope(records, stats.scope).await?;
             }
-            after = page.next;
+            after = next;
             if after.is_none() {
                 return Ok(());
             }
@@ -167,8 +173,10 @@ impl Copies<'_> {
 
     async fn look_into_scope(&mut self, records: &dyn MemoryRecordStore, scope: MemoryScope) -> Result<()> {
         let mut list = MemoryList::new(vec![scope], limits::MAX_PAGE);
+        let mut walk = PageWalk::new("list_memories", "memory");
         loop {
             let page = records.list_memories(&list).await?;
+            let next = walk.next(&page)?;
             for stored in page.items {
                 let data = serde_json::to_vec(&stored.record.data).unwrap_or_default();
                 if self.needles.are_in(&stored.record.text) || self.needles.are_in_bytes(&data) {
@@ -176,7 +184,7 @@ impl Copies<'_> {
                     self.found.push(Remaining::new(kind, None, &stored.record.id, reason));
                 }
             }
-            match page.next {
+            match next {
                 Some(next) => list = list.after(Some(next)),
                 None => return Ok(()),
             }
@@ -187,10 +195,12 @@ impl Copies<'_> {
 /// The streams of a chat.
 pub(super) async fn streams_of(streams: &dyn StreamStore, chat: &ChatRef) -> Result<Vec<StreamId>> {
     let (mut ids, mut after) = (Vec::new(), None);
+    let mut walk = PageWalk::new("streams", "stream");
     loop {
         let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+        let next = walk.next(&page)?;
         ids.extend(page.items.into_iter().map(|stream| stream.id));
-        after = page.next;
+        after = next;
         if after.is_none() {
             return Ok(ids);
         }

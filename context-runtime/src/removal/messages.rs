@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use context_core::{
     BlobId, Chain, ChatPatch, ChatRef, Commit, Encoded, Error, ErrorKind, HistoryStore, Message, MessageId,
-    Node, NodeKind, Placed, Result, Shown, Store, StoredBoundary, StreamId, Target, limits,
+    Node, NodeKind, PageWalk, Placed, Result, Shown, Store, StoredBoundary, StreamId, Target, limits,
 };
 
 use super::texts::{Needles, blobs_in};
@@ -309,10 +309,12 @@ async fn boundaries_without(
 /// All messages of a chat, parents before their children.
 pub(super) async fn all_messages(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Vec<Placed>> {
     let (mut nodes, mut after) = (Vec::new(), None);
+    let mut walk = PageWalk::new("all_messages", "message");
     loop {
         let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await?;
+        let next = walk.next(&page)?;
         nodes.extend(page.items);
-        after = page.next;
+        after = next;
         if after.is_none() {
             return Ok(nodes);
         }

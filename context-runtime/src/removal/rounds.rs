@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use context_core::trajectory::{Change, Edge, Node, NodeId, RoundHead, RoundRecord, RoundState};
 use context_core::{
-    ChatId, ChatRef, CommitKey, Error, ErrorKind, MessageId, RecordOutcome, Result, RoundCommit, RoundPrune,
-    RoundQuery, RoundRef, SessionId, Store, Timestamp, TrajectoryStore, limits,
+    ChatId, ChatRef, CommitKey, Error, ErrorKind, MessageId, PageWalk, RecordOutcome, Result, RoundCommit,
+    RoundPrune, RoundQuery, RoundRef, SessionId, Store, Timestamp, TrajectoryStore, limits,
 };
 
 use super::memories::session;
@@ -150,10 +150,12 @@ fn links(record: &RoundRecord) -> impl Iterator<Item = &ChatId> {
 pub(super) async fn heads(trajectories: &dyn TrajectoryStore, query: RoundQuery) -> Result<Vec<RoundHead>> {
     let mut query = query.limit(limits::MAX_PAGE);
     let mut heads = Vec::new();
+    let mut walk = PageWalk::new("rounds", "round");
     loop {
         let page = trajectories.rounds(&query).await?;
+        let next = walk.next(&page)?;
         heads.extend(page.items);
-        match page.next {
+        match next {
             Some(next) => query = query.after(Some(next)),
             None => return Ok(heads),
         }

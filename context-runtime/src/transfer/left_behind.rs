@@ -1,8 +1,8 @@
 //! What belongs to a chat or a user and does not travel with chats.
 
 use context_core::{
-    ChatQuery, ChatRef, Cursor, MemoryList, MemoryScope, MemorySource, Result, RoundQuery, SessionId, Store,
-    UserId, limits,
+    ChatQuery, ChatRef, Cursor, MemoryList, MemoryScope, MemorySource, PageWalk, Result, RoundQuery,
+    SessionId, Store, UserId, limits,
 };
 
 /// How much of a chat, or of a user, stays where it is when chats are copied or exported.
@@ -34,10 +34,12 @@ impl LeftBehind {
         let mut left = Self { rounds, ..Self::default() };
         if let Some(memories) = store.memories() {
             let mut after = None;
+            let mut walk = PageWalk::new("memory_stats", "scope");
             loop {
                 let page = memories.memory_stats(user, limits::MAX_PAGE, after.as_ref()).await?;
+                let next = walk.next(&page)?;
                 left.memories += page.items.iter().map(|stats| stats.records()).sum::<u64>();
-                after = page.next;
+                after = next;
                 if after.is_none() {
                     break;
                 }
@@ -45,12 +47,14 @@ impl LeftBehind {
         }
         let mut query = ChatQuery::new(user.clone());
         query.limit = limits::MAX_PAGE;
+        let mut walk = PageWalk::new("list_chats", "chat");
         loop {
             let page = store.history().list_chats(&query).await?;
+            let next = walk.next(&page)?;
             for summary in &page.items {
                 left.streams += streams(store, &summary.chat.chat).await?;
             }
-            query.after = page.next;
+            query.after = next;
             if query.after.is_none() {
                 return Ok(left);
             }
@@ -71,23 +75,27 @@ impl LeftBehind {
 async fn rounds(store: &dyn Store, query: RoundQuery) -> Result<u64> {
     let Some(trajectories) = store.trajectories() else { return Ok(0) };
     let (mut query, mut count) = (query.limit(limits::MAX_PAGE), 0);
+    let mut walk = PageWalk::new("rounds", "round");
     loop {
         let page = trajectories.rounds(&query).await?;
+        let next = walk.next(&page)?;
         count += page.items.len() as u64;
-        if page.next.is_none() {
+        if next.is_none() {
             return Ok(count);
         }
-        query = query.after(page.next);
+        query = query.after(next);
     }
 }
 
 async fn streams(store: &dyn Store, chat: &ChatRef) -> Result<u64> {
     let Some(streams) = store.streams() else { return Ok(0) };
     let (mut count, mut after): (_, Option<Cursor>) = (0, None);
+    let mut walk = PageWalk::new("streams", "stream");
     loop {
         let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+        let next = walk.next(&page)?;
         count += page.items.len() as u64;
-        after = page.next;
+        after = next;
         if after.is_none() {
             return Ok(count);
         }
@@ -98,10 +106,12 @@ async fn streams(store: &dyn Store, chat: &ChatRef) -> Result<u64> {
 async fn memories_from(store: &dyn Store, user: &UserId, session: SessionId) -> Result<u64> {
     let Some(memories) = store.memories() else { return Ok(0) };
     let (mut scopes, mut after): (Vec<MemoryScope>, Option<Cursor>) = (Vec::new(), None);
+    let mut walk = PageWalk::new("memory_stats", "scope");
     loop {
         let page = memories.memory_stats(user, limits::MAX_PAGE, after.as_ref()).await?;
+        let next = walk.next(&page)?;
         scopes.extend(page.items.into_iter().map(|stats| stats.scope));
-        after = page.next;
+        after = next;
         if after.is_none() {
             break;
         }
@@ -110,10 +120,12 @@ async fn memories_from(store: &dyn Store, user: &UserId, session: SessionId) -> 
     for scopes in scopes.chunks(limits::MAX_MEMORY_SCOPES) {
         let mut list = MemoryList::new(scopes.to_vec(), limits::MAX_PAGE);
         list.source = Some(MemorySource::session(session.clone()));
+        let mut walk = PageWalk::new("list_memories", "memory");
         loop {
             let page = memories.list_memories(&list).await?;
+            let next = walk.next(&page)?;
             count += page.items.len() as u64;
-            list.after = page.next;
+            list.after = next;
             if list.after.is_none() {
                 break;
             }

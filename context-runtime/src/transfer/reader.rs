@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use context_core::{Blob, ChatRef, Cursor, Error, Result, Store, limits};
+use context_core::{Blob, ChatRef, Cursor, Error, PageWalk, Result, Store, limits};
 
 use super::record::{BlobRecord, ChatRecord, MessageRecord};
 
@@ -15,6 +15,8 @@ pub struct ChatReader<'a> {
     blobs: VecDeque<Blob>,
     messages: u64,
     next: Next,
+    /// Over the blobs, then over the messages.
+    walk: PageWalk,
 }
 
 enum Next {
@@ -35,7 +37,8 @@ impl<'a> ChatReader<'a> {
         ready.extend(history.checkpoints(chat).await?.into_iter().map(ChatRecord::Checkpoint));
         ready.extend(store.fragments().fragments(chat).await?.into_iter().map(ChatRecord::Fragment));
         let (chat, blobs, next) = (chat.clone(), VecDeque::new(), Next::Blobs(None));
-        Ok(Self { store, chat, ready, blobs, messages: 0, next })
+        let walk = PageWalk::new("blobs", "blob");
+        Ok(Self { store, chat, ready, blobs, messages: 0, next, walk })
     }
 
     /// The next piece; nothing behind the end.
@@ -73,9 +76,16 @@ impl<'a> ChatReader<'a> {
         let mut next = None;
         if let Some(blobs) = self.store.blobs() {
             let page = blobs.blobs(&self.chat, limits::MAX_PAGE, after.as_ref()).await?;
-            (self.blobs, next) = (page.items.into(), page.next);
+            next = self.walk.next(&page)?;
+            self.blobs = page.items.into();
         }
-        self.next = next.map_or(Next::Page(None), |next| Next::Blobs(Some(next)));
+        self.next = match next {
+            Some(next) => Next::Blobs(Some(next)),
+            None => {
+                self.walk = PageWalk::new("all_messages", "message");
+                Next::Page(None)
+            }
+        };
         Ok(())
     }
 
@@ -93,6 +103,7 @@ impl<'a> ChatReader<'a> {
     async fn read_page(&mut self, after: Option<Cursor>) -> Result<()> {
         let history = self.store.history();
         let page = history.all_messages(&self.chat, limits::MAX_PAGE, after.as_ref()).await?;
+        let next = self.walk.next(&page)?;
         self.messages += page.items.len() as u64;
         for placed in page.items {
             let revisions = match placed.node.revision {
@@ -105,7 +116,7 @@ impl<'a> ChatReader<'a> {
                 revisions,
             )));
         }
-        self.next = page.next.map_or(Next::End, |next| Next::Page(Some(next)));
+        self.next = next.map_or(Next::End, |next| Next::Page(Some(next)));
         Ok(())
     }
 }

@@ -14,6 +14,7 @@
 mod agent;
 #[cfg(feature = "cache")]
 mod cache;
+mod circles;
 mod compaction_properties;
 mod compactions;
 mod conflicts;

@@ -8,8 +8,8 @@ use context_runtime::removal::{
     Redaction, RemainingKind, RemovalOptions, RemovalReport, delete_chat, erase_user, redact_messages,
 };
 use context_runtime::store::{
-    ChatPatch, ChatQuery, Commit, MemoryList, MemoryRecord, MemoryWrite, NewBlob, Node, RoundQuery,
-    SearchQuery, StreamAppend, StreamClaim, StreamEnd, Target,
+    ChatPatch, ChatQuery, Commit, MemoryList, MemoryRecord, MemorySource, MemoryWrite, NewBlob, Node,
+    RoundQuery, SearchQuery, StreamAppend, StreamClaim, StreamEnd, Target,
 };
 use context_runtime::trajectory::{MessageLink, NewQuery, OpenOptions, RoundState, Trajectories, Turn};
 use context_runtime::{
@@ -103,10 +103,16 @@ impl<'a> Planted<'a> {
         open.close(RoundState::Closed).await.unwrap();
     }
 
+    /// What was said, and a fact that somebody made of it.
     async fn remember(&self) {
-        if self.store.memories().is_none() {
-            return;
-        }
+        let Some(memories) = self.store.memories() else { return };
+        let id = format!("fact-{}", self.chat.chat);
+        let scope = MemoryScope::new(self.chat.user.clone());
+        let mut fact = MemoryRecord::new(scope, id, "fact", now(), format!("Says: {SENTENCE}"));
+        let mut source = MemorySource::session(self.chat.chat.as_str());
+        source.message = Some("said".into());
+        fact.source = Some(source);
+        let _written = memories.write_memories(&[MemoryWrite::new(fact, WORD)]).await.unwrap();
         let memory = Episodic::new(Arc::clone(self.store)).unwrap();
         let scope = MemoryScope::new(self.chat.user.clone()).session(self.chat.chat.as_str());
         let said = CapturedMessage::new("said", Arc::new(Message::text(Role::User, SENTENCE)));
@@ -198,7 +204,7 @@ async fn what_is_redacted_is_gone(name: &str, store: &Arc<dyn Store>, user: &Use
     assert_eq!(report.blobs, expected(store.blobs().is_some(), 1), "{name}");
     assert_eq!(report.streams, expected(store.streams().is_some(), 1), "{name}");
     assert_eq!(report.nodes, expected(store.trajectories().is_some(), 2), "{name}");
-    assert_eq!(report.memories, expected(store.memories().is_some(), 1), "{name}");
+    assert_eq!(report.memories, expected(store.memories().is_some(), 2), "{name}");
     if let Some(trajectories) = store.trajectories() {
         let nodes = trajectories.nodes_of_message(user, &"redacted".into(), &"said".into()).await.unwrap();
         assert_eq!(nodes.len(), 2, "{name}: the nodes stand where they stood");
@@ -254,7 +260,7 @@ async fn what_came_from_a_deleted_chat_is_gone(name: &str, store: &Arc<dyn Store
     assert_eq!(places(&**store, user).await, BTreeSet::new(), "{name}: {report:?}");
     assert_eq!(report.chats, 1, "{name}");
     assert_eq!(report.rounds, u64::from(store.trajectories().is_some()), "{name}");
-    assert_eq!(report.memories, u64::from(store.memories().is_some()), "{name}");
+    assert_eq!(report.memories, 2 * u64::from(store.memories().is_some()), "{name}");
     let again = delete_chat(&**store, &planted.chat, None, &options()).await.unwrap();
     assert_eq!(again.removed().count(), 0, "{name}: {again:?}");
 }

@@ -1,6 +1,6 @@
 //! Finding a blob by the name that callers know: by looking through the names of those of the chat, unless it is remembered.
 
-use context_core::{BlobId, BlobStore, ChatRef, Cursor, Result, limits};
+use context_core::{BlobId, BlobStore, ChatRef, Cursor, PageWalk, Result, limits};
 
 use super::blob_names::{Found, sort};
 use super::layer::Layer;
@@ -17,8 +17,10 @@ impl Layer {
         let blobs: &dyn BlobStore = self.blobs()?;
         let (mut all, mut broken) = (Vec::new(), Vec::new());
         let mut after: Option<Cursor> = None;
+        let mut walk = PageWalk::new("blobs", "blob");
         loop {
             let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            let next = walk.next(&page)?;
             for stored in page.items {
                 let id = stored.id;
                 match self.sealer.open_name(chat, stored) {
@@ -26,7 +28,7 @@ impl Layer {
                     Err(error) => broken.push((id, error)),
                 }
             }
-            after = page.next;
+            after = next;
             if after.is_none() {
                 sort(&mut all);
                 return Ok((all, broken));

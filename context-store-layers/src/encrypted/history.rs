@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use context_core::{
     Branch, BranchDeletion, BranchName, Chain, ChainEnd, Chat, ChatPatch, ChatQuery, ChatRef, ChatSize,
     ChatSummary, Checkpoint, CheckpointName, Commit, CommitOutcome, Created, Cursor, HistoryStore, MessageId,
-    NewChat, Page, Placed, Result, Revision, Timestamp, Window, limits,
+    NewChat, Page, PageWalk, Placed, Result, Revision, Timestamp, Window, limits,
 };
 
 use super::chats::{seal_new_chat, seal_patch};
@@ -146,8 +146,10 @@ impl Layer {
         let history = self.inner.history();
         let mut asked = ChatQuery { metadata: Vec::new(), limit: limits::MAX_PAGE, ..query.clone() };
         let mut items = Vec::new();
+        let mut walk = PageWalk::new("list_chats", "chat");
         loop {
             let page = history.list_chats(&asked).await?;
+            let next = walk.next(&page)?;
             let mut fitting = Vec::new();
             for (position, summary) in page.items.into_iter().enumerate() {
                 let summary = self.sealer.open_summary(summary)?;
@@ -165,7 +167,7 @@ impl Layer {
             }
             items.extend(fitting.into_iter().map(|(_, summary)| summary));
             asked.limit = limits::MAX_PAGE;
-            asked.after = page.next;
+            asked.after = next;
             if asked.after.is_none() {
                 return Ok(Page { items, next: None });
             }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::{
-    CancelSignal, Chat, ChatQuery, ChatRef, Commit, Error, Node, Result, Target, UserId, limits,
+    CancelSignal, Chat, ChatQuery, ChatRef, Commit, Error, Node, PageWalk, Result, Target, UserId, limits,
 };
 use serde::Serialize;
 
@@ -89,8 +89,10 @@ impl Layer {
     ) -> Result<Rotated> {
         let mut all = Rotated::default();
         let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
+        let mut walk = PageWalk::new("list_chats", "chat");
         loop {
             let page = self.inner.history().list_chats(&query).await?;
+            let next = walk.next(&page)?;
             for summary in page.items {
                 let chat = summary.chat.chat;
                 match self.rotate_chat(&chat, options, cancel).await {
@@ -100,7 +102,7 @@ impl Layer {
                 }
                 progress(&chat, &all);
             }
-            query.after = page.next;
+            query.after = next;
             if query.after.is_none() {
                 break;
             }
@@ -121,13 +123,15 @@ impl Layer {
         let stored = found.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
         let mut rotated = Rotated::default();
         let mut after = None;
+        let mut walk = PageWalk::new("all_messages", "message");
         loop {
             cancel.check(OPERATION)?;
             let _rotating = self.rotating(chat).await;
             let page = history.all_messages(chat, PAGE, after.as_ref()).await?;
+            let next = walk.next(&page)?;
             let nodes = page.items.into_iter().map(|placed| placed.node).collect();
             self.rotate_nodes(&stored, nodes, options, &mut rotated).await?;
-            after = page.next;
+            after = next;
             if after.is_none() {
                 break;
             }
@@ -147,14 +151,16 @@ impl Layer {
         }
         if let Some(streams) = self.inner.streams() {
             let mut after = None;
+            let mut walk = PageWalk::new("streams", "stream");
             loop {
                 let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+                let next = walk.next(&page)?;
                 for stream in page.items {
                     let part = streams.read_stream(chat, &stream.id, 0, 1).await?;
                     let first = part.and_then(|part| part.chunks.into_iter().next());
                     rotated.left += u64::from(first.is_some_and(|chunk| self.sealer.is_old(&chunk)));
                 }
-                after = page.next;
+                after = next;
                 if after.is_none() {
                     break;
                 }

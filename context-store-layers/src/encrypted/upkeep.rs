@@ -4,8 +4,8 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::{
-    CancelSignal, ChatQuery, ChatRef, CheckReport, Cursor, Erasure, ErrorKind, Finding, Maintenance, Result,
-    UserId, Vacuumed, limits,
+    CancelSignal, ChatQuery, ChatRef, CheckReport, Cursor, Erasure, ErrorKind, Finding, Maintenance,
+    PageWalk, Result, UserId, Vacuumed, limits,
 };
 
 use super::layer::Layer;
@@ -17,16 +17,17 @@ impl Maintenance for Layer {
         let maintenance = self.maintenance()?;
         let mut report = maintenance.check(cancel).await?;
         let mut after = None;
+        let mut walk = PageWalk::new("users", "user");
         loop {
             let page = match maintenance.users(limits::MAX_PAGE, after.as_ref()).await {
                 // Then an operator who knows the users checks one by one.
                 Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(report),
                 page => page?,
             };
+            after = walk.next(&page)?;
             for user in page.items {
                 report.findings.extend(self.check_records(&user, cancel).await?);
             }
-            after = page.next;
             if after.is_none() {
                 return Ok(report);
             }
@@ -55,8 +56,10 @@ impl Layer {
     pub(super) async fn check_records(&self, user: &UserId, cancel: &CancelSignal) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
+        let mut walk = PageWalk::new("list_chats", "chat");
         loop {
             let page = self.inner.history().list_chats(&query).await?;
+            let next = walk.next(&page)?;
             for summary in page.items {
                 cancel.check("check")?;
                 let chat = summary.chat.chat.clone();
@@ -69,7 +72,7 @@ impl Layer {
                     checked => checked?,
                 }
             }
-            query.after = page.next;
+            query.after = next;
             if query.after.is_none() {
                 break;
             }
@@ -84,8 +87,10 @@ impl Layer {
         };
         let history = self.inner.history();
         let mut after = None;
+        let mut walk = PageWalk::new("all_messages", "message");
         loop {
             let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            let next = walk.next(&page)?;
             for placed in page.items {
                 let about = || format!("message {}", placed.node.id);
                 match self.sealer.open_node("check", chat, &placed.node) {
@@ -105,7 +110,7 @@ impl Layer {
                     }
                 }
             }
-            after = page.next;
+            after = next;
             if after.is_none() {
                 break;
             }
@@ -131,14 +136,16 @@ impl Layer {
         }
         let Some(streams) = self.inner.streams() else { return Ok(()) };
         let mut after = None;
+        let mut walk = PageWalk::new("streams", "stream");
         loop {
             let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            let next = walk.next(&page)?;
             for stream in page.items {
                 if let Err(error) = self.check_stream(chat, &stream.id).await? {
                     report(format!("stream {}", stream.id), &error);
                 }
             }
-            after = page.next;
+            after = next;
             if after.is_none() {
                 return Ok(());
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use context_core::{CancelSignal, Chat, ChatQuery, Result, UserId, limits};
+use context_core::{CancelSignal, Chat, ChatQuery, PageWalk, Result, UserId, limits};
 
 use super::keys::KeyId;
 use super::layer::Layer;
@@ -43,8 +43,10 @@ impl Layer {
     pub(super) async fn key_usage(&self, user: &UserId, cancel: &CancelSignal) -> Result<KeyUsage> {
         let mut usage = KeyUsage::default();
         let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
+        let mut walk = PageWalk::new("list_chats", "chat");
         loop {
             let page = self.inner.history().list_chats(&query).await?;
+            let next = walk.next(&page)?;
             for summary in page.items {
                 cancel.check("key_usage")?;
                 match self.key_usage_of(&summary.chat).await {
@@ -53,7 +55,7 @@ impl Layer {
                     of_chat => usage.add(of_chat?),
                 }
             }
-            query.after = page.next;
+            query.after = next;
             if query.after.is_none() {
                 break;
             }
@@ -72,8 +74,10 @@ impl Layer {
         let mut usage = KeyUsage::default();
         Sealer::records_of(stored).into_iter().for_each(|record| usage.count(record));
         let mut after = None;
+        let mut walk = PageWalk::new("all_messages", "message");
         loop {
             let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            let next = walk.next(&page)?;
             for placed in page.items {
                 usage.count(form_record(placed.node.body()));
                 if placed.node.revision > 0 {
@@ -81,7 +85,7 @@ impl Layer {
                     revisions.iter().for_each(|revision| usage.count(form_record(revision.node.body())));
                 }
             }
-            after = page.next;
+            after = next;
             if after.is_none() {
                 break;
             }
@@ -91,13 +95,15 @@ impl Layer {
         }
         if let Some(blobs) = self.inner.blobs() {
             let mut after = None;
+            let mut walk = PageWalk::new("blobs", "blob");
             loop {
                 let page = blobs.blobs(chat, limits::MAX_PAGE, after.as_ref()).await?;
+                let next = walk.next(&page)?;
                 for blob in page.items {
                     let name = blob.media_type.as_deref().and_then(text_record);
                     usage.count(name.unwrap_or(Err(SealError::Plain)));
                 }
-                after = page.next;
+                after = next;
                 if after.is_none() {
                     break;
                 }
@@ -105,8 +111,10 @@ impl Layer {
         }
         let Some(streams) = self.inner.streams() else { return Ok(usage) };
         let mut after = None;
+        let mut walk = PageWalk::new("streams", "stream");
         loop {
             let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
+            let next = walk.next(&page)?;
             for stream in page.items {
                 let mut offset = 0;
                 while let Some(part) = streams.read_stream(chat, &stream.id, offset, limits::MAX_PAGE).await?
@@ -116,7 +124,7 @@ impl Layer {
                     offset = part.next();
                 }
             }
-            after = page.next;
+            after = next;
             if after.is_none() {
                 return Ok(usage);
             }

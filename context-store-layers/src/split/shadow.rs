@@ -1,8 +1,8 @@
 //! Shadows: the chats of another store that stand for those of the history.
 
 use context_core::{
-    Chat, ChatId, ChatQuery, ChatRef, CheckReport, Error, ErrorKind, Finding, Metadata, NewChat, Result,
-    Store, Timestamp, UserId, limits,
+    Chat, ChatId, ChatQuery, ChatRef, CheckReport, Error, ErrorKind, Finding, Metadata, NewChat, PageWalk,
+    Result, Store, Timestamp, UserId, limits,
 };
 
 /// Whose chats name the users who have shadows.
@@ -46,14 +46,16 @@ pub(super) async fn sweep(other: &dyn Store, chat: &ChatRef, now: Option<&Chat>)
     let keep = now.map(of);
     let mut query = ChatQuery::new(chat.user.clone());
     query.metadata = vec![(SHADOWED.to_owned(), chat.chat.as_str().into())];
+    let mut walk = PageWalk::new("list_chats", "chat");
     loop {
         let page = other.history().list_chats(&query).await?;
+        let next = walk.next(&page)?;
         for shadow in page.items {
             if Some(&shadow.chat.chat) != keep.as_ref() {
                 other.history().delete_chat(&shadow.chat.chat, None).await?;
             }
         }
-        match page.next {
+        match next {
             Some(next) => query.after = Some(next),
             None => return Ok(()),
         }
@@ -78,13 +80,15 @@ pub(super) async fn find_orphans(
     report: &mut CheckReport,
 ) -> Result<()> {
     let mut users = ChatQuery::new(REGISTER);
+    let mut walk = PageWalk::new("list_chats", "chat");
     loop {
         let page = other.history().list_chats(&users).await?;
+        let next = walk.next(&page)?;
         for user in &page.items {
             let user = UserId::from(user.chat.chat.chat.as_str());
             find_orphans_of(main, other, &user, cancel, report).await?;
         }
-        match page.next {
+        match next {
             Some(next) => users.after = Some(next),
             None => return Ok(()),
         }
@@ -99,8 +103,10 @@ async fn find_orphans_of(
     report: &mut CheckReport,
 ) -> Result<()> {
     let mut query = ChatQuery::new(user.clone());
+    let mut walk = PageWalk::new("list_chats", "chat");
     loop {
         let page = other.history().list_chats(&query).await?;
+        let next = walk.next(&page)?;
         for shadow in &page.items {
             cancel.check("check")?;
             let said = shadow.chat.metadata.get(SHADOWED).and_then(|id| id.parse::<String>().ok());
@@ -117,7 +123,7 @@ async fn find_orphans_of(
                 ));
             }
         }
-        match page.next {
+        match next {
             Some(next) => query.after = Some(next),
             None => return Ok(()),
         }

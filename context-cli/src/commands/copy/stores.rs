@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use context_runtime::transfer::{self, ChatDigest, LeftBehind, MigrateChat, Migrated, WrittenChat};
-use context_runtime::{ChatRef, Diagnostic, Error, ErrorKind, Store, UserId, limits, store::OpenMode};
+use context_runtime::{
+    ChatRef, Diagnostic, Error, ErrorKind, Store, UserId, limits,
+    store::{OpenMode, PageWalk},
+};
 use serde::Serialize;
 
 use super::Args;
@@ -105,10 +108,11 @@ async fn all_users(from: &dyn Store) -> Result<Vec<UserId>, Failure> {
     let missing = || named(Error::new(ErrorKind::Unsupported, "users", "this store does not list its users"));
     let maintenance = from.maintenance().ok_or_else(missing)?;
     let (mut all, mut after) = (Vec::new(), None);
+    let mut walk = PageWalk::new("users", "user");
     loop {
         let page = maintenance.users(limits::MAX_PAGE, after.as_ref()).await.map_err(named)?;
+        after = walk.next(&page).map_err(named)?;
         all.extend(page.items);
-        after = page.next;
         if after.is_none() {
             return Ok(all);
         }

@@ -6,7 +6,7 @@ use context_runtime::memory::Facts;
 use context_runtime::{
     limits,
     memory::{MemoryProvider, MemoryScope},
-    store::{MemoryForget, MemoryList, MemoryRecordStore, MemorySource},
+    store::{MemoryForget, MemoryList, MemoryRecordStore, MemorySource, PageWalk},
 };
 use serde::Serialize;
 
@@ -147,10 +147,12 @@ async fn would_go(records: &dyn MemoryRecordStore, forget: &MemoryForget) -> Res
     for scopes in scopes.chunks(limits::MAX_MEMORY_SCOPES) {
         let mut list = MemoryList::new(scopes.to_vec(), limits::MAX_PAGE);
         list.source = Some(source.clone());
+        let mut walk = PageWalk::new("list_memories", "memory");
         loop {
             let page = records.list_memories(&list).await?;
+            let next = walk.next(&page)?;
             found += page.items.len() as u64;
-            match page.next {
+            match next {
                 Some(next) => list.after = Some(next),
                 None => break,
             }

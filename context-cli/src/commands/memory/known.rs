@@ -6,7 +6,7 @@ use context_runtime::memory::EPISODE;
 use context_runtime::{
     MessageId, limits,
     memory::MemoryScope,
-    store::{MemoryId, MemoryList, MemoryRecordStore, MemorySource},
+    store::{MemoryId, MemoryList, MemoryRecordStore, MemorySource, PageWalk},
 };
 
 use crate::error::Failure;
@@ -20,14 +20,16 @@ pub(super) async fn known(
     let mut list = MemoryList::new(vec![scope.clone()], limits::MAX_PAGE).kind(EPISODE);
     list.source = Some(source);
     let mut known: HashMap<MessageId, Vec<MemoryId>> = HashMap::new();
+    let mut walk = PageWalk::new("list_memories", "memory");
     loop {
         let page = records.list_memories(&list).await?;
+        let next = walk.next(&page)?;
         for record in page.items.into_iter().map(|stored| stored.record) {
             if let Some(message) = record.source.and_then(|source| source.message) {
                 known.entry(message).or_default().push(record.id);
             }
         }
-        match page.next {
+        match next {
             Some(next) => list.after = Some(next),
             None => break,
         }

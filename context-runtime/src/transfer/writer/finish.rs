@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use context_core::{
-    Branch, BranchName, ChatPatch, Checkpoint, Commit, CommitOutcome, ForkName, MessageId, Result, Target,
-    Timestamp, limits,
+    Branch, BranchName, ChatPatch, Checkpoint, Commit, CommitOutcome, ForkName, MessageId, PageWalk, Result,
+    Target, Timestamp, limits,
 };
 
 use super::{ChatWriter, INCOMPLETE, WrittenChat};
@@ -114,10 +114,12 @@ impl ChatWriter<'_> {
     async fn recover(&mut self, missing: Vec<Branch>) -> Result<()> {
         let mut parents = HashMap::new();
         let mut after = None;
+        let mut walk = PageWalk::new("all_messages", "message");
         loop {
             let page = self.history().all_messages(&self.chat, limits::MAX_PAGE, after.as_ref()).await?;
+            let next = walk.next(&page)?;
             parents.extend(page.items.into_iter().map(|placed| (placed.node.id.clone(), placed.parent)));
-            after = page.next;
+            after = next;
             if after.is_none() {
                 break;
             }
