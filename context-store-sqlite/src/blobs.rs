@@ -112,7 +112,7 @@ fn blob_of(row: &SqliteRow) -> Result<Blob> {
     blob.used_at = time(4)?;
     blob.references = count(row.try_get(5)?)?;
     if blob.references == 0 {
-        return Err(Fault::Corrupt("the index of references to a blob lacks this one", None));
+        return Err(Fault::Corrupt("the index of references to a blob is wrong", None));
     }
     Ok(blob)
 }

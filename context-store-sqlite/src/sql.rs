@@ -203,11 +203,13 @@ macro_rules! piece {
     };
 }
 
-/// What a chat knows of a blob.
+/// What a chat knows of a blob. No references are counted if the index names one that is not there.
 macro_rules! blob {
     () => {
         "SELECT r.hash, b.size, r.media_type, r.created_at, r.used_at,
-           (SELECT count(*) FROM blob_ref o WHERE o.blob = b.no), b.no, r.chat, r.sum, b.user, b.hash, b.sum
+           (SELECT iif(count(*) = count(p.blob), count(*), 0) FROM blob_ref o
+              LEFT JOIN blob_ref p ON p.chat = o.chat AND p.hash = o.hash AND +p.blob = o.blob
+            WHERE o.blob = b.no), b.no, r.chat, r.sum, b.user, b.hash, b.sum
          FROM blob_ref r LEFT JOIN blob b ON b.no = r.blob"
     };
 }
