@@ -45,7 +45,8 @@ use std::sync::Arc;
 use context_runtime::{
     BranchName, ChatRef, ContextEngine, Error, Json, MessageId, Store, UserId, limits,
     store::{
-        Branch, ChainEnd, Chat, ChatQuery, ChatSummary, Checkpoint, HistoryStore, Node, PageWalk, Placed,
+        Branch, ChainEnd, Chat, ChatQuery, ChatSummary, Checkpoint, HistoryStore, Node, NodeKind, PageWalk,
+        Placed,
     },
 };
 use serde::Serialize;
@@ -173,6 +174,19 @@ impl<'a> Marks<'a> {
             self.checkpoints_at(id).into_iter().map(|name| format!("[checkpoint: {}]", clean(&name)));
         branches.chain(checkpoints).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// Refuses messages whose bodies this program cannot read: the first one is the error.
+fn all_readable<'a>(chat: &str, nodes: impl IntoIterator<Item = &'a Node>) -> Result<(), Failure> {
+    let messages = nodes.into_iter().filter(|node| node.kind != NodeKind::Boundary);
+    for node in messages {
+        node.message().map_err(|source| Failure::Unreadable {
+            chat: chat.to_owned(),
+            message: node.id.to_string(),
+            source,
+        })?;
+    }
+    Ok(())
 }
 
 /// The stored form of a node as JSON; nothing if it is none.

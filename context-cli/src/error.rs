@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use context_runtime::wire::WireError;
 use context_runtime::{
     Error, ErrorKind, Retry,
-    fragments::{MAX_JSON_DEPTH, RenderError},
+    fragments::{CodecError, MAX_JSON_DEPTH, RenderError},
     tokens::Budget,
 };
 
@@ -89,6 +89,9 @@ pub(crate) enum Failure {
     /// A file that cannot be written.
     #[error("cannot write {file}")]
     WriteFile { file: String, source: io::Error },
+    /// A message whose body this program cannot read.
+    #[error("message {message} of chat {chat} cannot be read")]
+    Unreadable { chat: String, message: String, source: CodecError },
     /// What does not go along with chats, and nobody has said that it may stay.
     #[error("{} would stay behind", .left.join(", "))]
     StaysBehind { left: Vec<String>, kinds: Vec<&'static str> },
@@ -186,7 +189,10 @@ impl Failure {
             Self::Usage(_) | Self::Unconfirmed { .. } => "usage",
             Self::Read { .. } | Self::Write(_) | Self::WriteFile { .. } | Self::Runtime(_) => "io",
             Self::Source { .. } => ErrorKind::Corrupt.as_str(),
-            Self::NewerSource { .. } => ErrorKind::Unsupported.as_str(),
+            Self::NewerSource { .. } | Self::Unreadable { source: CodecError::NewerVersion { .. }, .. } => {
+                ErrorKind::Unsupported.as_str()
+            }
+            Self::Unreadable { .. } => ErrorKind::Corrupt.as_str(),
             Self::Record(_) => ErrorKind::Bug.as_str(),
             _ => ErrorKind::Invalid.as_str(),
         }
@@ -233,6 +239,9 @@ impl Failure {
             ],
             Self::NoRounds { file, .. } => vec![("file", file.clone())],
             Self::Taken { chat, file } => vec![("chat", chat.clone()), ("file", file.clone())],
+            Self::Unreadable { chat, message, .. } => {
+                vec![("chat", chat.clone()), ("message", message.clone())]
+            }
             Self::StaysBehind { kinds, .. } => vec![("without", kinds.join(","))],
             Self::ActiveBranch { branch } => vec![("branch", branch.clone())],
             Self::Exists { file } => vec![("file", file.clone())],
@@ -306,6 +315,7 @@ impl Failure {
                 Some("nothing was written · --without KINDS leaves them; `context backup` takes everything")
             }
             Self::NewerSource { .. } => Some("upgrade this program"),
+            Self::Unreadable { .. } => Some("`context verify` says what else is broken"),
             Self::Overflow { .. } => Some(
                 "nothing was printed or saved; say a larger --window, a smaller --reserve, or harsher policies with \
                  --policy",

@@ -11,6 +11,7 @@ mod searching;
 mod spilling;
 mod streaming;
 mod tracing;
+mod unreadable;
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

@@ -30,7 +30,7 @@ pub use copy::copy_chat;
 pub use digest::{ChatDigest, PartDigest};
 pub use jsonl::{
     ChatOutcome, ExportedJsonl, ImportJsonl, ImportedChat, ImportedJsonl, check_jsonl, export_jsonl,
-    import_jsonl, is_jsonl,
+    export_jsonl_as_is, import_jsonl, is_jsonl,
 };
 pub use left_behind::LeftBehind;
 pub use migrate::{MigrateChat, Migrated, migrate_chat};

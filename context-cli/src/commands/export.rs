@@ -15,7 +15,7 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::left_behind::MayStay;
-use super::{all_chats, all_messages, branch_end, existing_chat};
+use super::{all_chats, all_messages, all_readable, branch_end, existing_chat};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::progress::Progress;
@@ -55,6 +55,9 @@ pub(crate) struct Args {
     /// The branch [default: the active one of each chat; all of a tree]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
+    /// With --to jsonl: write bodies that cannot be read as they are, which no import takes
+    #[arg(long)]
+    as_is: bool,
     #[command(flatten)]
     may_stay: MayStay,
 }
@@ -146,7 +149,10 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             }
             args.may_stay.check(app, &left)?;
         }
-        return jsonl(app, &*store, &chats, args.branch.as_deref()).await;
+        return jsonl(app, &*store, &chats, args.branch.as_deref(), args.as_is).await;
+    }
+    if args.as_is {
+        return Err(Failure::Usage("--as-is goes with --to jsonl: no other form holds such bodies".into()));
     }
     if args.to == Form::Source && !app.out.is_json() {
         check_same_source(&chats)?;
@@ -170,6 +176,7 @@ async fn jsonl(
     store: &dyn Store,
     chats: &[ChatRef],
     branch: Option<&str>,
+    as_is: bool,
 ) -> Result<Done, Failure> {
     if branch.is_some() {
         return Err(Failure::Usage("jsonl holds whole chats; leave --branch out".into()));
@@ -177,7 +184,11 @@ async fn jsonl(
     let interrupt = app.interrupt();
     let working = Progress::counter(&app.out, "exporting");
     let mut progress = |messages| working.reach(messages);
-    transfer::export_jsonl(store, chats, app.out.writer(), &interrupt, &mut progress).await?;
+    let out = app.out.writer();
+    match as_is {
+        true => transfer::export_jsonl_as_is(store, chats, out, &interrupt, &mut progress).await?,
+        false => transfer::export_jsonl(store, chats, out, &interrupt, &mut progress).await?,
+    };
     working.done();
     Ok(Done::Fine)
 }
@@ -221,9 +232,12 @@ async fn content(
 ) -> Result<(Content, Vec<Diagnostic>), Failure> {
     let log = source.filter(|source| source.codec.is_log());
     if let (Some(source), None) = (log.filter(|source| source.codec.is_tree()), branch) {
-        return Content::of_tree(source, &all_messages(history, chat).await?);
+        let nodes = all_messages(history, chat).await?;
+        all_readable(chat.chat.as_str(), nodes.iter().map(|placed| &*placed.node))?;
+        return Content::of_tree(source, &nodes);
     }
     let nodes = chain(history, chat, branch).await?;
+    all_readable(chat.chat.as_str(), nodes.iter().map(|placed| &*placed.node))?;
     if let Some(source) = log {
         return Content::of_tree(source, &nodes);
     }

@@ -3,7 +3,7 @@
 use context_runtime::store::Window;
 use serde::Serialize;
 
-use super::{Marks, branch_end};
+use super::{Marks, all_readable, branch_end};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::Style;
@@ -68,6 +68,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
                 checkpoints: marks.checkpoints_at(&node.id),
             })?;
         }
+        all_readable(&args.chat, chain.iter().map(|node| &**node))?;
         return Ok(Done::Fine);
     }
     if !chain.is_whole() {
@@ -89,5 +90,6 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     if chain.is_empty() {
         app.out.note("no messages on this branch yet");
     }
+    all_readable(&args.chat, chain.iter().map(|node| &**node))?;
     Ok(Done::Fine)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use context_runtime::{ContextEngine, Diagnostic, Json, Store};
 use serde::Serialize;
 
-use super::body;
+use super::{all_readable, body};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::Style;
@@ -77,7 +77,7 @@ pub(crate) async fn print(
                 .collect(),
             diagnostics: &resolved.diagnostics,
         })?;
-        return Ok(());
+        return all_readable(chat, resolved.messages.iter().map(|node| &**node));
     }
     if !resolved.system_prompt.is_empty() {
         app.out.line(clean_lines(&resolved.system_prompt))?;
@@ -93,5 +93,5 @@ pub(crate) async fn print(
         }
         app.out.line("")?;
     }
-    Ok(())
+    all_readable(chat, resolved.messages.iter().map(|node| &**node))
 }

@@ -7,7 +7,7 @@ use context_runtime::{
 };
 use serde::Serialize;
 
-use super::{body, find_message};
+use super::{all_readable, body, find_message};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::Style;
@@ -85,6 +85,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let node = &placed.node;
     let revisions = history.revisions(&chat, &node.id).await?;
     let nodes = nodes_of(&*store, &chat, &node.id).await?;
+    let shown = || std::iter::once(&**node).chain(revisions.iter().map(|revision| &*revision.node));
     if app.out.is_json() {
         app.out.record(&ShowRecord {
             v: 1,
@@ -99,6 +100,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             revisions: revisions.iter().map(|revision| body(&revision.node)).collect(),
             nodes,
         })?;
+        all_readable(&args.chat, shown())?;
         return Ok(Done::Fine);
     }
     let id = app.out.paint(Style::Yellow, clean(node.id.as_str())).to_string();
@@ -123,6 +125,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         app.out.line(head)?;
         write_parts(app, &revision.node)?;
     }
+    all_readable(&args.chat, shown())?;
     Ok(Done::Fine)
 }
 

@@ -20,7 +20,7 @@ pub(super) enum Unsound {
     Parent { message: MessageId, parent: MessageId },
     #[error("message {0} has revisions that do not follow each other")]
     Revisions(MessageId),
-    #[error("the body of message {message} cannot be kept: {reason}")]
+    #[error("the body of message {message} cannot be read: {reason}")]
     Body { message: MessageId, reason: String },
     #[error("message {message} is filed as {filed}, but its body says {role}")]
     Role { message: MessageId, filed: &'static str, role: &'static str },

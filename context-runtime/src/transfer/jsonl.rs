@@ -4,6 +4,7 @@ use std::io::{BufRead, Seek, Write};
 
 use context_core::{CancelSignal, ChatId, ChatRef, Error, ErrorKind, Result, Store, UserId};
 
+use super::check::check_bodies;
 use super::line::{self, LineError, MAX_LINE};
 use super::reader::ChatReader;
 use super::record::ChatRecord;
@@ -85,6 +86,8 @@ pub struct ImportedJsonl {
 
 /// Writes chats as JSON Lines. `progress` is told how many messages are written so far. Asks `cancel` between pieces.
 ///
+/// [`ErrorKind::Corrupt`] at the first message whose body cannot be read, which no import would take.
+///
 /// ```
 /// use context_runtime::transfer::{ImportJsonl, export_jsonl, import_jsonl};
 /// use context_runtime::{CancelSignal, ContextEngine, user};
@@ -111,12 +114,41 @@ pub async fn export_jsonl(
     cancel: &CancelSignal,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<ExportedJsonl> {
+    export(store, chats, out, cancel, progress, true).await
+}
+
+/// Writes chats as [`export_jsonl`] does, and bodies that cannot be read as they are, as text or base64: to save what is
+/// left of a damaged chat. An import refuses it.
+pub async fn export_jsonl_as_is(
+    store: &dyn Store,
+    chats: &[ChatRef],
+    out: &mut (dyn Write + Send),
+    cancel: &CancelSignal,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<ExportedJsonl> {
+    export(store, chats, out, cancel, progress, false).await
+}
+
+async fn export(
+    store: &dyn Store,
+    chats: &[ChatRef],
+    out: &mut (dyn Write + Send),
+    cancel: &CancelSignal,
+    progress: &mut (dyn FnMut(u64) + Send),
+    readable: bool,
+) -> Result<ExportedJsonl> {
     const OPERATION: &str = "export_jsonl";
     let mut exported = ExportedJsonl::default();
     for chat in chats {
         let mut reader = ChatReader::open(store, chat).await?;
         while let Some(record) = reader.next().await? {
             cancel.check(OPERATION)?;
+            if let (true, ChatRecord::Message(message)) = (readable, &record) {
+                check_bodies(message).map_err(|unsound| {
+                    let error = Error::new(ErrorKind::Corrupt, OPERATION, unsound.to_string());
+                    error.with("chat", &chat.chat).with("message", &message.node.id)
+                })?;
+            }
             exported.messages += u64::from(matches!(record, ChatRecord::Message(_)));
             let mut line = line::write(&record).map_err(|error| {
                 Error::new(ErrorKind::Bug, OPERATION, "a chat has no JSON form").with_source(error)
