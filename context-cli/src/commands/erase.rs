@@ -71,31 +71,32 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let options = RemovalOptions::at(app.now()).cancel(app.interrupt());
     let erased = erase_user(&*store, &user, &options).await?;
     working.done();
+    let RemovalReport { chats, messages, blobs, streams, rounds, memories, found: remaining, .. } = erased;
     if app.out.is_json() {
+        let user = args.name.as_str();
         app.out.record(&EraseRecord {
             v: 1,
-            user: &args.name,
-            chats: erased.chats,
-            messages: erased.messages,
-            blobs: erased.blobs,
-            streams: erased.streams,
-            rounds: erased.rounds,
-            memories: erased.memories,
-            remaining: erased.found,
+            user,
+            chats,
+            messages,
+            blobs,
+            streams,
+            rounds,
+            memories,
+            remaining,
         })?;
     } else {
         let done = app.out.paint(Style::Green, "erased").to_string();
-        let RemovalReport { chats, messages, blobs, streams, rounds, memories, .. } = erased;
         let gone = holdings([chats, messages, blobs, streams, rounds, memories]);
-        let style = if erased.found == 0 { Style::Green } else { Style::Red };
-        let remaining = app.out.paint(style, erased.found).to_string();
+        let style = if remaining == 0 { Style::Green } else { Style::Red };
+        let left = app.out.paint(style, remaining).to_string();
         let user = clean(&args.name);
-        app.out.line(format_args!("{done} user {user}: {gone}; remaining: {remaining}"))?;
-        if erased.found > 0 {
+        app.out.line(format_args!("{done} user {user}: {gone}; remaining: {left}"))?;
+        if remaining > 0 {
             app.out.note("somebody wrote for this user meanwhile; erase again");
         }
     }
-    Ok(if erased.found == 0 { Done::Fine } else { Done::Found })
+    Ok(if remaining == 0 { Done::Fine } else { Done::Found })
 }
 
 /// How many chats and messages a user has.
