@@ -20,7 +20,7 @@ const PROCESSES: u64 = 50;
 const THOROUGH: u64 = 10;
 /// How many looks read all content.
 const READERS: usize = 8;
-/// One check in so many damages an export in place of a store.
+/// One check in so many damages an export in place of a store, and another one files of rounds.
 const EXPORTS: u64 = 10;
 
 pub(super) fn run(settings: &Settings) -> Result<Tally> {
@@ -36,10 +36,19 @@ pub(super) fn work(seed: u64, range: Range<u64>) -> Result<()> {
         ensure!(ran.succeeded, "a look at a sound store: {args:?}: {}", ran.err());
     }
     let bytes = fs::read(&scene.store)?;
+    let runs = folder.path().join("runs");
+    let ran = look(
+        &scene.store,
+        &words(&format!("trajectory export trip --format peer --output {}", runs.display())),
+    );
+    ensure!(ran.succeeded, "files of rounds: {}", ran.err());
     Ok(worker::work(range, |number| {
         let mut random = Random::of(seed, number);
         if number % EXPORTS == EXPORTS - 1 {
             return export(folder.path(), &scene, &mut random);
+        }
+        if number % EXPORTS == EXPORTS - 2 {
+            return rounds(folder.path(), &runs, &mut random);
         }
         let mut copy = bytes.clone();
         let how = pages(&mut copy, &mut random);
@@ -51,6 +60,10 @@ pub(super) fn work(seed: u64, range: Range<u64>) -> Result<()> {
         ready.map_err(|error| error.to_string())?;
         check(&path, &sound, number, folder.path()).map_err(|why| format!("{how}: {why}"))
     })?)
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split(' ').map(str::to_owned).collect()
 }
 
 /// Removes a database and what stands beside it.
@@ -112,13 +125,53 @@ fn export(folder: &Path, scene: &Scene, random: &mut Random) -> Result<(), Strin
     let (file, store) = (folder.join("damaged.jsonl"), folder.join("imported.db"));
     let ready = clear(&store).and_then(|()| fs::write(&file, &lines));
     ready.map_err(|error| error.to_string())?;
-    let ran = inside(on(&store, &["import", "--from", "jsonl", &file.display().to_string()]));
-    ran.sound().map_err(|why| format!("export, {how}: {why}"))?;
+    taken(&store, &["import", "--from", "jsonl", &file.display().to_string()])
+        .map_err(|why| format!("export, {how}: {why}"))
+}
+
+/// Files of rounds, one of which is damaged, are read into a new store, which is sound whatever came of it.
+fn rounds(folder: &Path, runs: &Path, random: &mut Random) -> Result<(), String> {
+    let (copy, store) = (folder.join("damaged-runs"), folder.join("imported.db"));
+    let how = damaged_copy(runs, &copy, random).and_then(|how| clear(&store).map(|()| how));
+    let how = how.map_err(|error| error.to_string())?;
+    taken(&store, &["trajectory", "import", &copy.display().to_string(), "--session", "trip"])
+        .map_err(|why| format!("rounds, {how}: {why}"))
+}
+
+/// A copy of a folder in which one file is damaged; says which and how.
+fn damaged_copy(from: &Path, to: &Path, random: &mut Random) -> std::io::Result<String> {
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    fs::create_dir(to)?;
+    let mut names =
+        fs::read_dir(from)?.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>()?;
+    names.sort();
+    for name in &names {
+        let _ = fs::copy(from.join(name), to.join(name))?;
+    }
+    if names.is_empty() {
+        return Err(std::io::Error::other("there are no files of rounds"));
+    }
+    let name = random.pick(&names);
+    let mut bytes = fs::read(from.join(name))?;
+    let how = text(&mut bytes, random);
+    fs::write(to.join(name), bytes)?;
+    Ok(format!("{}: {how}", name.display()))
+}
+
+/// Reads something into a new store, which is sound whatever came of it.
+fn taken(store: &Path, args: &[&str]) -> Result<(), String> {
+    let ran = inside(on(store, args));
+    ran.sound()?;
+    if !ran.succeeded && ran.err.is_empty() {
+        return Err("failed without a word".to_owned());
+    }
     if !store.exists() {
         return Ok(());
     }
-    let verified = inside(on(&store, &["verify"]));
+    let verified = inside(on(store, &["verify"]));
     verified.sound()?;
     let said = || String::from_utf8_lossy(&verified.out).into_owned() + &verified.err();
-    if verified.succeeded { Ok(()) } else { Err(format!("export, {how}: an unsound store: {}", said())) }
+    if verified.succeeded { Ok(()) } else { Err(format!("an unsound store: {}", said())) }
 }
