@@ -44,7 +44,16 @@ pub(super) fn judge(case: &Case, provider: &str) -> Outcome {
         Ok(request) => request,
         Err(Unsaid(what)) => return Outcome::Skipped(format!("our requests do not say {what}")),
     };
-    let letters = if case.is_suspect() { Vec::new() } else { pictures::develop(&mut request) };
+    let letters = if case.is_suspect() {
+        Vec::new()
+    } else {
+        let recorded = request.clone();
+        let letters = pictures::develop(&mut request);
+        if let Err(left) = pictures::are_left_out(&letters, &*codec, &recorded) {
+            return Outcome::Failed(Difference::new("letters are no picture", "none of them", left));
+        }
+        letters
+    };
     let body = match codec.lower(&request) {
         Ok(lowered) => lowered.body,
         Err(error) => {
@@ -56,7 +65,10 @@ pub(super) fn judge(case: &Case, provider: &str) -> Outcome {
     } else {
         let mut expected = json(case.output());
         pictures::develop_body(&mut expected, &letters);
-        equal(expected, provider, &request, &body)
+        let rule = equal(expected, provider, &request, &body);
+        let developed =
+            |rule| format!("{rule}, with a picture where letters are recorded, which are left out");
+        if letters.is_empty() { rule } else { rule.map(developed) }
     };
     Outcome::of(checked)
 }

@@ -1,12 +1,14 @@
 //! Pictures that stand for pictures.
 //!
 //! The recorded requests hold a few letters where a picture would be, and the recorded builder sends whatever it is given. Ours
-//! sends pictures only, so before they are compared both sides get a real one in the place of each such text.
+//! leaves such letters out and says so, which is a difference. To compare the rest, both sides get a real picture in the place
+//! of each such text; that the letters themselves are left out is asked of the request as it was recorded.
 
 use std::sync::Arc;
 
+use context_runtime::model::{ModelCodec, ModelRequest};
 use context_runtime::{Media, MediaSource};
-use context_runtime::{Message, Part, model::ModelRequest};
+use context_runtime::{Message, Part};
 use serde_json::Value;
 
 /// A picture of one pixel, PNG.
@@ -20,6 +22,28 @@ pub(super) fn develop(request: &mut ModelRequest) -> Vec<String> {
         develop_parts(&mut Arc::<Message>::make_mut(message).parts, &mut replaced);
     }
     replaced
+}
+
+/// Whether none of these texts is in the body of the request as it was recorded, and each is named.
+pub(super) fn are_left_out(
+    letters: &[String],
+    codec: &dyn ModelCodec,
+    recorded: &ModelRequest,
+) -> Result<(), String> {
+    if letters.is_empty() {
+        return Ok(());
+    }
+    let lowered = codec.lower(recorded).map_err(|error| error.to_string())?;
+    let named = lowered.diagnostics.iter().filter(|said| said.message.contains("cannot be decoded")).count();
+    let body = lowered.body.as_str();
+    let is_sent = letters.iter().any(|letters| {
+        body.contains(&format!("base64,{letters}\"")) || body.contains(&format!("\"data\":\"{letters}\""))
+    });
+    if named == letters.len() && !is_sent {
+        Ok(())
+    } else {
+        Err(format!("{:?}: {body}", lowered.diagnostics))
+    }
 }
 
 fn develop_parts(parts: &mut [Part], replaced: &mut Vec<String>) {
