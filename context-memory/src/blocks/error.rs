@@ -1,5 +1,6 @@
 //! Why a block is not changed, in words that a model can act on.
 
+use context_core::shown::shown;
 use context_core::{Error, ErrorKind};
 
 /// Why a block cannot be read or changed. Nothing was written. The words are for a model: they say what would be right.
@@ -13,7 +14,10 @@ pub enum BlockError {
         longest: usize,
     },
     /// Only declared blocks may be written, and this is none.
-    #[error("there is no block `{name}` and no other may be made; there are: {declared}")]
+    #[error(
+        "there is no block `{}` and no other may be made; there are: {}",
+        shown(.name), shown(.declared)
+    )]
     NotDeclared {
         /// The name.
         name: String,
@@ -21,13 +25,13 @@ pub enum BlockError {
         declared: String,
     },
     /// There is none of this name.
-    #[error("there is no block `{name}`")]
+    #[error("there is no block `{}`", shown(.name))]
     Unknown {
         /// The name.
         name: String,
     },
     /// There is one of this name already.
-    #[error("there is a block `{name}` already, at version {version}")]
+    #[error("there is a block `{}` already, at version {version}", shown(.name))]
     Exists {
         /// The name.
         name: String,
@@ -35,7 +39,7 @@ pub enum BlockError {
         version: u64,
     },
     /// That version is not kept, or there never was one.
-    #[error("version {version} of block `{name}` is not kept")]
+    #[error("version {version} of block `{}` is not kept", shown(.name))]
     NoSuchVersion {
         /// The name.
         name: String,
@@ -44,7 +48,8 @@ pub enum BlockError {
     },
     /// The block would be too long.
     #[error(
-        "block `{name}` may have at most {limit} characters, this would be {chars}: shorten it or replace something"
+        "block `{}` may have at most {limit} characters, this would be {chars}: shorten it or replace something",
+        shown(.name)
     )]
     TooLong {
         /// The name.
@@ -74,14 +79,18 @@ pub enum BlockError {
     NothingToInsert,
     /// The text that is to be replaced is not there.
     #[error(
-        "the text does not stand in block `{name}`: view it and give the text exactly as it stands there"
+        "the text does not stand in block `{}`: view it and give the text exactly as it stands there",
+        shown(.name)
     )]
     NoSuchText {
         /// The name.
         name: String,
     },
     /// The text that is to be replaced is there more than once.
-    #[error("the text stands {times} times in block `{name}`: give more of what is around it")]
+    #[error(
+        "the text stands {times} times in block `{}`: give more of what is around it",
+        shown(.name)
+    )]
     Ambiguous {
         /// The name.
         name: String,
@@ -89,7 +98,10 @@ pub enum BlockError {
         times: usize,
     },
     /// There is no such line.
-    #[error("block `{name}` has {lines} lines: insert after one of them, or after line 0 for the beginning")]
+    #[error(
+        "block `{}` has {lines} lines: insert after one of them, or after line 0 for the beginning",
+        shown(.name)
+    )]
     NoSuchLine {
         /// The name.
         name: String,
@@ -97,7 +109,10 @@ pub enum BlockError {
         lines: usize,
     },
     /// The block is not what the edit was made for.
-    #[error("block `{name}` was changed meanwhile and is at version {version}: view it again, then decide")]
+    #[error(
+        "block `{}` was changed meanwhile and is at version {version}: view it again, then decide",
+        shown(.name)
+    )]
     Changed {
         /// The name.
         name: String,

@@ -262,7 +262,8 @@ async fn load(path: &str, lazy: &LazyData, cancel: &CancelSignal) -> Result<Frag
         Either::Left((Ok(Ok(data)), _)) => Ok(data),
         Either::Left((Ok(Err(cause)), _)) => {
             let error = Error::new(ErrorKind::Unavailable, OPERATION, format!("the loader failed: {cause}"));
-            Err(error.with("fragment", path).with_source(cause))
+            let retry = cause.downcast_ref::<Error>().map_or(error.retry(), Error::retry);
+            Err(error.with_retry(retry).with("fragment", path).with_source(cause))
         }
         Either::Left((Err(_), _)) => {
             let error = Error::new(ErrorKind::Timeout, OPERATION, "the loader took too long");

@@ -1,5 +1,6 @@
 //! What can happen to who writes or reads a stream.
 
+use context_core::shown::shown;
 use context_core::{Error, StreamId};
 
 /// Why an answer cannot be written or read on.
@@ -10,31 +11,31 @@ pub enum StreamError {
     #[error(transparent)]
     Store(#[from] Error),
     /// Somebody else writes the stream, or may do so.
-    #[error("stream {stream} is in somebody else's hands")]
+    #[error("stream {} is in somebody else's hands", shown(.stream))]
     Taken {
         /// Which.
         stream: StreamId,
     },
     /// The stream has ended and takes no more chunks.
-    #[error("stream {stream} has ended")]
+    #[error("stream {} has ended", shown(.stream))]
     Ended {
         /// Which.
         stream: StreamId,
     },
     /// There is no such stream, though the chat is there.
-    #[error("there is no stream {stream}")]
+    #[error("there is no stream {}", shown(.stream))]
     Missing {
         /// Which.
         stream: StreamId,
     },
     /// The stream was there and was removed.
-    #[error("stream {stream} was removed")]
+    #[error("stream {} was removed", shown(.stream))]
     Vanished {
         /// Which.
         stream: StreamId,
     },
     /// The stream was begun anew: what was read of it belongs to an earlier run.
-    #[error("stream {stream} was begun anew")]
+    #[error("stream {} was begun anew", shown(.stream))]
     BegunAnew {
         /// Which.
         stream: StreamId,
@@ -42,7 +43,7 @@ pub enum StreamError {
         run: u32,
     },
     /// The answer failed. All its chunks have been read.
-    #[error("stream {stream} failed")]
+    #[error("stream {} failed", shown(.stream))]
     Failed {
         /// Which.
         stream: StreamId,

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use context_core::shown::shown;
 use context_core::{
     BlobId, BranchName, CheckpointName, FragmentId, MessageId, NodeKind, Role, StoredBoundary, sealed,
 };
@@ -14,23 +15,29 @@ use super::record::{ChatRecord, MessageRecord};
 pub(super) enum Unsound {
     #[error("a chat begins before the one before it has ended")]
     Begun,
-    #[error("{0} is there twice")]
+    #[error("{} is there twice", shown(.0))]
     Twice(String),
-    #[error("message {message} follows {parent}, which does not come before it")]
+    #[error(
+        "message {} follows {}, which does not come before it",
+        shown(.message), shown(.parent)
+    )]
     Parent { message: MessageId, parent: MessageId },
-    #[error("message {0} has revisions that do not follow each other")]
+    #[error("message {} has revisions that do not follow each other", shown(.0))]
     Revisions(MessageId),
-    #[error("the body of message {message} cannot be read: {reason}")]
+    #[error("the body of message {} cannot be read: {}", shown(.message), shown(.reason))]
     Body { message: MessageId, reason: String },
-    #[error("message {message} is filed as {filed}, but its body says {role}")]
+    #[error("message {} is filed as {filed}, but its body says {role}", shown(.message))]
     Role { message: MessageId, filed: &'static str, role: &'static str },
-    #[error("branch {branch} ends at {head}, which is no message of the chat")]
+    #[error("branch {} ends at {}, which is no message of the chat", shown(.branch), shown(.head))]
     Head { branch: BranchName, head: MessageId },
-    #[error("checkpoint {checkpoint} stands at {message}, which is no message of the chat")]
+    #[error(
+        "checkpoint {} stands at {}, which is no message of the chat",
+        shown(.checkpoint), shown(.message)
+    )]
     Checkpoint { checkpoint: CheckpointName, message: MessageId },
-    #[error("the active branch {0} is not there")]
+    #[error("the active branch {} is not there", shown(.0))]
     Active(BranchName),
-    #[error("message {0} is reached by no branch and no checkpoint")]
+    #[error("message {} is reached by no branch and no checkpoint", shown(.0))]
     Unreached(MessageId),
     #[error("{announced} messages were announced, {came} came")]
     Count { announced: u64, came: u64 },

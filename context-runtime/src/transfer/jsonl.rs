@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Seek, Write};
 
-use context_core::{CancelSignal, ChatId, ChatRef, Error, ErrorKind, Result, Store, UserId};
+use context_core::{CancelSignal, ChatId, ChatRef, Error, ErrorKind, Result, Retry, Store, UserId};
 
 use super::check::check_bodies;
 use super::line::{self, LineError, MAX_LINE};
@@ -282,5 +282,5 @@ async fn write<R: BufRead + Seek + Send>(
 pub(super) const OPERATION: &str = "import_jsonl";
 
 pub(super) fn unavailable(operation: &'static str, what: &'static str, error: std::io::Error) -> Error {
-    Error::new(ErrorKind::Unavailable, operation, what).with_source(error)
+    Error::new(ErrorKind::Unavailable, operation, what).with_retry(Retry::of_io(&error)).with_source(error)
 }

@@ -9,6 +9,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use context_core::shown::shown;
 use context_core::{
     BranchName, CancelSignal, Chain, Commit, CommitKey, CommitOutcome, Created, Error, ErrorKind, ForkName,
     HistoryStore, MessageId, NewChat, Node, Result, Target, limits,
@@ -50,13 +51,13 @@ pub enum TreeError {
         index: usize,
     },
     /// Two nodes of one id.
-    #[error("message {message} is there twice")]
+    #[error("message {} is there twice", shown(.message))]
     SameId {
         /// The id.
         message: MessageId,
     },
     /// Two branches of one name.
-    #[error("branch {branch} is there twice")]
+    #[error("branch {} is there twice", shown(.branch))]
     SameBranch {
         /// The name.
         branch: BranchName,
@@ -65,7 +66,7 @@ pub enum TreeError {
     #[error("main must be the first branch")]
     MainIsLate,
     /// A node that no branch leads to.
-    #[error("message {message} is on no branch")]
+    #[error("message {} is on no branch", shown(.message))]
     OnNoBranch {
         /// The id.
         message: MessageId,
