@@ -261,11 +261,12 @@ impl Draft {
             .zip(&names)
             .map(|(edge, shown)| (**shown != *edge.name).then(|| edge.name.as_bytes()));
         let exact: Vec<Option<&[u8]>> = exact.collect();
-        let sum = |((position, edge), (name, exact)): ((i64, &Edge), (&Cow<'_, str>, &Option<&[u8]>))| {
+        let mut sums = Vec::with_capacity(edges.len());
+        for (((position, edge), name), exact) in (first..).zip(edges).zip(&names).zip(&exact) {
             let target = (edge.to.round.into(), edge.to.ordinal.into());
-            sums::edge(&head.round, position, edge.from.ordinal.into(), target, name, *exact).to_vec()
-        };
-        let sums = (first..).zip(edges).zip(names.iter().zip(&exact)).map(sum).collect();
+            let source = edge.from.ordinal.into();
+            sums.push(sums::edge(&head.round, position, source, target, name, *exact).to_vec());
+        }
         let mut lists = String::new();
         self.list(&mut lists, "bigint", (first..).take(edges.len()).collect())?;
         self.list(&mut lists, "bigint", edges.iter().map(|edge| i64::from(edge.from.ordinal)).collect())?;
