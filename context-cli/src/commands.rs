@@ -183,7 +183,7 @@ fn all_readable<'a>(chat: &str, nodes: impl IntoIterator<Item = &'a Node>) -> Re
         node.message().map_err(|source| Failure::Unreadable {
             chat: chat.to_owned(),
             message: node.id.to_string(),
-            source,
+            source: Box::new(source),
         })?;
     }
     Ok(())

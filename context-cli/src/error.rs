@@ -91,7 +91,7 @@ pub(crate) enum Failure {
     WriteFile { file: String, source: io::Error },
     /// A message whose body this program cannot read.
     #[error("message {message} of chat {chat} cannot be read")]
-    Unreadable { chat: String, message: String, source: CodecError },
+    Unreadable { chat: String, message: String, source: Box<CodecError> },
     /// What does not go along with chats, and nobody has said that it may stay.
     #[error("{} would stay behind", .left.join(", "))]
     StaysBehind { left: Vec<String>, kinds: Vec<&'static str> },
@@ -189,10 +189,11 @@ impl Failure {
             Self::Usage(_) | Self::Unconfirmed { .. } => "usage",
             Self::Read { .. } | Self::Write(_) | Self::WriteFile { .. } | Self::Runtime(_) => "io",
             Self::Source { .. } => ErrorKind::Corrupt.as_str(),
-            Self::NewerSource { .. } | Self::Unreadable { source: CodecError::NewerVersion { .. }, .. } => {
-                ErrorKind::Unsupported.as_str()
-            }
-            Self::Unreadable { .. } => ErrorKind::Corrupt.as_str(),
+            Self::NewerSource { .. } => ErrorKind::Unsupported.as_str(),
+            Self::Unreadable { source, .. } => match **source {
+                CodecError::NewerVersion { .. } => ErrorKind::Unsupported.as_str(),
+                _ => ErrorKind::Corrupt.as_str(),
+            },
             Self::Record(_) => ErrorKind::Bug.as_str(),
             _ => ErrorKind::Invalid.as_str(),
         }
