@@ -38,8 +38,14 @@ ALTER TABLE memory_vector ADD COLUMN sum INTEGER;
 -- Times are taken modulo a prime, so that nothing overflows.
 ALTER TABLE chat ADD COLUMN time_sum INTEGER;
 UPDATE chat SET time_sum = updated_at % 4294967291 + moved * 1000003;
-CREATE TRIGGER seal_chat_time AFTER UPDATE OF updated_at, moved ON chat BEGIN
-  UPDATE chat SET time_sum = NEW.updated_at % 4294967291 + NEW.moved * 1000003 WHERE no = NEW.no;
+DROP TRIGGER settle_chats;
+CREATE TRIGGER settle_chats AFTER INSERT ON branch BEGIN
+  UPDATE chat SET moved = 0,
+      updated_at = max(updated_at, (SELECT max(touched) FROM branch WHERE branch.chat = chat.no)),
+      time_sum = max(updated_at, (SELECT max(touched) FROM branch WHERE branch.chat = chat.no)) % 4294967291
+    WHERE no IN (
+      SELECT m.no FROM chat m WHERE m.user = (SELECT user FROM chat WHERE no = NEW.chat) AND m.moved = 1
+      ORDER BY m.updated_at / 60000000, m.updated_at LIMIT 4);
 END;
 ALTER TABLE branch ADD COLUMN own_sum INTEGER;
 UPDATE branch SET own_sum = own * 1000003 + touched % 4294967291;
@@ -213,7 +219,9 @@ CREATE TRIGGER append_one_run INSTEAD OF INSERT ON append_one BEGIN
   INSERT INTO run (pos, data) VALUES ((NEW.branch << 32) + NEW.expected + 1, NEW.data);
   INSERT INTO node (chat, id, pos) VALUES (NEW.chat, NEW.head, (NEW.branch << 32) + NEW.expected + 1);
   UPDATE chat SET moved = updated_at / 60000000 = NEW.at / 60000000,
-      updated_at = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at, NEW.at)
+      updated_at = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at, NEW.at),
+      time_sum = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at % 4294967291 + 1000003,
+        NEW.at % 4294967291)
     WHERE no = NEW.chat AND updated_at < NEW.at AND (moved = 0 OR updated_at / 60000000 < NEW.at / 60000000);
 END;
 
@@ -229,7 +237,9 @@ CREATE TRIGGER append_two_run INSTEAD OF INSERT ON append_two BEGIN
     (NEW.chat, NEW.first, (NEW.branch << 32) + NEW.expected + 1),
     (NEW.chat, NEW.head, (NEW.branch << 32) + NEW.expected + 2);
   UPDATE chat SET moved = updated_at / 60000000 = NEW.at / 60000000,
-      updated_at = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at, NEW.at)
+      updated_at = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at, NEW.at),
+      time_sum = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at % 4294967291 + 1000003,
+        NEW.at % 4294967291)
     WHERE no = NEW.chat AND updated_at < NEW.at AND (moved = 0 OR updated_at / 60000000 < NEW.at / 60000000);
 END;
 
@@ -244,7 +254,9 @@ CREATE TRIGGER append_run INSTEAD OF INSERT ON append BEGIN
   INSERT INTO node (chat, id, pos)
     SELECT NEW.chat, value, (NEW.branch << 32) + NEW.expected + 1 + key FROM json_each(NEW.ids);
   UPDATE chat SET moved = updated_at / 60000000 = NEW.at / 60000000,
-      updated_at = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at, NEW.at)
+      updated_at = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at, NEW.at),
+      time_sum = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at % 4294967291 + 1000003,
+        NEW.at % 4294967291)
     WHERE no = NEW.chat AND updated_at < NEW.at AND (moved = 0 OR updated_at / 60000000 < NEW.at / 60000000);
   INSERT INTO merge SELECT (NEW.branch << 32) + NEW.merge_small, (NEW.branch << 32) + NEW.expected + 1
     WHERE NEW.merge_small IS NOT NULL;
@@ -265,7 +277,9 @@ CREATE TRIGGER append_row_run INSTEAD OF INSERT ON append_row WHEN NEW.branch IS
   INSERT INTO node (chat, id, pos)
     VALUES (NEW.chat, NEW.head, (NEW.branch << 32) + NEW.expected + 1 + (NEW.first IS NOT NULL));
   UPDATE chat SET moved = updated_at / 60000000 = NEW.at / 60000000,
-      updated_at = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at, NEW.at)
+      updated_at = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at, NEW.at),
+      time_sum = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at % 4294967291 + 1000003,
+        NEW.at % 4294967291)
     WHERE no = NEW.chat AND updated_at < NEW.at AND (moved = 0 OR updated_at / 60000000 < NEW.at / 60000000);
   INSERT INTO merge VALUES ((NEW.branch << 32) + NEW.small, (NEW.branch << 32) + NEW.expected + 1);
   INSERT INTO merge VALUES ((NEW.branch << 32) + NEW.large, (NEW.branch << 32) + NEW.expected + 1);

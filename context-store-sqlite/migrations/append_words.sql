@@ -18,7 +18,9 @@ CREATE TRIGGER append_row_run INSTEAD OF INSERT ON append_row WHEN NEW.branch IS
   INSERT INTO node (chat, id, pos)
     VALUES (NEW.chat, NEW.head, (NEW.branch << 32) + NEW.expected + 1 + (NEW.first IS NOT NULL));
   UPDATE chat SET moved = updated_at / 60000000 = NEW.at / 60000000,
-      updated_at = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at, NEW.at)
+      updated_at = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at, NEW.at),
+      time_sum = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at % 4294967291 + 1000003,
+        NEW.at % 4294967291)
     WHERE no = NEW.chat AND updated_at < NEW.at AND (moved = 0 OR updated_at / 60000000 < NEW.at / 60000000);
   INSERT INTO merge VALUES ((NEW.branch << 32) + NEW.small, (NEW.branch << 32) + NEW.expected + 1);
   INSERT INTO merge VALUES ((NEW.branch << 32) + NEW.large, (NEW.branch << 32) + NEW.expected + 1);
@@ -39,7 +41,9 @@ CREATE TRIGGER append_run INSTEAD OF INSERT ON append BEGIN
   INSERT INTO node (chat, id, pos)
     SELECT NEW.chat, value, (NEW.branch << 32) + NEW.expected + 1 + key FROM json_each(NEW.ids);
   UPDATE chat SET moved = updated_at / 60000000 = NEW.at / 60000000,
-      updated_at = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at, NEW.at)
+      updated_at = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at, NEW.at),
+      time_sum = iif(updated_at / 60000000 = NEW.at / 60000000, updated_at % 4294967291 + 1000003,
+        NEW.at % 4294967291)
     WHERE no = NEW.chat AND updated_at < NEW.at AND (moved = 0 OR updated_at / 60000000 < NEW.at / 60000000);
   INSERT INTO merge VALUES ((NEW.branch << 32) + NEW.small, (NEW.branch << 32) + NEW.expected + 1);
   INSERT INTO merge VALUES ((NEW.branch << 32) + NEW.large, (NEW.branch << 32) + NEW.expected + 1);

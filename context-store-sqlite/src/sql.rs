@@ -287,8 +287,8 @@ statements! {
     ACTIVATE = "UPDATE chat SET active = ?2, sum = NULL WHERE no = ?1";
     CHANGE_EDITION = "UPDATE chat SET amended = amended + 1 WHERE no = ?1";
     /// Notes a write at ?2, and those of which only branches know.
-    TOUCH_CHAT = concat!("UPDATE chat AS c SET moved = 0, updated_at = max(?2, ", updated!(),
-        ") WHERE no = ?1");
+    TOUCH_CHAT = concat!("UPDATE chat AS c SET moved = 0, updated_at = max(?2, ", updated!(), "),
+          time_sum = max(?2, ", updated!(), ") % 4294967291 WHERE no = ?1");
     DELETE_CHAT = "DELETE FROM chat WHERE no = ?1";
     CHAT_SIZE = concat!("SELECT
         (SELECT iif(min(", own_agrees!(), "), sum(own), NULL) FROM branch WHERE chat = ?1),

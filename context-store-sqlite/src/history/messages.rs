@@ -18,6 +18,7 @@ use crate::sql;
 use crate::sums::{BRANCH, REVISION};
 use crate::tally::{self, OfChat, Seen};
 
+const MISFILED: &str = "a message is not where it is filed";
 const UNFILED: &str = "messages are not in the index of ids";
 
 /// Where a stored message is.
@@ -94,6 +95,7 @@ pub(crate) async fn messages(
     let spots = find(&mut transaction, chat, ids.iter()).await?;
     let places: Vec<i64> = spots.values().flat_map(Spot::and_parent).collect();
     let nodes = nodes_at(&mut transaction, &places).await?;
+    confirm_parents(&mut transaction, chat, &spots, &nodes).await?;
     let absent: Vec<&MessageId> = ids.iter().filter(|id| !spots.contains_key(*id)).collect();
     if !absent.is_empty() {
         confirm_absence(&mut transaction, chat, &absent).await?;
@@ -103,10 +105,31 @@ pub(crate) async fn messages(
         let Some(spot) = spots.get(id) else { return Ok(None) };
         let parent = spot.parent.and_then(|parent| nodes.get(&parent)).map(|parent| parent.id.clone());
         let node = nodes.get(&spot.place).filter(|node| node.id == *id);
-        let node = node.ok_or(Fault::Corrupt("a message is not where it is filed", None))?;
+        let node = node.ok_or(Fault::Corrupt(MISFILED, None))?;
         Ok(Some(Placed::new(Arc::clone(node), parent, count(spot.depth)?)))
     };
     ids.iter().map(placed).collect()
+}
+
+/// Whether the messages before those that were found are filed where they were read: a run that is elsewhere than it was
+/// shows others there.
+async fn confirm_parents(
+    connection: &mut SqliteConnection,
+    chat: i64,
+    spots: &HashMap<MessageId, Spot>,
+    nodes: &HashMap<i64, Arc<Node>>,
+) -> Result<()> {
+    let parents: Vec<&Arc<Node>> =
+        spots.values().filter_map(|spot| spot.parent).filter_map(|parent| nodes.get(&parent)).collect();
+    let filed = find(connection, chat, parents.iter().map(|parent| &parent.id)).await?;
+    for spot in spots.values() {
+        let Some(place) = spot.parent else { continue };
+        let parent = nodes.get(&place).and_then(|parent| filed.get(&parent.id));
+        if parent.is_none_or(|parent| parent.place != place) {
+            return Err(Fault::Corrupt(MISFILED, None));
+        }
+    }
+    Ok(())
 }
 
 /// Whether messages that were not found by their ids are not there.
@@ -290,7 +313,7 @@ pub(crate) async fn amend(
     let (record, back) = pack::split_at(&rest, 1)?;
     let old = nth(&record, 0)?;
     if old.id != by.id {
-        return Err(Fault::Corrupt("a message is not where it is filed", None));
+        return Err(Fault::Corrupt(MISFILED, None));
     }
     let new = old.amended(by);
     let mut data = Vec::with_capacity(run.len() + by.body().bytes().len());

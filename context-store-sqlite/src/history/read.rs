@@ -185,6 +185,8 @@ fn assemble(rows: Vec<SqliteRow>, chat: &ChatRef, end: &ChainEnd, window: &Windo
     found.sort_unstable_by_key(|found| found.place);
     let mut expected = 0;
     let mut runs = Vec::with_capacity(found.len());
+    // Runs behind which the same branch goes on have no message more than that.
+    let mut whole = Vec::new();
     let mut last = None;
     for i in 0..found.len() {
         let Found { place: first, cut, start, ref data } = found[i];
@@ -212,11 +214,17 @@ fn assemble(rows: Vec<SqliteRow>, chat: &ChatRef, end: &ChainEnd, window: &Windo
         }
         let take = length(take)?;
         expected += take;
-        runs.push(PackedRun { bytes, take });
+        let run = PackedRun { bytes, take };
+        whole.extend(next.map(|_| run.clone()));
+        runs.push(run);
     }
     let newest = runs.iter().rev().find(|run| run.take > 0).cloned();
     let chain = Chain::from_packed(count(skipped)?, runs)?.with_edition(count(said.edition)?);
-    if chain.len() != expected || skipped.saturating_add(signed(expected)) != said.length {
+    let is_longer = |run: &PackedRun| pack::id_of(&run.bytes, run.take).is_ok();
+    if whole.iter().any(is_longer)
+        || chain.len() != expected
+        || skipped.saturating_add(signed(expected)) != said.length
+    {
         return Err(Fault::Corrupt(MISSING, None));
     }
     if let Some(run) = newest {

@@ -13,6 +13,7 @@ use crate::error::{Fault, Result, bad_cursor};
 use crate::memories::rows::{index_of, json_answer, json_texts, stored_at, stored_of};
 use crate::memories::scopes::{MISSING, Scopes, filed_session};
 use crate::place::{count, signed};
+use crate::rows::json_numbers;
 use crate::sql::memories as sql;
 use crate::sums::{KIND, SCOPE, Statement, Value};
 use crate::tally::{self, OfUser, Seen};
@@ -41,17 +42,28 @@ pub(super) async fn by_id(
 ) -> Result<Vec<StoredMemory>> {
     let mut transaction = connection.begin().await?;
     let scopes = Scopes::read_all(&mut transaction, [scope]).await?;
+    let stored = named(&mut transaction, &scopes, scope, ids).await?;
+    transaction.commit().await?;
+    Ok(stored)
+}
+
+/// The same of scopes that were read: what is not there is not in the index either.
+async fn named(
+    connection: &mut SqliteConnection,
+    scopes: &Scopes<'_>,
+    scope: &MemoryScope,
+    ids: &[MemoryId],
+) -> Result<Vec<StoredMemory>> {
     let Some(no) = scopes.no(scope) else { return Ok(Vec::new()) };
     let query = sqlx::query(sql::MEMORIES).bind(no).bind(json_texts(ids.iter().map(MemoryId::as_str)));
-    let stored = run(&mut transaction, query).await?.iter().map(stored_of).collect::<Result<Vec<_>>>()?;
+    let stored = run(connection, query).await?.iter().map(stored_of).collect::<Result<Vec<_>>>()?;
     if stored.len() < ids.len() {
-        scopes.compare(&mut transaction, scope).await?;
+        scopes.compare(connection, scope).await?;
         for id in ids.iter().filter(|id| stored.iter().all(|stored| stored.record.id != **id)) {
             let beside = sqlx::query(sql::MEMORIES_BESIDE).bind(no).bind(id.as_str());
-            tally::neighbours(&mut transaction, beside).await?;
+            tally::neighbours(connection, beside).await?;
         }
     }
-    transaction.commit().await?;
     let asked = |stored: &StoredMemory| stored.record.scope == *scope && ids.contains(&stored.record.id);
     if stored.iter().all(asked) { Ok(stored) } else { Err(ELSEWHERE) }
 }
@@ -144,16 +156,30 @@ pub(super) async fn beside(
     let mut beside = vec![Vec::new(); ids.len()];
     let mut transaction = connection.begin().await?;
     let scopes = Scopes::read_all(&mut transaction, [scope]).await?;
-    let Some(no) = scopes.no(scope) else { return Ok(beside) };
-    let asked = json_texts(ids.iter().map(MemoryId::as_str));
-    let row = run(&mut transaction, sqlx::query(sql::SESSIONS_OF).bind(no).bind(&asked)).await?;
-    if let Some(row) = row.first() {
-        if row.try_get::<i64, _>(0)? < signed(ids.len()) {
-            scopes.compare(&mut transaction, scope).await?;
-        }
-        let counted = sqlx::query(sql::SESSIONS_COUNTED).bind(row.try_get::<&str, _>(1)?);
-        agrees(&mut transaction, counted).await?;
+    let Some((no, filed)) = scopes.no(scope).zip(scopes.0.get(scope)) else { return Ok(beside) };
+    // What is beside a record is found by its row, which must say what the record says.
+    let mut under = Vec::new();
+    for stored in named(&mut transaction, &scopes, scope, ids).await? {
+        let kind = filed.kinds.get(&stored.record.kind).ok_or(ELSEWHERE)?.no;
+        let session = match &stored.record.source {
+            Some(source) => {
+                let session = filed_session(&mut transaction, &scope.user, source.session.as_str());
+                Some(session.await?.ok_or(ELSEWHERE)?.no)
+            }
+            None => None,
+        };
+        under.push((i64::try_from(stored.place).unwrap_or(i64::MAX), session, kind));
     }
+    let asked = json_texts(ids.iter().map(MemoryId::as_str));
+    let query = sqlx::query(sql::FILED_UNDER).bind(no).bind(&asked);
+    let mut said: Vec<(i64, Option<i64>, i64)> = json_answer(&mut transaction, query).await?;
+    under.sort_unstable();
+    said.sort_unstable();
+    if said != under {
+        return Err(ELSEWHERE);
+    }
+    let sessions = json_numbers(under.iter().filter_map(|(_, session, _)| *session));
+    agrees(&mut transaction, sqlx::query(sql::SESSIONS_COUNTED).bind(sessions)).await?;
     let query = sqlx::query(sql::BESIDE).bind(no).bind(asked);
     for row in run(&mut transaction, query.bind(signed(each_side))).await? {
         let of = beside.get_mut(index_of(&row, 4)?);

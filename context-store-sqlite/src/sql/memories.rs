@@ -81,9 +81,9 @@ statements! {
     SESSIONS_AGREE = "SELECT CASE WHEN (SELECT max(no) FROM memory_session) <= 4096 THEN
         (SELECT count(*) FROM memory_session NOT INDEXED)
         = (SELECT count(*) FROM memory_session WHERE user >= '') ELSE true END";
-    /// Of scope ?1 and a JSON list of ids: how many are there, and the sessions they are from.
-    SESSIONS_OF = concat!("SELECT count(*), json_group_array(DISTINCT m.session) FROM json_each(?2) j
-        CROSS JOIN memory m ON m.scope = ?1 AND m.id = ", text!("j.value"));
+    /// Of scope ?1 and a JSON list of ids: places, sessions and kinds, as a JSON list.
+    FILED_UNDER = concat!("SELECT json_group_array(json_array(m.place, m.session, m.kind))
+        FROM json_each(?2) j CROSS JOIN memory m ON m.scope = ?1 AND m.id = ", text!("j.value"));
     /// Whether each session of a JSON list has as many records as it says; of those with many it is not looked.
     SESSIONS_COUNTED = concat!("SELECT ", session_agrees!(), " AND (n.records > 512
           OR n.records = (SELECT count(m.version) FROM memory m WHERE m.session = n.no))
