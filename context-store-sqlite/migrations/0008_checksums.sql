@@ -32,6 +32,7 @@ ALTER TABLE memory_scope ADD COLUMN sum INTEGER;
 ALTER TABLE memory_kind ADD COLUMN sum INTEGER;
 ALTER TABLE memory_session ADD COLUMN sum INTEGER;
 ALTER TABLE memory ADD COLUMN sum INTEGER;
+ALTER TABLE memory_word ADD COLUMN sum INTEGER;
 ALTER TABLE memory_vector ADD COLUMN sum INTEGER;
 
 -- What is counted or changes with every append has a checksum that SQL can compute: each number times a prime of its own.

@@ -18,7 +18,7 @@ use crate::rows::{blob as bytes_of, length};
 use crate::scope::chat_no;
 use crate::sql;
 use crate::sums::{BLOB, BLOB_PIECE, BLOB_REF, Value};
-use crate::tally::{OfChat, Seen};
+use crate::tally::{self, OfChat, Seen};
 
 /// How many bytes a piece has. Part of the layout: it must never change.
 const PIECE: usize = 256 << 10;
@@ -94,7 +94,9 @@ async fn known(connection: &mut SqliteConnection, chat: i64, id: &BlobId) -> Res
 async fn confirm_absence(connection: &mut SqliteConnection, chat: i64, id: &BlobId) -> Result<()> {
     OfChat::Blobs.compare(connection, chat, Seen::Part).await?;
     let beside = sqlx::query(sql::BLOBS_BESIDE).bind(chat).bind(&id.as_bytes()[..]);
-    beside.fetch_all(connection).await?.iter().try_for_each(|row| BLOB_REF.check(row, 0))
+    beside.fetch_all(&mut *connection).await?.iter().try_for_each(|row| BLOB_REF.check(row, 0))?;
+    let hidden = sqlx::query(sql::BLOB_HIDDEN).bind(chat).bind(&id.as_bytes()[..]);
+    tally::neighbours(connection, hidden).await
 }
 
 fn blob_of(row: &SqliteRow) -> Result<Blob> {

@@ -67,6 +67,31 @@ macro_rules! neighbours_agree {
     };
 }
 
+/// Whether there are no more than $found of what was looked for, and its neighbours agree. An entry that is not in order
+/// leads a search past what is there, so the first 4096 are looked at one by one.
+macro_rules! absent {
+    ($found:expr, $agree:expr, $columns:expr, $table:expr, $of:expr, $key:expr, $value:expr, $row:expr) => {
+        concat!(
+            neighbours_agree!($agree, $columns, $table, $of, $key, $value, $row),
+            " UNION ALL SELECT count(*) <= ",
+            $found,
+            " FROM ",
+            among!($key, $table, $of),
+            " WHERE ",
+            $key,
+            " = ",
+            $value
+        )
+    };
+}
+
+/// The first entries, to be looked at one by one.
+macro_rules! among {
+    ($columns:expr, $table:expr, $of:expr) => {
+        concat!("(SELECT ", $columns, " FROM ", $table, " WHERE ", $of, " LIMIT 4096)")
+    };
+}
+
 pub(crate) mod memories;
 pub(crate) mod rounds;
 
@@ -453,17 +478,20 @@ statements! {
     COUNT_BLOBS = "SELECT count(*) FROM blob_ref WHERE chat = ?1";
     COUNT_STREAMS = "SELECT count(*) FROM stream WHERE chat = ?1";
     COUNT_REVISIONS = "SELECT count(*) FROM revision WHERE chat = ?1";
-    CHATS_BESIDE = neighbours_agree!("t.id = f.id AND t.user = ?1", "no, id", "chat", "user = ?1", "id", "?2", "t.no = f.no");
-    STREAMS_BESIDE = neighbours_agree!("t.id = f.id AND t.chat = ?1", "no, id", "stream", "chat = ?1", "id", "?2",
+    CHATS_BESIDE = absent!("0", "t.id = f.id AND t.user = ?1", "no, id", "chat", "user = ?1", "id", "?2", "t.no = f.no");
+    STREAMS_BESIDE = absent!("0", "t.id = f.id AND t.chat = ?1", "no, id", "stream", "chat = ?1", "id", "?2",
         "t.no = f.no");
-    REVISIONS_BESIDE = neighbours_agree!("t.id = f.id AND t.chat = ?1", "no, id", "revision", "chat = ?1", "id", "?2",
+    REVISIONS_BESIDE = absent!("?3", "t.id = f.id AND t.chat = ?1", "no, id", "revision", "chat = ?1", "id", "?2",
         "t.no = f.no");
-    LINKS_BESIDE = neighbours_agree!("t.message = f.message AND t.chat = ?2 AND t.user = ?1",
+    LINKS_BESIDE = absent!("?4", "t.message = f.message AND t.chat = ?2 AND t.user = ?1",
         "round, ordinal, position, message", "trajectory_message", "user = ?1 AND chat = ?2", "message", "?3",
         "t.round = f.round AND t.ordinal = f.ordinal AND t.position = f.position");
-    BLOBS_BESIDE = neighbours!("chat, hash, blob, media_type, created_at, used_at, sum", "blob_ref", "chat = ?1", "hash",
-        "?2");
+    BLOBS_BESIDE = neighbours!("chat, hash, blob, media_type, created_at, used_at, sum", "blob_ref",
+        "chat = ?1", "hash", "?2");
+    /// Whether an index does not lead past one that is there.
+    BLOB_HIDDEN = concat!("SELECT count(*) = 0 FROM ", among!("hash", "blob_ref", "chat = ?1"), " WHERE hash = ?2");
     NODES_BESIDE = neighbours!("id, pos", "node", "chat = ?1", "id", "?2");
+    NODE_HIDDEN = concat!("SELECT count(*) = 0 FROM ", among!("id", "node", "chat = ?1"), " WHERE id = ?2");
     COUNT_NODES = "SELECT count(*) FROM node WHERE chat = ?1";
 
     // Commits with a key.

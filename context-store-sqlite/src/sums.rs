@@ -157,6 +157,8 @@ tables! {
     SESSION = "memory_session" ("no") ("user", "session") "sum";
     // The other columns say what the body says.
     MEMORY = "memory" ("place") ("version", "body") "sum";
+    // In how many records a word is, the check counts.
+    WORD = "memory_word" ("scope", "word", "kind") ("no") "sum";
     VECTOR = "memory_vector" ("place") ("model", "data") "sum";
 }
 

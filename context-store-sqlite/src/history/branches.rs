@@ -75,8 +75,9 @@ pub(crate) async fn branch(
     let row = sqlx::query(sql::BRANCH).bind(chat).bind(name.as_str()).fetch_all(connection).await?.pop();
     let known = |row: SqliteRow| {
         let no: i64 = row.try_get(0)?;
-        let content = (3..8).map(|column| Value::of(&row, column)).collect::<Result<Vec<_>>>()?;
-        BRANCH.check_values(std::iter::once(no.into()).chain(content), &row, 8)?;
+        let content = (5..8).map(|column| Value::of(&row, column)).collect::<Result<Vec<_>>>()?;
+        let names = [no.into(), chat.into(), name.as_str().into()];
+        BRANCH.check_values(names.into_iter().chain(content), &row, 8)?;
         Ok((no, row.try_get(1)?, message_id(&row, 2)?))
     };
     row.map(known).transpose()

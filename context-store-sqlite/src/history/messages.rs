@@ -11,7 +11,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::error::{Fault, Result, bad_cursor};
-use crate::place::{branch_of, count, own_of, place};
+use crate::place::{branch_of, count, own_of, place, signed};
 use crate::rows::{blob, json_ids, message_id, nth};
 use crate::scope::chat_no;
 use crate::sql;
@@ -138,6 +138,8 @@ async fn confirm_absence(connection: &mut SqliteConnection, chat: i64, ids: &[&M
     let filed = sqlx::query(sql::COUNT_NODES).bind(chat);
     tally::compare(connection, all, Seen::Part, UNFILED, filed).await?;
     for id in ids {
+        let hidden = sqlx::query(sql::NODE_HIDDEN).bind(chat).bind(id.as_str());
+        tally::neighbours(connection, hidden).await?;
         let beside = sqlx::query(sql::NODES_BESIDE).bind(chat).bind(id.as_str());
         for row in beside.fetch_all(&mut *connection).await? {
             let place: i64 = row.try_get(1)?;
@@ -280,7 +282,8 @@ pub(crate) async fn revisions(
     let query = sqlx::query(sql::REVISIONS).bind(chat).bind(message.as_str());
     let rows = query.fetch_all(&mut *transaction).await?;
     OfChat::Revisions.compare(&mut transaction, chat, Seen::Part).await?;
-    let beside = sqlx::query(sql::REVISIONS_BESIDE).bind(chat).bind(message.as_str());
+    let beside =
+        sqlx::query(sql::REVISIONS_BESIDE).bind(chat).bind(message.as_str()).bind(signed(rows.len()));
     tally::neighbours(&mut transaction, beside).await?;
     transaction.commit().await?;
     let revision = |row: SqliteRow| {

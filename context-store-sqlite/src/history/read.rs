@@ -12,6 +12,7 @@ use crate::rows::{MISSING, blob, length, message_id, nth};
 use crate::scope::chat_no;
 use crate::sql;
 use crate::sums::{BRANCH, CHAT_NAME, Value};
+use crate::tally::ELSEWHERE;
 
 const OPERATION: &str = "chain";
 
@@ -147,6 +148,9 @@ fn assemble(rows: Vec<SqliteRow>, chat: &ChatRef, end: &ChainEnd, window: &Windo
                 [branch_of(said.edition).into(), chat.user.as_str().into(), chat.chat.as_str().into()];
             CHAT_NAME.check_values(names, &row, 11)?;
             said.end = match end {
+                ChainEnd::Branch(name) if row.try_get::<Option<&str>, _>(8)? != Some(name.as_str()) => {
+                    return Err(ELSEWHERE);
+                }
                 ChainEnd::Branch(_) => message_id(&row, 7)?,
                 ChainEnd::Message(id) => Some(id.clone()),
             };

@@ -24,6 +24,9 @@ const ELSEWHERE: Fault =
 /// Up to how many records of a scope are looked at to say that the index of keys lacks none.
 const KEYED: u64 = 256;
 
+/// Up to how many records of a session are looked at one by one.
+const COUNTED: i64 = 512;
+
 /// What compares counts must say that they agree, or that there are too many to look.
 async fn agrees(connection: &mut SqliteConnection, query: Statement<'_>) -> Result<()> {
     for row in run(connection, query).await? {
@@ -158,13 +161,17 @@ pub(super) async fn beside(
     let scopes = Scopes::read_all(&mut transaction, [scope]).await?;
     let Some((no, filed)) = scopes.no(scope).zip(scopes.0.get(scope)) else { return Ok(beside) };
     // What is beside a record is found by its row, which must say what the record says.
-    let mut under = Vec::new();
+    let (mut under, mut statement) = (Vec::new(), sql::BESIDE_OF_FEW);
     for stored in named(&mut transaction, &scopes, scope, ids).await? {
         let kind = filed.kinds.get(&stored.record.kind).ok_or(ELSEWHERE)?.no;
         let session = match &stored.record.source {
             Some(source) => {
                 let session = filed_session(&mut transaction, &scope.user, source.session.as_str());
-                Some(session.await?.ok_or(ELSEWHERE)?.no)
+                let session = session.await?.ok_or(ELSEWHERE)?;
+                if session.records > COUNTED {
+                    statement = sql::BESIDE;
+                }
+                Some(session.no)
             }
             None => None,
         };
@@ -180,7 +187,7 @@ pub(super) async fn beside(
     }
     let sessions = json_numbers(under.iter().filter_map(|(_, session, _)| *session));
     agrees(&mut transaction, sqlx::query(sql::SESSIONS_COUNTED).bind(sessions)).await?;
-    let query = sqlx::query(sql::BESIDE).bind(no).bind(asked);
+    let query = sqlx::query(statement).bind(no).bind(asked);
     for row in run(&mut transaction, query.bind(signed(each_side))).await? {
         let of = beside.get_mut(index_of(&row, 4)?);
         of.ok_or(Fault::Corrupt("a row that was not asked for", None))?.push(stored_of(&row)?);

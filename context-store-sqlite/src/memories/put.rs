@@ -17,7 +17,7 @@ use crate::memories::scopes::{Scopes, need_session};
 use crate::memories::write::mark;
 use crate::place::signed;
 use crate::sql::memories as sql;
-use crate::sums::{MEMORY, VECTOR};
+use crate::sums::{MEMORY, VECTOR, WORD};
 
 /// A record that is written.
 pub(super) struct Put<'a> {
@@ -134,7 +134,8 @@ async fn number(
                 *last_word += 1;
                 *last_word
             });
-            found.push((*word, *no, *records));
+            let sum = WORD.sum([(*scope).into(), (*word).into(), (*kind).into(), (*no).into()]);
+            found.push((*word, *no, *records, sum));
         }
         let found = serde_json::to_string(&found).unwrap_or_default();
         run(connection, sqlx::query(sql::COUNT_WORDS).bind(*scope).bind(*kind).bind(found)).await?;

@@ -12,6 +12,7 @@ use crate::memories::rows::json_answer;
 use crate::memories::scopes::Scopes;
 use crate::rows::json_numbers;
 use crate::sql::memories as sql;
+use crate::sums::WORD;
 
 /// The words that are looked for.
 pub(super) struct Terms {
@@ -24,6 +25,10 @@ pub(super) struct Terms {
     /// The kinds that are looked through.
     kinds: Vec<i64>,
 }
+
+/// A word that is there: its kind, which of those looked for it is, its number, in how many records it is, its scope, and
+/// its checksum.
+type Found = (i64, usize, i64, u64, i64, Option<i64>);
 
 /// One word.
 pub(super) struct Term {
@@ -51,9 +56,16 @@ impl Terms {
         if !scopes.0.is_empty() && !find.words.is_empty() {
             let words = serde_json::to_string(&find.words).unwrap_or_default();
             let scopes = json_numbers(scopes.0.values().map(|filed| filed.no));
-            let query = sqlx::query(sql::TERMS).bind(scopes).bind(words);
-            let found: Vec<(i64, usize, i64, u64)> = json_answer(connection, query).await?;
-            for (kind, word, no, records) in found {
+            let query = sqlx::query(sql::TERMS).bind(&scopes).bind(&words);
+            let found: Vec<Found> = json_answer(connection, query).await?;
+            for row in run(connection, sqlx::query(sql::WORDS_BESIDE).bind(scopes).bind(words)).await? {
+                WORD.check(&row, 0)?;
+            }
+            for (kind, word, no, records, scope, sum) in found {
+                let text = find.words.get(word).ok_or(WORD.differs())?.as_str();
+                if sum != Some(WORD.sum([scope.into(), text.into(), kind.into(), no.into()])) {
+                    return Err(WORD.differs());
+                }
                 // A word that was named twice counts once.
                 let Some(at) = find.words.iter().position(|other| *other == find.words[word]) else {
                     continue;

@@ -92,8 +92,10 @@ pub(crate) async fn of_message(
     let query = sqlx::query(sql::NODES_OF_MESSAGE).bind(user.as_str()).bind(chat.as_str());
     let rows = run(&mut transaction, query.bind(message.as_str())).await?;
     OfUser::Links.compare(&mut transaction, user, Seen::Part).await?;
+    // A node may be linked to a message more than once.
+    let most = if rows.is_empty() { 0 } else { i64::MAX };
     let beside = sqlx::query(crate::sql::LINKS_BESIDE).bind(user.as_str()).bind(chat.as_str());
-    tally::neighbours(&mut transaction, beside.bind(message.as_str())).await?;
+    tally::neighbours(&mut transaction, beside.bind(message.as_str()).bind(most)).await?;
     transaction.commit().await?;
     let node = |row: &SqliteRow| {
         // A driver reads nothing as no text and zero.

@@ -38,6 +38,30 @@ macro_rules! places {
     };
 }
 
+/// What is beside the records of the JSON list of ids ?2 of scope ?1 by $place, at most ?3 on each side.
+macro_rules! beside {
+    ($place:literal) => {
+        concat!(beside!($place, "<", "DESC"), " UNION ALL ", beside!($place, ">", "ASC"))
+    };
+    ($place:literal, $side:literal, $order:literal) => {
+        concat!(
+            "SELECT m.place, m.version, m.body, m.sum, j.key FROM json_each(?2) j
+               CROSS JOIN memory c ON c.scope = ?1 AND c.id = ",
+            text!("j.value"),
+            " CROSS JOIN memory m ON m.place IN (SELECT b.place FROM memory b
+                WHERE b.session = c.session AND b.kind = c.kind AND ",
+            $place,
+            " ",
+            $side,
+            " c.place ORDER BY ",
+            $place,
+            " ",
+            $order,
+            " LIMIT ?3)"
+        )
+    };
+}
+
 /// Whether the counters of scope `s` agree with their checksum, which changes as they do.
 macro_rules! scope_agrees {
     () => {
@@ -67,10 +91,10 @@ statements! {
           ", scope_agrees!(), " AND (k.no IS NULL OR ", kind_agrees!(), ") FROM json_each(?2) j
         CROSS JOIN memory_scope s ON s.user = ?1 AND s.key = j.value LEFT JOIN memory_kind k ON k.scope = s.no
         ORDER BY j.key, k.no");
-    SCOPES_BESIDE = neighbours_agree!("t.key = f.key AND t.user = ?1", "no, key", "memory_scope", "user = ?1", "key",
+    SCOPES_BESIDE = absent!("0", "t.key = f.key AND t.user = ?1", "no, key", "memory_scope", "user = ?1", "key",
         "?2", "t.no = f.no");
     COUNT_OF_SCOPE = "SELECT count(*) FROM memory WHERE scope = ?1";
-    MEMORIES_BESIDE = neighbours_agree!("t.id = f.id AND t.scope = ?1", "place, id", "memory", "scope = ?1", "id", "?2",
+    MEMORIES_BESIDE = absent!("0", "t.id = f.id AND t.scope = ?1", "place, id", "memory", "scope = ?1", "id", "?2",
         "t.place = f.place");
     COUNT_OF_KIND = "SELECT count(*) FROM memory WHERE kind = ?1";
     COUNT_OF_SESSION = "SELECT count(*) FROM memory WHERE session = ?1";
@@ -130,19 +154,29 @@ statements! {
     /// The numbers of a JSON list of words of kind ?2 of scope ?1, null for new ones, as a JSON list.
     NUMBERS = "SELECT json_group_array(no) FROM (SELECT w.no FROM json_each(?3) j
         LEFT JOIN memory_word w ON w.scope = ?1 AND w.word = j.value AND w.kind = ?2 ORDER BY j.key)";
-    /// From a JSON list of words, their numbers, and in how many records more they are.
-    COUNT_WORDS = "INSERT INTO memory_word (scope, word, kind, no, found)
-        SELECT ?1, value ->> 0, ?2, value ->> 1, value ->> 2 FROM json_each(?3) WHERE true
+    /// From a JSON list of words, their numbers, in how many records more they are, and checksums.
+    COUNT_WORDS = "INSERT INTO memory_word (scope, word, kind, no, found, sum)
+        SELECT ?1, value ->> 0, ?2, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?3) WHERE true
         ON CONFLICT (scope, word, kind) DO UPDATE SET found = found + excluded.found";
     /// From a JSON list of pairs of a number and in how many records less the word is.
     DISCOUNT_WORDS = "UPDATE memory_word SET found = found - (j.value ->> 1)
         FROM json_each(?1) j WHERE memory_word.no = j.value ->> 0";
     FORGET_WORDS = "DELETE FROM memory_word WHERE found <= 0
         AND no IN (SELECT value ->> 0 FROM json_each(?1))";
-    /// For a JSON list of scopes and one of words: the kind, the number of the word in the list, its own, and in how many
-    /// records it is, as a JSON list.
-    TERMS = "SELECT json_group_array(json_array(w.kind, j.key, w.no, w.found)) FROM json_each(?1) s
-        CROSS JOIN json_each(?2) j CROSS JOIN memory_word w ON w.scope = s.value AND w.word = j.value";
+    /// For a JSON list of scopes and one of words: the kind, the number of the word in the list, its own, in how many
+    /// records it is, the scope and the checksum, as a JSON list.
+    TERMS = "SELECT json_group_array(json_array(w.kind, j.key, w.no, w.found, w.scope, w.sum))
+        FROM json_each(?1) s CROSS JOIN json_each(?2) j
+        CROSS JOIN memory_word w ON w.scope = s.value AND w.word = j.value";
+    /// The words before and behind each of a JSON list ?2 in scopes ?1, of every kind. Nothing of those that are not
+    /// found where they stand.
+    WORDS_BESIDE = "SELECT w.scope, w.word, w.kind, w.no, w.sum FROM (
+          SELECT s.value AS scope, (SELECT max(word) FROM memory_word WHERE scope = s.value AND word < j.value) AS word
+          FROM json_each(?1) s CROSS JOIN json_each(?2) j
+          UNION
+          SELECT s.value, (SELECT min(word) FROM memory_word WHERE scope = s.value AND word > j.value)
+          FROM json_each(?1) s CROSS JOIN json_each(?2) j) f
+        LEFT JOIN memory_word w ON w.scope = f.scope AND w.word = f.word WHERE f.word IS NOT NULL";
     /// Whether each of a JSON list of scopes has a word.
     HAVE_WORDS = "SELECT EXISTS (SELECT 1 FROM memory_word w WHERE w.scope = j.value) FROM json_each(?1) j";
     LISTS = lists!();
@@ -165,15 +199,9 @@ statements! {
     /// Of scope ?6 under key ?7, and from there if it is said.
     PLACES_OF_KEY = places!("AND scope = ?6 AND key = ?7 AND (?4 IS NULL OR session = ?4) AND (?5 IS NULL OR message = ?5)");
     /// What is beside the records of the JSON list of ids ?2 of scope ?1, at most ?3 on each side.
-    BESIDE = concat!("SELECT m.place, m.version, m.body, m.sum, j.key FROM json_each(?2) j
-          CROSS JOIN memory c ON c.scope = ?1 AND c.id = ", text!("j.value"), "
-          CROSS JOIN memory m ON m.place IN (SELECT b.place FROM memory b
-            WHERE b.session = c.session AND b.kind = c.kind AND b.place < c.place ORDER BY b.place DESC LIMIT ?3)
-        UNION ALL
-        SELECT m.place, m.version, m.body, m.sum, j.key FROM json_each(?2) j
-          CROSS JOIN memory c ON c.scope = ?1 AND c.id = ", text!("j.value"), "
-          CROSS JOIN memory m ON m.place IN (SELECT b.place FROM memory b
-            WHERE b.session = c.session AND b.kind = c.kind AND b.place > c.place ORDER BY b.place LIMIT ?3)");
+    BESIDE = beside!("b.place");
+    /// The same of sessions of few records, whatever the order of the index.
+    BESIDE_OF_FEW = beside!("+b.place");
     /// The next scopes of user ?1 behind key ?2, with their kinds.
     STATS = concat!("SELECT s.key, s.project, s.agent, s.session, k.kind, k.records, k.bytes, k.vectors,
           s.no, s.user, s.sum, k.no, k.sum, ", scope_agrees!(), " AND ", kind_agrees!(), "

@@ -359,15 +359,9 @@ async fn a_file_that_lost_a_part_of_its_schema_is_not_opened() {
 }
 
 /// Columns whose change the check does not find, because nothing else in the file says it. None is shown: how often a
-/// chat was amended, by which a window is known to be of today; the word that a number stands for; the last numbers that
-/// were given, if they are larger; the key of a round's last commit.
-const FREE: &[(&str, &str)] = &[
-    ("chat", "amended"),
-    ("memory_word", "word"),
-    ("memory_last", "place"),
-    ("memory_last", "word"),
-    ("trajectory_round", "key"),
-];
+/// chat was amended, by which a window is known to be of today; the last numbers that were given, if they are larger; the key of a round's last commit.
+const FREE: &[(&str, &str)] =
+    &[("chat", "amended"), ("memory_last", "place"), ("memory_last", "word"), ("trajectory_round", "key")];
 
 #[tokio::test]
 async fn the_check_finds_a_change_in_every_column_of_every_table() {
@@ -433,4 +427,65 @@ async fn the_check_finds_a_change_in_every_column_of_every_table() {
     }
     assert!(changed > 100, "{changed}");
     assert_eq!(missed, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_leads_to_an_answer_is_checked_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let sound = a_file(&path).await;
+    let (chat, scope) = (ChatRef::new("ada", "trip"), MemoryScope::new("ada"));
+    let changes = [
+        "UPDATE memory SET session = NULL WHERE id = 'f1'",
+        "UPDATE memory_word SET word = 'seves' WHERE word = 'seven'",
+        "UPDATE run SET pos = pos + 2 WHERE pos = (1 << 32) + 65",
+        "UPDATE run SET pos = pos + 4 WHERE pos = (1 << 32) + 65",
+    ];
+    for (at, change) in changes.into_iter().enumerate() {
+        std::fs::write(&path, &sound).unwrap();
+        let mut file = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
+        assert_eq!(sqlx::query(change).execute(&mut file).await.unwrap().rows_affected(), 1, "{change}");
+        file.close().await.unwrap();
+        let store = SqliteStore::open(SqliteConfig::new(&path)).await.unwrap();
+        let (history, memories) = (store.history(), store.memories().unwrap());
+        let find = MemoryFind::new(vec![scope.clone()], vec!["seven".to_owned()], 10);
+        let main = ChainEnd::Branch("main".into());
+        let refused = match at {
+            0 => memories.memories_beside(&scope, &["f1".into()], 2).await.unwrap_err(),
+            1 => memories.find_memories(&find).await.unwrap_err(),
+            // Its parent is in the run that is elsewhere.
+            2 => history.messages(&chat, &["m80".into()]).await.unwrap_err(),
+            _ => history.chain(&chat, &main, &Window::Last(20)).await.unwrap_err(),
+        };
+        assert_eq!(refused.kind(), ErrorKind::Corrupt, "{change}: {refused}");
+        store.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_entry_of_an_index_that_is_out_of_order_hides_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let sound = a_file(&folder.path().join("sound.db")).await;
+    let store = SqliteStore::open(SqliteConfig::new(folder.path().join("sound.db"))).await.unwrap();
+    let before = readings(&store).await;
+    store.close().await.unwrap();
+    let (mut files, mut wrong) = (0, Vec::new());
+    for page in (1..sound.len() / PAGE).map(|page| page * PAGE) {
+        // A leaf of an index, with as many entries as it says behind its header of 8 bytes.
+        let entries = usize::from(u16::from_be_bytes([sound[page + 3], sound[page + 4]]));
+        if sound[page] != 10 || entries < 8 {
+            continue;
+        }
+        let (one, other) = (page + 8, page + 8 + 2 * (entries / 2));
+        let mut file = sound.clone();
+        (0..2).for_each(|byte| file.swap(one + byte, other + byte));
+        let path = folder.path().join(format!("{page}.db"));
+        std::fs::write(&path, file).unwrap();
+        files += 1;
+        if let Verdict::Wrong(problem) = judge(&path, &before).await {
+            wrong.push(format!("page {}: {}", page / PAGE, problem.chars().take(300).collect::<String>()));
+        }
+    }
+    assert!(files > 4, "{files}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
