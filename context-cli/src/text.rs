@@ -1,9 +1,11 @@
 //! Words for people: one-line previews, short ids, times, and text that cannot take over a terminal.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::time::Duration;
 
+#[cfg(test)]
+pub(crate) use context_runtime::shown::is_hidden;
+pub(crate) use context_runtime::shown::{clean, clean_lines};
 use context_runtime::{
     Message, MessageId, Part, Timestamp,
     store::{Node, NodeKind, StoredBoundary},
@@ -12,55 +14,6 @@ use jiff::SpanRelativeTo;
 
 /// How many characters of a message are shown on one line.
 const PREVIEW: usize = 72;
-
-/// Whether a terminal would obey a character, or a reader would not see it: control characters, line and paragraph
-/// separators, marks that turn the direction of text, characters without width, tags and fillers.
-pub(crate) fn is_hidden(c: char) -> bool {
-    match c {
-        ' '..='~' => false,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' => true,
-        '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => true,
-        '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' => true,
-        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
-        c => c.is_control(),
-    }
-}
-
-/// Writes a character as JSON escapes it: a terminal shows it, and JSON stays JSON.
-fn escape(c: char, to: &mut String) {
-    match c {
-        '\n' => to.push_str("\\n"),
-        '\r' => to.push_str("\\r"),
-        '\t' => to.push_str("\\t"),
-        c => {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                // Writing to a string does not fail.
-                let _ = write!(to, "\\u{unit:04x}");
-            }
-        }
-    }
-}
-
-fn escaped(text: &str, is_bad: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&is_bad) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if is_bad(c) { escape(c, &mut shown) } else { shown.push(c) }
-    }
-    Cow::Owned(shown)
-}
-
-/// A name, or any other text that belongs on one line, with every [hidden](is_hidden) character escaped.
-pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    escaped(text, is_hidden)
-}
-
-/// A text of several lines with every [hidden](is_hidden) character escaped but line feeds and tabs.
-pub(crate) fn clean_lines(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| c != '\n' && c != '\t' && is_hidden(c))
-}
 
 /// The beginning of a text on one line.
 pub(crate) fn preview(text: &str, length: usize) -> String {
@@ -90,8 +43,7 @@ pub(crate) fn one_line(text: &str) -> String {
         match c {
             c if c.is_whitespace() && line.ends_with(' ') => {}
             c if c.is_whitespace() => line.push(' '),
-            c if is_hidden(c) => escape(c, &mut line),
-            c => line.push(c),
+            c => line.push_str(&clean(c.encode_utf8(&mut [0; 4]))),
         }
     }
     line

@@ -217,6 +217,7 @@ pub mod removal;
 mod rescale;
 mod retention;
 mod runtime;
+pub mod shown;
 pub mod store;
 pub mod streams;
 mod system;
