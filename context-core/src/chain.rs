@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use crate::pack::{self, UnpackError};
+use crate::pack::{self, UnpackError, UnpackFault};
 use crate::{MessageId, Node};
 
 /// How many nodes a run holds before the next one is begun.
@@ -89,6 +89,8 @@ pub struct PackedRun {
     pub bytes: Bytes,
     /// How many of them to take; `usize::MAX` for all.
     pub take: usize,
+    /// Whether there must be just as many.
+    pub is_whole: bool,
 }
 
 impl Chain {
@@ -109,8 +111,12 @@ impl Chain {
     /// checksums now, reads the nodes later.
     pub fn from_packed(skipped: u64, runs: impl IntoIterator<Item = PackedRun>) -> Result<Self, UnpackError> {
         let mut chain = Inner { skipped, ..Inner::default() };
-        for PackedRun { bytes, take } in runs {
-            let len = pack::count(&bytes)?.min(take);
+        for PackedRun { bytes, take, is_whole } in runs {
+            let count = pack::count(&bytes)?;
+            if is_whole && count != take {
+                return Err(UnpackError { offset: bytes.len(), fault: UnpackFault::Count });
+            }
+            let len = count.min(take);
             if len > 0 {
                 chain.push_run(Arc::new(RunNodes {
                     len,
@@ -324,7 +330,7 @@ mod tests {
         let runs = sizes.iter().map(|size| {
             let (run, tail) = rest.split_at(*size);
             rest = tail;
-            PackedRun { bytes: pack::pack_all(run).into(), take: usize::MAX }
+            PackedRun { bytes: pack::pack_all(run).into(), take: usize::MAX, is_whole: false }
         });
         (Chain::from_packed(0, runs).unwrap(), all)
     }
@@ -379,9 +385,14 @@ mod tests {
     #[test]
     fn takes_only_a_part_of_a_packed_run_and_refuses_a_broken_one() {
         let run = pack::pack_all(&(0..5).map(node).collect::<Vec<_>>());
-        let part = PackedRun { bytes: run.clone().into(), take: 2 };
+        let part = PackedRun { bytes: run.clone().into(), take: 2, is_whole: false };
         assert_eq!(Chain::from_packed(3, [part]).unwrap().head(), Some(&"m1".into()));
-        let broken = PackedRun { bytes: run[..run.len() - 1].to_vec().into(), take: 5 };
+        let broken = run[..run.len() - 1].to_vec();
+        let broken = PackedRun { bytes: broken.into(), take: 5, is_whole: false };
         assert!(Chain::from_packed(0, [broken]).is_err());
+        for (take, is_fine) in [(4, false), (5, true), (6, false)] {
+            let whole = PackedRun { bytes: run.clone().into(), take, is_whole: true };
+            assert_eq!(Chain::from_packed(0, [whole]).is_ok(), is_fine);
+        }
     }
 }

@@ -52,6 +52,9 @@ pub enum UnpackFault {
     /// A checksum that is not that of the record.
     #[error("the checksum differs")]
     Checksum,
+    /// More or fewer records than there must be.
+    #[error("it has another number of records")]
+    Count,
 }
 
 /// Appends a node to packed bytes. Ids are at most 65,535 bytes long, body kinds 255 and records 4 GiB:

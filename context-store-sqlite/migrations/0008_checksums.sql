@@ -14,6 +14,8 @@ ALTER TABLE blob_ref ADD COLUMN sum INTEGER;
 ALTER TABLE stream ADD COLUMN sum INTEGER;
 ALTER TABLE stream_chunk ADD COLUMN sum INTEGER;
 ALTER TABLE trajectory_round ADD COLUMN sum INTEGER;
+-- How many versions and messages its nodes have, each with a weight of its own. Its edges are counted in two places as it is.
+ALTER TABLE trajectory_round ADD COLUMN beside INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE trajectory_query ADD COLUMN sum INTEGER;
 ALTER TABLE trajectory_state ADD COLUMN sum INTEGER;
 ALTER TABLE trajectory_action ADD COLUMN sum INTEGER;
@@ -140,11 +142,23 @@ CREATE TRIGGER untally_trajectory_round AFTER DELETE ON trajectory_round BEGIN
   UPDATE user_tally SET rounds = rounds - 1, sum = sum - 1000033 WHERE user = OLD.user;
 END;
 
+UPDATE trajectory_round SET beside =
+  1000003 * (SELECT count(*) FROM trajectory_version WHERE round = no)
+  + 1000033 * (SELECT count(*) FROM trajectory_message WHERE round = no);
+CREATE TRIGGER tally_trajectory_version AFTER INSERT ON trajectory_version BEGIN
+  UPDATE trajectory_round SET beside = beside + 1000003 WHERE no = NEW.round;
+END;
+CREATE TRIGGER untally_trajectory_version AFTER DELETE ON trajectory_version BEGIN
+  UPDATE trajectory_round SET beside = beside - 1000003 WHERE no = OLD.round;
+END;
+
 CREATE TRIGGER tally_trajectory_message AFTER INSERT ON trajectory_message BEGIN
+  UPDATE trajectory_round SET beside = beside + 1000033 WHERE no = NEW.round;
   INSERT INTO user_tally (user, links, sum) VALUES (NEW.user, 1, 1000037)
     ON CONFLICT (user) DO UPDATE SET links = links + 1, sum = sum + 1000037;
 END;
 CREATE TRIGGER untally_trajectory_message AFTER DELETE ON trajectory_message BEGIN
+  UPDATE trajectory_round SET beside = beside - 1000033 WHERE no = OLD.round;
   UPDATE user_tally SET links = links - 1, sum = sum - 1000037 WHERE user = OLD.user;
 END;
 

@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::partial::Partial;
 use crate::{file, schema};
 
-/// The bytes of an empty store, without and with full text, once this process has made one. All migrations
-/// together cost a hundred times what the bytes cost, and a program with a file a user makes many.
+/// The bytes of an empty store, without and with full text, once this process has made one: half a megabyte.
+/// All migrations take a tenth of a second in a debug build, and a program with a file for each user makes many.
 static EMPTY: [OnceLock<Vec<u8>>; 2] = [OnceLock::new(), OnceLock::new()];
 
 /// Makes the file, unless another one is faster.

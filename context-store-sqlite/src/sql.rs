@@ -210,18 +210,18 @@ statements! {
     // Chains.
     /// The whole chain of branch ?3 if it forks from none, as most: without the tables a recursion needs, which
     /// cost more than reading a hundred messages does.
-    OWN = "SELECT (b.no << 32) + b.own, r.pos, r.data, (c.no << 32) + c.amended, NULL, b.base,
-          b.parent, b.head, b.name, b.created_at, b.sum, c.name_sum
+    OWN = concat!("SELECT (b.no << 32) + b.own, r.pos, r.data, ",
+          facts!("(b.no << 32) + 1", "(c.no << 32) + c.amended", "NULL", "b", "c.name_sum"), "
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3 AND b.parent IS NULL
         LEFT JOIN run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own
-        WHERE c.user = ?1 AND c.id = ?2";
+        WHERE c.user = ?1 AND c.id = ?2");
     /// What follows message ?4 if branch ?3 owns it and ?5 is the edition.
-    OWN_AFTER = "SELECT (b.no << 32) + b.own, r.pos, r.data, (c.no << 32) + c.amended, a.pos + 1, b.base,
-          b.parent, b.head, b.name, b.created_at, b.sum, c.name_sum
+    OWN_AFTER = concat!("SELECT (b.no << 32) + b.own, r.pos, r.data, ",
+          facts!("a.pos + 1", "(c.no << 32) + c.amended", "a.pos + 1", "b", "c.name_sum"), "
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3
         CROSS JOIN node a ON a.chat = c.no AND a.id = ?4 AND a.pos > b.no << 32 AND a.pos <= (b.no << 32) + b.own
         LEFT JOIN run r ON r.pos <= (b.no << 32) + b.own AND r.pos >= (SELECT max(pos) FROM run WHERE pos <= a.pos)
-        WHERE c.user = ?1 AND c.id = ?2 AND (c.no << 32) + c.amended = ?5";
+        WHERE c.user = ?1 AND c.id = ?2 AND (c.no << 32) + c.amended = ?5");
     WHOLE = of_branch!(whole);
     WHOLE_OF = of_message!(whole);
     LAST = of_branch!(window, { "?4", from_depth, at });
@@ -237,13 +237,18 @@ statements! {
     USER_TALLY = concat!("SELECT chats, rounds, links, scopes, ", user_tally_agrees!(),
         " FROM user_tally WHERE user = ?1");
     STORE_TALLY = "SELECT users, sum = 999983 + users * 1000003 FROM store_tally WHERE one = 1";
-    COUNT_USERS = "SELECT count(*) FROM user_tally";
-    COUNT_CHATS = "SELECT count(*) FROM chat WHERE user = ?1";
+    /// Rows of other things in its place do not count.
+    COUNT_USERS = concat!("SELECT count(*) FROM user_tally WHERE ", user_tally_agrees!());
+    // An index of something else that also begins with users, in the place of the right one, has entries of the user too,
+    // but hardly any with values of these types behind the user.
+    COUNT_CHATS = "SELECT count(*) FROM chat WHERE user = ?1 AND typeof(id) = 'text'";
     /// The same, as a listing finds them.
     COUNT_LISTED_CHATS = "SELECT (SELECT count(*) FROM chat WHERE user = ?1 AND moved = 0)
         + (SELECT count(*) FROM chat WHERE user = ?1 AND moved = 1)";
-    COUNT_ROUNDS = "SELECT count(*) FROM trajectory_round WHERE user = ?1";
-    COUNT_LINKS = "SELECT count(*) FROM trajectory_message WHERE user = ?1";
+    COUNT_ROUNDS = "SELECT count(*) FROM trajectory_round WHERE user = ?1
+        AND typeof(session) = 'text' AND typeof(agent) = 'integer' AND typeof(round) = 'integer'";
+    COUNT_LINKS = "SELECT count(*) FROM trajectory_message WHERE user = ?1
+        AND typeof(chat) = 'text' AND typeof(message) = 'text'";
     COUNT_SCOPES = "SELECT count(*) FROM memory_scope WHERE user = ?1";
     COUNT_BRANCHES = "SELECT count(*) FROM branch WHERE chat = ?1";
     COUNT_CHECKPOINTS = "SELECT count(*) FROM checkpoint WHERE chat = ?1";

@@ -189,6 +189,11 @@ impl Table {
         self.compare(values.into_iter().fold(sum, |sum, value| value.add_to(sum)), row, column)
     }
 
+    /// The same with the checksum itself.
+    pub(crate) fn check_sum<'a>(&self, values: impl IntoIterator<Item = Value<'a>>, kept: i64) -> Result<()> {
+        if self.sum(values) == kept { Ok(()) } else { Err(self.differs()) }
+    }
+
     fn compare(&self, sum: Checksum, row: &SqliteRow, column: usize) -> Result<()> {
         let kept: Option<i64> = row.try_get(column)?;
         let kept = kept.and_then(|kept| u32::try_from(kept).ok()).ok_or_else(|| self.differs())?;

@@ -1,4 +1,4 @@
-//! How much there is of what is listed: a list that lost a page of the file is shorter than what was counted.
+//! Counts of everything that is listed: a list that lost a page of the file is shorter than its count.
 //!
 //! The file counts by itself (`migrations/0008_checksums.sql`). What is compared must be of one state of the file, so it
 //! is read in one transaction.
@@ -20,7 +20,7 @@ pub(crate) const ELSEWHERE: Fault = Fault::Corrupt("an index does not lead to wh
 
 const DIFFERS: Fault = Fault::Corrupt("the checksum of a row that counts others differs", None);
 
-/// What a user has.
+/// The counts of a user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OfUser {
     Chats,
@@ -33,7 +33,7 @@ pub(crate) enum OfUser {
     Scopes,
 }
 
-/// What a chat has.
+/// The counts of a chat.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OfChat {
     Branches,
@@ -44,7 +44,7 @@ pub(crate) enum OfChat {
     Revisions,
 }
 
-/// What was seen of a list.
+/// The part of a list that was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// All of it: so many.

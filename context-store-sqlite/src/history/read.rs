@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use context_core::{Chain, ChainEnd, ChatRef, Error, MessageId, NodeKind, PackedRun, Window, pack};
+use serde::Deserialize;
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
@@ -132,50 +133,72 @@ struct Said {
 
 const OTHER_END: &str = "a chain does not end with its last message";
 
+/// All that a statement says of a piece of a chain, in the order of its list.
+#[derive(Deserialize)]
+struct Facts {
+    edition: i64,
+    start: Option<i64>,
+    base: i64,
+    /// The place behind which it forks.
+    parent: Option<i64>,
+    created_at: i64,
+    /// The checksum of the branch.
+    sum: i64,
+    /// That of the chat's names.
+    name_sum: i64,
+}
+
+impl Facts {
+    fn of(row: &SqliteRow) -> Result<Option<Self>> {
+        let text: Option<&str> = row.try_get(3)?;
+        let read = text.map(serde_json::from_str).transpose();
+        read.map_err(|_| Fault::Corrupt("what is said of a branch cannot be read", None))
+    }
+}
+
 /// Puts the runs in order and sees that none is missing: rows of branches by their checksums, runs by following
 /// each other, the end by the message that is said to be there.
 fn assemble(rows: Vec<SqliteRow>, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
     let mut said = Said::default();
     let mut found = Vec::with_capacity(rows.len());
-    let (mut skipped, mut piece, mut forks_behind) = (0, None, None);
-    for (at, row) in rows.into_iter().enumerate() {
+    let (mut skipped, mut piece) = (0, None);
+    for row in rows {
         let cut: i64 = row.try_get(0)?;
-        let start: Option<i64> = row.try_get(4)?;
-        let base: i64 = row.try_get(5)?;
-        if at == 0 {
-            said.edition = row.try_get(3)?;
-            let names =
-                [branch_of(said.edition).into(), chat.user.as_str().into(), chat.chat.as_str().into()];
-            CHAT_NAME.check_values(names, &row, 11)?;
-            said.end = match end {
-                ChainEnd::Branch(name) if row.try_get::<Option<&str>, _>(8)? != Some(name.as_str()) => {
-                    return Err(ELSEWHERE);
-                }
-                ChainEnd::Branch(_) => message_id(&row, 7)?,
-                ChainEnd::Message(id) => Some(id.clone()),
-            };
-            said.length = base.saturating_add(own_of(cut));
-        }
         if piece != Some(cut) {
-            if piece.is_some() && forks_behind != Some(cut) {
+            let facts = Facts::of(&row)?.ok_or(Fault::Corrupt(MISSING, None))?;
+            if piece.is_some() && said.root != Some(cut) {
                 return Err(Fault::Corrupt(MISSING, None));
             }
-            let branch = [
+            if piece.is_none() {
+                said.edition = facts.edition;
+                let names =
+                    [branch_of(facts.edition).into(), chat.user.as_str().into(), chat.chat.as_str().into()];
+                CHAT_NAME.check_sum(names, facts.name_sum)?;
+                said.end = match end {
+                    ChainEnd::Branch(name) if row.try_get::<Option<&str>, _>(5)? != Some(name.as_str()) => {
+                        return Err(ELSEWHERE);
+                    }
+                    ChainEnd::Branch(_) => message_id(&row, 4)?,
+                    ChainEnd::Message(id) => Some(id.clone()),
+                };
+                said.length = facts.base.saturating_add(own_of(cut));
+            }
+            let branch: [Value<'_>; 6] = [
                 branch_of(cut).into(),
                 branch_of(said.edition).into(),
-                Value::of(&row, 8)?,
-                Value::of(&row, 6)?,
-                base.into(),
-                Value::of(&row, 9)?,
+                Value::of(&row, 5)?,
+                facts.parent.into(),
+                facts.base.into(),
+                facts.created_at.into(),
             ];
-            BRANCH.check_values(branch, &row, 10)?;
-            forks_behind = row.try_get(6)?;
+            BRANCH.check_sum(branch, facts.sum)?;
+            (said.root, said.start) = (facts.parent, facts.start);
+            if let Some(start) = facts.start {
+                skipped = facts.base.saturating_add(own_of(start)) - 1;
+            }
             piece = Some(cut);
         }
-        (said.root, said.start) = (forks_behind, start);
-        if let Some(start) = start {
-            skipped = base.saturating_add(own_of(start)) - 1;
-        }
+        let start = said.start;
         match row.try_get::<Option<i64>, _>(1)? {
             Some(place) => found.push(Found { place, cut, start, data: blob(row, 2)? }),
             None if own_of(cut) == 0 || start.is_some_and(|start| start > cut) => {}
@@ -189,8 +212,6 @@ fn assemble(rows: Vec<SqliteRow>, chat: &ChatRef, end: &ChainEnd, window: &Windo
     found.sort_unstable_by_key(|found| found.place);
     let mut expected = 0;
     let mut runs = Vec::with_capacity(found.len());
-    // Runs behind which the same branch goes on have no message more than that.
-    let mut whole = Vec::new();
     let mut last = None;
     for i in 0..found.len() {
         let Found { place: first, cut, start, ref data } = found[i];
@@ -218,17 +239,12 @@ fn assemble(rows: Vec<SqliteRow>, chat: &ChatRef, end: &ChainEnd, window: &Windo
         }
         let take = length(take)?;
         expected += take;
-        let run = PackedRun { bytes, take };
-        whole.extend(next.map(|_| run.clone()));
-        runs.push(run);
+        // A run behind which the same branch goes on has no message more than that.
+        runs.push(PackedRun { bytes, take, is_whole: next.is_some() });
     }
     let newest = runs.iter().rev().find(|run| run.take > 0).cloned();
     let chain = Chain::from_packed(count(skipped)?, runs)?.with_edition(count(said.edition)?);
-    let is_longer = |run: &PackedRun| pack::id_of(&run.bytes, run.take).is_ok();
-    if whole.iter().any(is_longer)
-        || chain.len() != expected
-        || skipped.saturating_add(signed(expected)) != said.length
-    {
+    if chain.len() != expected || skipped.saturating_add(signed(expected)) != said.length {
         return Err(Fault::Corrupt(MISSING, None));
     }
     if let Some(run) = newest {

@@ -71,8 +71,8 @@ impl One {
                    INSERT INTO trajectory_edge (round, position, source, target_round, target, name, sum)
                      SELECT NEW.no, p.position, NEW.source, NEW.target_round, NEW.target, NEW.edge,
                        NEW.edge_sum | (p.position << 32)
-                     FROM (SELECT coalesce(max(position), -1) + 1 AS position FROM trajectory_edge
-                       WHERE round = NEW.no) p
+                     FROM (SELECT coalesce((SELECT position FROM trajectory_edge WHERE round = NEW.no
+                       ORDER BY position DESC LIMIT 1), -1) + 1 AS position) p
                      WHERE NEW.source IS NOT NULL;
                  END"
             ),

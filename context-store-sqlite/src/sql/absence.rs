@@ -1,6 +1,6 @@
 //! Statements that look whether what was not found is really not there.
 
-/// What stands in an index before and behind the place where something that is not there would stand.
+/// The entries of an index before and behind the place where something that is not there would stand.
 macro_rules! neighbours {
     ($columns:expr, $table:expr, $of:expr, $key:expr, $value:expr) => {
         concat!(

@@ -34,6 +34,42 @@ macro_rules! of_message {
     };
 }
 
+/// All that is said of a piece, in front of its first run only: numbers as one text, since every column of a row is copied;
+/// the head and the name, in which SQLite's JSON would end at a NUL.
+macro_rules! facts {
+    ($first:expr, $edition:expr, $start:expr, $piece:literal, $name_sum:expr) => {
+        concat!(
+            "CASE WHEN r.pos IS NULL OR r.pos <= ",
+            $first,
+            " THEN json_array(",
+            $edition,
+            ", ",
+            $start,
+            ", CAST(",
+            $piece,
+            ".base AS INTEGER), CAST(",
+            $piece,
+            ".parent AS INTEGER), CAST(",
+            $piece,
+            ".created_at AS INTEGER), CAST(",
+            $piece,
+            ".sum AS INTEGER), CAST(",
+            $name_sum,
+            " AS INTEGER)) END,
+             CASE WHEN r.pos IS NULL OR r.pos <= ",
+            $first,
+            " THEN ",
+            $piece,
+            ".head END,
+             CASE WHEN r.pos IS NULL OR r.pos <= ",
+            $first,
+            " THEN ",
+            $piece,
+            ".name END"
+        )
+    };
+}
+
 macro_rules! whole {
     ($tip:expr, $cut:literal) => {
         concat!(
@@ -48,9 +84,7 @@ macro_rules! whole {
                FROM piece p JOIN branch b ON b.no = p.parent >> 32
              )
              SELECT p.cut, r.pos, r.data, ",
-            edition!(),
-            ", NULL, p.base, p.parent, p.head, p.name, p.created_at, p.sum, ",
-            name_sum!(),
+            facts!("p.lo + 1", edition!(), "NULL", "p", name_sum!()),
             " FROM piece p LEFT JOIN run r ON r.pos BETWEEN p.lo AND p.cut"
         )
     };
@@ -88,10 +122,7 @@ macro_rules! window {
                FROM piece p JOIN branch b ON b.no = p.parent >> 32 WHERE p.start IS NULL
              )
              SELECT p.cut, r.pos, r.data, ",
-            edition!(),
-            ", p.start, p.base, p.parent, p.head, p.name, p.created_at,
-               p.sum, ",
-            name_sum!(),
+            facts!("coalesce(p.start, p.lo + 1)", edition!(), "p.start", "p", name_sum!()),
             " FROM piece p
              LEFT JOIN run r ON r.pos <= p.cut AND r.pos >= CASE
                WHEN p.start IS NULL THEN p.lo

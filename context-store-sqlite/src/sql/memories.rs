@@ -27,18 +27,20 @@ macro_rules! lists {
     };
 }
 
-/// Places of records of kind ?1 below place ?2, the newest ?3, as a JSON list.
+/// Places of records of kind ?1 below place ?2, the newest ?3, as a JSON list: by the index whose entries are counted.
 macro_rules! places {
-    ($from:expr) => {
+    ($index:literal, $from:expr) => {
         concat!(
-            "SELECT json_group_array(place) FROM (SELECT place FROM memory WHERE kind = ?1 AND place < ?2 ",
+            "SELECT json_group_array(place) FROM (SELECT place FROM memory ",
+            $index,
+            " WHERE kind = ?1 AND place < ?2 ",
             $from,
             " ORDER BY place DESC LIMIT ?3)"
         )
     };
 }
 
-/// What is beside the records of the JSON list of ids ?2 of scope ?1 by $place, at most ?3 on each side.
+/// The records beside those of the JSON list of ids ?2 of scope ?1 by $place, at most ?3 on each side.
 macro_rules! beside {
     ($place:literal) => {
         concat!(beside!($place, "<", "DESC"), " UNION ALL ", beside!($place, ">", "ASC"))
@@ -99,7 +101,7 @@ statements! {
     COUNT_OF_KIND = "SELECT count(*) FROM memory WHERE kind = ?1";
     COUNT_OF_SESSION = "SELECT count(*) FROM memory WHERE session = ?1";
     /// How many records of scope ?1 have key ?2, without the index of keys.
-    COUNT_OF_KEY = "SELECT count(*) FROM memory WHERE scope = ?1 AND +key = ?2";
+    COUNT_OF_KEY = "SELECT count(*) FROM memory INDEXED BY sqlite_autoindex_memory_1 WHERE scope = ?1 AND key = ?2";
     COUNT_FILED_BY_KEY = "SELECT count(*) FROM memory WHERE scope = ?1 AND key = ?2";
     /// Whether the index of sessions has all of them, unless they are many.
     SESSIONS_AGREE = "SELECT CASE WHEN (SELECT max(no) FROM memory_session) <= 4096 THEN
@@ -192,12 +194,13 @@ statements! {
         CROSS JOIN memory_vector v ON v.place = j.value WHERE v.model = ?2 AND length(v.data) = ?3";
 
     // Listing.
-    PLACES = places!("");
+    PLACES = places!("INDEXED BY memory_of_kind", "");
     /// Of session ?4, and of message ?5 if there is one.
-    PLACES_OF_SESSION = places!("AND session = ?4 AND (?5 IS NULL OR message = ?5)");
-    PLACES_OF_MESSAGE = places!("AND session = ?4 AND message = ?5");
+    PLACES_OF_SESSION = places!("INDEXED BY memory_of_session", "AND session = ?4 AND (?5 IS NULL OR message = ?5)");
+    PLACES_OF_MESSAGE = places!("", "AND session = ?4 AND message = ?5");
     /// Of scope ?6 under key ?7, and from there if it is said.
-    PLACES_OF_KEY = places!("AND scope = ?6 AND key = ?7 AND (?4 IS NULL OR session = ?4) AND (?5 IS NULL OR message = ?5)");
+    PLACES_OF_KEY = places!("INDEXED BY memory_of_key",
+        "AND scope = ?6 AND key = ?7 AND (?4 IS NULL OR session = ?4) AND (?5 IS NULL OR message = ?5)");
     /// What is beside the records of the JSON list of ids ?2 of scope ?1, at most ?3 on each side.
     BESIDE = beside!("b.place");
     /// The same of sessions of few records, whatever the order of the index.

@@ -10,7 +10,7 @@ macro_rules! pruned_rounds {
 
 statements! {
     ROUND = "SELECT no, revision, key, head ->> 'next',
-          (SELECT coalesce(max(position), -1) + 1 FROM trajectory_edge WHERE round = no)
+          coalesce((SELECT position FROM trajectory_edge WHERE round = no ORDER BY position DESC LIMIT 1), -1) + 1
         FROM trajectory_round WHERE user = ?1 AND session = ?2 AND agent = ?3 AND round = ?4";
     CREATE_ROUND = "INSERT INTO trajectory_round
           (user, session, agent, round, revision, key, state, title, nodes, created_at, updated_at, head,
@@ -28,6 +28,10 @@ statements! {
         AND ordinal IN (SELECT value FROM json_each(?2))";
     ROUNDS_OF_NUMBERS = "SELECT no, head, sum FROM trajectory_round
         WHERE user = ?1 AND session = ?2 AND agent = ?3 AND round BETWEEN ?4 AND ?5 ORDER BY round";
+    /// What there is beside the nodes of rounds: their versions and messages as they were counted, and their edges as
+    /// another index has them.
+    BESIDE = "SELECT no, beside, (SELECT count(*) FROM trajectory_edge INDEXED BY trajectory_edge_target WHERE round = no)
+        FROM trajectory_round WHERE no IN (SELECT value FROM json_each(?1))";
     /// Heads of an agent's rounds below round ?4, the highest first.
     HEADS_OF_AGENT = "SELECT head, sum FROM trajectory_round
         WHERE user = ?1 AND session = ?2 AND agent = ?3 AND round < ?4 ORDER BY round DESC LIMIT ?5";

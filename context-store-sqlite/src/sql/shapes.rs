@@ -124,14 +124,14 @@ macro_rules! summary {
     };
 }
 
-/// What is known of a branch.
+/// The columns of a branch.
 macro_rules! piece {
     () => {
         concat!("SELECT no, chat, name, parent, base, created_at, sum, own, head, ", own_agrees!())
     };
 }
 
-/// What a chat knows of a blob. No references are counted if the index names one that is not there.
+/// The columns of a blob in a chat. No references are counted if the index names one that is not there.
 macro_rules! blob {
     () => {
         "SELECT r.hash, b.size, r.media_type, r.created_at, r.used_at,
@@ -142,7 +142,7 @@ macro_rules! blob {
     };
 }
 
-/// What is known of a stream.
+/// The columns of a stream.
 macro_rules! stream {
     () => {
         "s.no, s.id, s.state, s.run, s.writer, s.chunks, s.bytes, s.error, s.created_at, s.started_at,

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_core::{
-    AgentRef, CancelSignal, ChainEnd, ChatQuery, ChatRef, Error, ErrorKind, MemoryFind, MemoryList,
-    MemoryRecord, MemoryScope, MemorySource, MemoryVector, MemoryWrite, MessageId, PageWalk, RoundQuery,
-    SearchQuery, Store, Window,
+    AgentRef, CancelSignal, ChainEnd, ChatQuery, ChatRef, Error, MemoryFind, MemoryList, MemoryRecord,
+    MemoryScope, MemorySource, MemoryVector, MemoryWrite, MessageId, PageWalk, RoundQuery, SearchQuery,
+    Store, Window,
 };
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
+use sqlx::{ConnectOptions, Connection};
 
 use crate::lab::T;
 use crate::upgrade::{REPORT, fill};
@@ -284,181 +284,51 @@ async fn a_damaged_file_answers_as_before_or_says_so_and_the_check_finds_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-#[tokio::test]
-async fn what_is_listed_is_compared_with_what_was_counted() {
-    // Whatever lacks one of what was counted: a table of counts, its column, the weight in its sum, and who tells.
-    let counted = [
-        ("chat_tally", "branches", 1_000_003, "branches"),
-        ("chat_tally", "checkpoints", 1_000_033, "checkpoints"),
-        ("chat_tally", "fragments", 1_000_037, "fragments"),
-        ("chat_tally", "blobs", 1_000_039, "blobs"),
-        ("chat_tally", "streams", 1_000_081, "streams"),
-        ("chat_tally", "revisions", 1_000_099, "revisions"),
-        ("user_tally", "chats", 1_000_003, "list_chats ada"),
-        ("user_tally", "rounds", 1_000_033, "rounds"),
-        ("user_tally", "links", 1_000_037, "nodes_of_message"),
-        ("user_tally", "scopes", 1_000_039, "stats ada"),
-        ("store_tally", "users", 1_000_003, "users"),
-        ("chat_tally", "branches", 0, "list_chats ada"),
-        ("user_tally", "chats", 0, "users"),
-    ];
+/// Trees whose entries were lost, or that stand in each other's place, led to answers with less in them: rounds without
+/// edges, versions and messages, no rounds at all, facts that were not found.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tree_without_its_entries_or_with_those_of_another_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.db");
-    a_file(&path).await;
+    let sound = a_file(&path).await;
     let store = SqliteStore::open(SqliteConfig::new(&path)).await.unwrap();
+    let before = readings(&store).await;
+    store.close().await.unwrap();
     let mut file = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
-    for (table, column, weight, reading) in counted {
-        for sign in ["+", "-"] {
-            let change =
-                format!("UPDATE {table} SET {column} = {column} {sign} 1, sum = sum {sign} {weight}");
-            sqlx::query(AssertSqlSafe(change)).execute(&mut file).await.unwrap();
-            let answers = readings(&store).await;
-            let told = answers.iter().any(|(name, answer)| {
-                name.starts_with(reading) && answer.as_ref().is_err_and(|e| e.kind() == ErrorKind::Corrupt)
-            });
-            let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
-            if sign == "+" {
-                assert!(told, "{reading} says nothing of {table}.{column}");
-                assert_ne!(report.findings.len(), 0, "{table}.{column}");
-            } else {
-                assert_eq!(report.findings.len(), 0, "{:?}", report.findings);
-            }
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_file_that_lost_a_part_of_its_schema_is_not_opened() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.db");
-    for (change, opens) in [
-        ("CREATE INDEX mine ON chat (title)", true),
-        ("DROP INDEX fragment_chat", false),
-        ("DROP TRIGGER append_row_run", false),
-        ("DROP VIEW trajectory_nodes", false),
-    ] {
-        let _ = std::fs::remove_file(&path);
-        a_file(&path).await;
-        let mut file = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
-        sqlx::query(change).execute(&mut file).await.unwrap();
-        file.close().await.unwrap();
-        for read_only in [false, true] {
-            let opened = SqliteStore::open(SqliteConfig::new(&path).read_only(read_only)).await;
-            match opened {
-                Ok(store) => {
-                    assert!(opens, "{change}");
-                    store.close().await.unwrap();
-                }
-                Err(error) => {
-                    assert!(!opens, "{change}: {error}");
-                    assert_eq!(error.kind(), ErrorKind::Corrupt, "{change}");
-                }
-            }
-        }
-    }
-}
-
-/// Columns whose change the check does not find, because nothing else in the file says it. None is shown: how often a
-/// chat was amended, by which a window is known to be of today; the last numbers that were given, if they are larger; the key of a round's last commit.
-const FREE: &[(&str, &str)] =
-    &[("chat", "amended"), ("memory_last", "place"), ("memory_last", "word"), ("trajectory_round", "key")];
-
-#[tokio::test]
-async fn the_check_finds_a_change_in_every_column_of_every_table() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.db");
-    let sound = a_file(&path).await;
-    let columns =
-        "SELECT t.name, c.name, c.type, c.pk FROM pragma_table_list t JOIN pragma_table_info(t.name) c
-        WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-          AND t.name <> 'context_migrations'";
-    let options = SqliteConnectOptions::new().filename(&path).foreign_keys(false);
-    let mut file = options.connect().await.unwrap();
-    let columns = sqlx::query(columns).fetch_all(&mut file).await.unwrap();
-    let triggers = sqlx::query("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'");
-    let triggers: Vec<(String, String)> =
-        triggers.fetch_all(&mut file).await.unwrap().iter().map(|row| (row.get(0), row.get(1))).collect();
+    let trees = "SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0";
+    let trees: Vec<(String, i64)> = sqlx::query_as(trees).fetch_all(&mut file).await.unwrap();
     file.close().await.unwrap();
-    let (mut changed, mut missed) = (0, Vec::new());
-    for row in &columns {
-        let (table, column, kind): (String, String, String) = (row.get(0), row.get(1), row.get(2));
-        let key =
-            columns.iter().filter(|other| other.get::<&str, _>(0) == table && other.get::<i64, _>(3) > 0);
-        let key: Vec<String> = key.map(|other| format!("\"{}\"", other.get::<&str, _>(1))).collect();
-        let (key, last) = (key.join(", "), key.join(" DESC, "));
-        let value = match &*kind {
-            "INTEGER" => format!("coalesce(\"{column}\" + 1, 1)"),
-            "TEXT" => format!("coalesce(\"{column}\", '') || 'x'"),
-            _ => format!("CAST(coalesce(\"{column}\", x'') || 'x' AS BLOB)"),
-        };
-        std::fs::write(&path, &sound).unwrap();
-        let mut file = options.connect().await.unwrap();
-        let mut change = file.begin().await.unwrap();
-        // As a damaged page changes a value: no trigger sees it.
-        for (name, _) in &triggers {
-            sqlx::query(AssertSqlSafe(format!("DROP TRIGGER {name}"))).execute(&mut *change).await.unwrap();
-        }
-        let update = format!(
-            "UPDATE {table} SET \"{column}\" = {value} WHERE ({key}) = (SELECT {key} FROM {table} ORDER BY {last} DESC LIMIT 1)"
-        );
-        let done = sqlx::query(AssertSqlSafe(update)).execute(&mut *change).await;
-        for (_, text) in &triggers {
-            sqlx::query(AssertSqlSafe(text.clone())).execute(&mut *change).await.unwrap();
-        }
-        change.commit().await.unwrap();
-        file.close().await.unwrap();
-        // A table may be empty, and a constraint may refuse.
-        if !done.is_ok_and(|done| done.rows_affected() > 0) {
-            continue;
-        }
-        changed += 1;
-        let store = match SqliteStore::open(SqliteConfig::new(&path)).await {
-            Ok(store) => store,
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Corrupt, "{table}.{column}");
-                continue;
-            }
-        };
-        let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
-        store.close().await.unwrap();
-        if report.findings.is_empty() && !FREE.contains(&(&table, &column)) {
-            missed.push(format!("{table}.{column}"));
-        }
+    let page = |tree: &str| {
+        let (_, root) = trees.iter().find(|(name, _)| name == tree).unwrap();
+        usize::try_from(*root).unwrap() - 1
+    };
+    let mut damaged = Vec::new();
+    for tree in
+        ["trajectory_edge", "trajectory_version", "trajectory_message", "memory_of_key", "memory_of_kind"]
+    {
+        let (mut file, at) = (sound.clone(), page(tree) * PAGE);
+        // A leaf without cells.
+        file[at + 3..at + 5].fill(0);
+        file[at + 5..at + 7].copy_from_slice(&u16::try_from(PAGE).unwrap().to_be_bytes());
+        damaged.push((tree.to_owned(), file));
     }
-    assert!(changed > 100, "{changed}");
-    assert_eq!(missed, [""; 0]);
-}
-
-#[tokio::test]
-async fn what_leads_to_an_answer_is_checked_with_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.db");
-    let sound = a_file(&path).await;
-    let (chat, scope) = (ChatRef::new("ada", "trip"), MemoryScope::new("ada"));
-    let changes = [
-        "UPDATE memory SET session = NULL WHERE id = 'f1'",
-        "UPDATE memory_word SET word = 'seves' WHERE word = 'seven'",
-        "UPDATE run SET pos = pos + 2 WHERE pos = (1 << 32) + 65",
-        "UPDATE run SET pos = pos + 4 WHERE pos = (1 << 32) + 65",
-    ];
-    for (at, change) in changes.into_iter().enumerate() {
-        std::fs::write(&path, &sound).unwrap();
-        let mut file = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
-        assert_eq!(sqlx::query(change).execute(&mut file).await.unwrap().rows_affected(), 1, "{change}");
-        file.close().await.unwrap();
-        let store = SqliteStore::open(SqliteConfig::new(&path)).await.unwrap();
-        let (history, memories) = (store.history(), store.memories().unwrap());
-        let find = MemoryFind::new(vec![scope.clone()], vec!["seven".to_owned()], 10);
-        let main = ChainEnd::Branch("main".into());
-        let refused = match at {
-            0 => memories.memories_beside(&scope, &["f1".into()], 2).await.unwrap_err(),
-            1 => memories.find_memories(&find).await.unwrap_err(),
-            // Its parent is in the run that is elsewhere.
-            2 => history.messages(&chat, &["m80".into()]).await.unwrap_err(),
-            _ => history.chain(&chat, &main, &Window::Last(20)).await.unwrap_err(),
-        };
-        assert_eq!(refused.kind(), ErrorKind::Corrupt, "{change}: {refused}");
-        store.close().await.unwrap();
+    for (one, other) in [
+        ("trajectory_round_of", "sqlite_autoindex_blob_1"),
+        ("trajectory_edge", "sqlite_autoindex_chat_1"),
+        ("trajectory_version", "sqlite_autoindex_trajectory_file_2"),
+    ] {
+        let mut file = sound.clone();
+        let (at, to) = (page(one) * PAGE, page(other) * PAGE);
+        file[at..at + PAGE].copy_from_slice(&sound[to..to + PAGE]);
+        file[to..to + PAGE].copy_from_slice(&sound[at..at + PAGE]);
+        damaged.push((format!("{one} and {other}"), file));
+    }
+    for (number, (name, file)) in damaged.into_iter().enumerate() {
+        let path = folder.path().join(format!("{number}.db"));
+        std::fs::write(&path, file).unwrap();
+        if let Verdict::Wrong(problem) = judge(&path, &before).await {
+            panic!("{name}: {problem}");
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod random;
 mod rounds;
 mod rounds_one;
 mod rounds_random;
+mod rows;
 mod scale;
 mod streams;
 mod traces;
