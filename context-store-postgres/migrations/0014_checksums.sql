@@ -3,6 +3,12 @@
 ALTER TABLE checkpoint ADD COLUMN sum bigint NOT NULL DEFAULT 0;
 ALTER TABLE checkpoint ALTER COLUMN sum DROP DEFAULT;
 
+-- Two of four bytes each: of what is written together. Counts of chunks and the last use of a blob have none, since SQL changes them.
+ALTER TABLE stream ADD COLUMN sum bytea NOT NULL DEFAULT '';
+ALTER TABLE stream ALTER COLUMN sum DROP DEFAULT;
+ALTER TABLE blob_ref ADD COLUMN sum bytea NOT NULL DEFAULT '';
+ALTER TABLE blob_ref ALTER COLUMN sum DROP DEFAULT;
+
 -- Rows of trajectories have theirs in a column, of four bytes; those of a node are one for all that stays and one for each column that
 -- changes alone: description, measures, and the fields in their order.
 ALTER TABLE trajectory_query ADD COLUMN sum bytea NOT NULL DEFAULT '';

@@ -35,7 +35,8 @@ pub(crate) async fn put(session: &mut Session<'_>, chat: &ChatRef, id: BlobId, n
     let no = lock_or_add(session, &chat.user, &id, &new.bytes).await?;
     let refer = session.query(sql::REFER_TO_BLOB).bind(chat_no).bind(&id.as_bytes()[..]).bind(no);
     let refer = refer.bind(new.media_type.as_ref().map(|media_type| media_type.as_bytes()));
-    session.execute(refer.bind(new.at.as_micros())).await?;
+    let sum = seals::reference(&id, new.media_type.as_deref(), new.at);
+    session.execute(refer.bind(new.at.as_micros()).bind(sum)).await?;
     let blob = known(session, chat_no, &id).await?;
     blob.map(|(_, blob)| blob).ok_or(Fault::Corrupt("a reference is gone that was just written", None))
 }
@@ -80,9 +81,22 @@ fn blob_of(row: &PgRow) -> Result<Blob> {
     let time = |column| Ok::<_, Fault>(Timestamp::from_micros(row.try_get(column)?));
     let media_type = optional_text(row, 2)?.map(ToOwned::to_owned);
     let mut blob = Blob::new(id_of(row.try_get(0)?)?, count(row.try_get(1)?)?, media_type, time(3)?);
+    check_reference(&blob.id, blob.media_type.as_deref(), blob.created_at, row.try_get(7)?)?;
     blob.used_at = time(4)?;
     blob.references = count(row.try_get(5)?)?;
     Ok(blob)
+}
+
+pub(crate) fn check_reference(
+    blob: &BlobId,
+    media_type: Option<&str>,
+    created_at: Timestamp,
+    sum: &[u8],
+) -> Result<()> {
+    match seals::reference(blob, media_type, created_at) == sum {
+        true => Ok(()),
+        false => Err(Fault::Corrupt("a reference to a blob is not what was written", None)),
+    }
 }
 
 /// A name as it is in a row.

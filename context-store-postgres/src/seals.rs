@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use context_core::checksum::Checksum;
-use context_core::{BlobId, ChatRef, Checkpoint, MessageId, StreamId, Timestamp};
+use context_core::{BlobId, ChatRef, Checkpoint, MessageId, StoredStream, StreamId, StreamState, Timestamp};
 
 use crate::error::{Fault, Result};
 
@@ -31,6 +31,35 @@ pub(crate) fn piece(blob: &BlobId, n: i64) -> Checksum {
 /// A chunk of a stream.
 pub(crate) fn chunk(stream: &StreamId, n: i64) -> Checksum {
     Checksum::of("stream_chunk").text(stream.as_str()).int(n)
+}
+
+/// A stream: who writes to it since when, and how it ended. An append without an end changes neither.
+pub(crate) fn stream(stream: &StoredStream) -> Vec<u8> {
+    let micros = |time: Option<Timestamp>| time.map(Timestamp::as_micros);
+    let claim = Checksum::of("stream").text(stream.id.as_str()).int(i64::from(stream.run));
+    let claim = claim.optional_text(stream.writer.as_ref().map(|writer| writer.as_str()));
+    let claim = claim.int(stream.created_at.as_micros()).optional_int(micros(stream.started_at));
+    let claim = claim.optional_int(micros(stream.cancel_requested_at));
+    let end = stream_end(&stream.id, stream.state, stream.error.as_deref(), stream.finished_at);
+    [&claim.value().to_le_bytes()[..], &end].concat()
+}
+
+/// How a stream ended.
+pub(crate) fn stream_end(
+    stream: &StreamId,
+    state: StreamState,
+    error: Option<&str>,
+    finished_at: Option<Timestamp>,
+) -> Vec<u8> {
+    let end = Checksum::of("stream_end").text(stream.as_str()).text(state.as_str()).optional_text(error);
+    end.optional_int(finished_at.map(Timestamp::as_micros)).value().to_le_bytes().to_vec()
+}
+
+/// What a chat knows of a blob: when it came to know it, and of which type it is said to be.
+pub(crate) fn reference(blob: &BlobId, media_type: Option<&str>, created_at: Timestamp) -> Vec<u8> {
+    let of = || Checksum::of("blob_ref").bytes(&blob.as_bytes()[..]);
+    let parts = [of().int(created_at.as_micros()), of().optional_text(media_type)];
+    parts.into_iter().flat_map(|part| part.value().to_le_bytes()).collect()
 }
 
 /// A record of a memory.

@@ -43,7 +43,9 @@ pub(crate) async fn create(
     }
     let stream = StoredStream::new(id, at);
     let add = session.query(sql::CREATE_STREAM).bind(no).bind(id.as_str().as_bytes());
-    session.execute(add.bind(stream.state.as_str()).bind(at.as_micros())).await?;
+    session
+        .execute(add.bind(stream.state.as_str()).bind(at.as_micros()).bind(seals::stream(&stream)))
+        .await?;
     Ok(StreamOutcome::Applied(stream))
 }
 
@@ -80,6 +82,13 @@ pub(crate) async fn append_next(
         Some(StreamEnd::Failed(error)) => Some(error.as_bytes()),
         _ => None,
     };
+    let ended = append.end.as_ref().map(|end| {
+        let error = match end {
+            StreamEnd::Failed(error) => Some(&**error),
+            _ => None,
+        };
+        seals::stream_end(id, end.state(), error, Some(append.at))
+    });
     let query = scoped(session, sql::APPEND_STREAM, chat, id)
         .bind(stored(append.offset))
         .bind(chunks)
@@ -89,7 +98,8 @@ pub(crate) async fn append_next(
         .bind(error)
         .bind(append.at.as_micros())
         .bind(stored(MAX_STREAM_CHUNKS))
-        .bind(stored(MAX_STREAM_BYTES));
+        .bind(stored(MAX_STREAM_BYTES))
+        .bind(ended);
     let row = session.first(query).await?;
     row.map(|row| Ok(StreamOutcome::Applied(stream_of(&row)?))).transpose()
 }
@@ -212,17 +222,27 @@ async fn lock(
 
 /// A stream as it is in a row, behind its number.
 pub(crate) fn stream_of(row: &PgRow) -> Result<StoredStream> {
-    let time = |column| Ok::<_, Fault>(row.try_get::<Option<i64>, _>(column)?.map(Timestamp::from_micros));
-    let mut stream = StoredStream::new(text(row, 1)?, Timestamp::from_micros(row.try_get(8)?));
-    let state = StreamState::from_name(row.try_get(2)?);
+    let stream = unchecked(row, 1)?;
+    if seals::stream(&stream) != row.try_get::<&[u8], _>(13)? {
+        return Err(Fault::Corrupt("a stream is not what was written", None));
+    }
+    Ok(stream)
+}
+
+/// A stream as it is in a row from a column on, whatever its checksum is.
+pub(crate) fn unchecked(row: &PgRow, from: usize) -> Result<StoredStream> {
+    let time =
+        |column| Ok::<_, Fault>(row.try_get::<Option<i64>, _>(from + column)?.map(Timestamp::from_micros));
+    let mut stream = StoredStream::new(text(row, from)?, Timestamp::from_micros(row.try_get(from + 7)?));
+    let state = StreamState::from_name(row.try_get(from + 1)?);
     stream.state = state.ok_or(Fault::Corrupt("a stream is in no state", None))?;
-    let run = u32::try_from(row.try_get::<i64, _>(3)?);
+    let run = u32::try_from(row.try_get::<i64, _>(from + 2)?);
     stream.run = run.map_err(|_| Fault::Corrupt("a stream is of no run", None))?;
-    stream.writer = optional_text(row, 4)?.map(Into::into);
-    (stream.chunks, stream.bytes) = (count(row.try_get(5)?)?, count(row.try_get(6)?)?);
-    stream.error = optional_text(row, 7)?.map(ToOwned::to_owned);
-    (stream.started_at, stream.cancel_requested_at, stream.finished_at) = (time(9)?, time(10)?, time(11)?);
-    stream.updated_at = Timestamp::from_micros(row.try_get(12)?);
+    stream.writer = optional_text(row, from + 3)?.map(Into::into);
+    (stream.chunks, stream.bytes) = (count(row.try_get(from + 4)?)?, count(row.try_get(from + 5)?)?);
+    stream.error = optional_text(row, from + 6)?.map(ToOwned::to_owned);
+    (stream.started_at, stream.cancel_requested_at, stream.finished_at) = (time(8)?, time(9)?, time(10)?);
+    stream.updated_at = Timestamp::from_micros(row.try_get(from + 11)?);
     Ok(stream)
 }
 
@@ -241,7 +261,8 @@ async fn write(session: &mut Session<'_>, no: i64, stream: &StoredStream) -> Res
         .bind(micros(stream.started_at))
         .bind(micros(stream.cancel_requested_at))
         .bind(micros(stream.finished_at))
-        .bind(stream.updated_at.as_micros());
+        .bind(stream.updated_at.as_micros())
+        .bind(seals::stream(stream));
     session.execute(update).await?;
     Ok(())
 }
@@ -263,9 +284,9 @@ pub(crate) async fn read(
     let stream = stream_of(first)?;
     let mut chunks = Vec::new();
     for row in rows {
-        match row.try_get::<Option<i64>, _>(13)? {
+        match row.try_get::<Option<i64>, _>(14)? {
             None => break,
-            Some(n) if count(n)? == offset + chunks.len() as u64 => chunks.push(chunk(id, n, row, 14)?),
+            Some(n) if count(n)? == offset + chunks.len() as u64 => chunks.push(chunk(id, n, row, 15)?),
             Some(_) => return Err(Fault::Corrupt(MISSING, None)),
         }
     }

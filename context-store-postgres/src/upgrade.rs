@@ -11,6 +11,7 @@ use crate::rounds::sums;
 use crate::rows::{optional_text, text};
 use crate::seals;
 use crate::sql::rounds;
+use crate::streams;
 
 /// How many rows are read at once.
 const BATCH: i64 = 64;
@@ -27,7 +28,7 @@ struct Sealed<'a> {
     value: &'a (dyn Fn(&PgRow) -> Result<Vec<u8>> + Sync),
 }
 
-const TABLES: [Sealed<'static>; 7] = [
+const TABLES: [Sealed<'static>; 9] = [
     Sealed {
         table: "run",
         column: "data",
@@ -90,6 +91,27 @@ const TABLES: [Sealed<'static>; 7] = [
         select: "t.data, s.id",
         from: "stream_chunk t JOIN stream s ON s.no = t.stream",
         value: &|row| Ok(seals::chunk(&StreamId::from(text(row, 3)?), row.try_get(1)?).seal(row.try_get(2)?)),
+    },
+    Sealed {
+        table: "stream",
+        column: "sum",
+        key: ["no", "0::bigint"],
+        select: "t.id, t.state, t.run, t.writer, t.chunks, t.bytes, t.error, t.created_at, t.started_at,
+            t.cancel_requested_at, t.finished_at, t.updated_at",
+        from: "stream t",
+        value: &|row| Ok(seals::stream(&streams::unchecked(row, 2)?)),
+    },
+    Sealed {
+        table: "blob_ref",
+        column: "sum",
+        key: ["chat", "t.blob"],
+        select: "t.hash, t.media_type, t.created_at",
+        from: "blob_ref t",
+        value: &|row| {
+            let blob = crate::blobs::id_of(row.try_get(2)?)?;
+            let created_at = Timestamp::from_micros(row.try_get(4)?);
+            Ok(seals::reference(&blob, optional_text(row, 3)?, created_at))
+        },
     },
     Sealed {
         table: "memory",

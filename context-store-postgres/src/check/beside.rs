@@ -1,7 +1,7 @@
 //! The check of what stands beside messages: every byte of a blob must be what its name says, and every stream must have
 //! the chunks it says, one behind the other.
 
-use context_core::{BlobId, CancelSignal, ChatRef, CheckReport, Finding, KeyOrder};
+use context_core::{BlobId, CancelSignal, ChatRef, CheckReport, Finding, KeyOrder, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -89,8 +89,26 @@ async fn next_blob(session: &mut Session<'_>, after: i64, report: &mut CheckRepo
     for problem in problems {
         report.findings.push(Finding::new(chat.as_ref(), blob_name(row.try_get(1)?), problem));
     }
+    let no: i64 = row.try_get(0)?;
+    let query = session.query(blobs_sql::BLOB_REFS).bind(no);
+    for row in session.all(query).await? {
+        if let Err(Fault::Corrupt(problem, _)) = reference(&row) {
+            let about = blob_name(row.try_get(2)?);
+            report.findings.push(Finding::new(chat_of(&row, 0)?.as_ref(), about, problem));
+        }
+    }
     report.blobs += 1;
-    Ok(Some(row.try_get(0)?))
+    Ok(Some(no))
+}
+
+fn reference(row: &PgRow) -> Result<()> {
+    let created_at = Timestamp::from_micros(row.try_get(4)?);
+    blobs::check_reference(
+        &blobs::id_of(row.try_get(2)?)?,
+        optional_text(row, 3)?,
+        created_at,
+        row.try_get(5)?,
+    )
 }
 
 /// What is wrong with the bytes of a blob.
@@ -114,7 +132,7 @@ async fn next_stream(session: &mut Session<'_>, after: i64, report: &mut CheckRe
     };
     if let Some(problem) = problem {
         let about = format!("stream {}", text(&row, 1)?);
-        report.findings.push(Finding::new(chat_of(&row, 13)?.as_ref(), about, problem));
+        report.findings.push(Finding::new(chat_of(&row, 14)?.as_ref(), about, problem));
     }
     report.streams += 1;
     Ok(Some(row.try_get(0)?))
@@ -122,7 +140,7 @@ async fn next_stream(session: &mut Session<'_>, after: i64, report: &mut CheckRe
 
 async fn stream_problem(session: &mut Session<'_>, row: &PgRow) -> Result<Option<String>> {
     let stream = streams::stream_of(row)?;
-    let (chunks, bytes, end): (i64, i64, i64) = (row.try_get(15)?, row.try_get(16)?, row.try_get(17)?);
+    let (chunks, bytes, end): (i64, i64, i64) = (row.try_get(16)?, row.try_get(17)?, row.try_get(18)?);
     if chunks != end {
         return Ok(Some("there is a gap between its chunks".to_owned()));
     }

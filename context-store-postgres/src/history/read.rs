@@ -137,7 +137,7 @@ fn assemble(rows: Vec<PgRow>) -> Result<Chain> {
         }
         let take = length(take)?;
         expected += take;
-        runs.push(PackedRun { bytes, take });
+        runs.push(PackedRun { bytes, take, is_whole: false });
     }
     let chain = Chain::from_packed(skipped, runs)?.with_edition(count(amended)?);
     if chain.len() != expected {

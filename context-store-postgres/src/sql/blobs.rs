@@ -4,7 +4,7 @@
 macro_rules! blob {
     () => {
         "SELECT r.hash, b.size, r.media_type, r.created_at, r.used_at,
-           (SELECT count(*) FROM #blob_ref o WHERE o.blob = b.no), b.no
+           (SELECT count(*) FROM #blob_ref o WHERE o.blob = b.no), b.no, r.sum
          FROM #blob_ref r JOIN #blob b ON b.no = r.blob"
     };
 }
@@ -17,10 +17,13 @@ statements! {
     /// Pieces $3, from number $2 on.
     ADD_BLOB_PIECES = "INSERT INTO #blob_piece (blob, n, data)
         SELECT $1, $2 + i.n - 1, i.data FROM unnest($3::bytea[]) WITH ORDINALITY i (data, n)";
-    REFER_TO_BLOB = "INSERT INTO #blob_ref AS r (chat, hash, blob, media_type, created_at, used_at)
-        VALUES ($1, $2, $3, $4, $5, $5)
+    /// The type that was said first stays, and so does its checksum.
+    REFER_TO_BLOB = "INSERT INTO #blob_ref AS r (chat, hash, blob, media_type, created_at, used_at, sum)
+        VALUES ($1, $2, $3, $4, $5, $5, $6)
         ON CONFLICT (chat, hash) DO UPDATE SET used_at = greatest(r.used_at, excluded.used_at),
-          media_type = coalesce(r.media_type, excluded.media_type)";
+          media_type = coalesce(r.media_type, excluded.media_type),
+          sum = CASE WHEN r.media_type IS NULL THEN substring(r.sum FOR 4) || substring(excluded.sum FROM 5)
+            ELSE r.sum END";
     BLOB = concat!(blob!(), " WHERE r.chat = $1 AND r.hash = $2");
     /// The next blobs behind a hash, which is empty before the first.
     BLOBS = concat!(blob!(), " WHERE r.chat = $1 AND r.hash > $2 ORDER BY r.hash LIMIT $3");
@@ -60,6 +63,9 @@ statements! {
           (SELECT count(*) FROM #blob_piece p WHERE p.blob = b.no)
         FROM #blob b LEFT JOIN #chat c ON c.no = (SELECT chat FROM #blob_ref WHERE blob = b.no LIMIT 1)
         WHERE b.no > $1 ORDER BY b.no LIMIT 1";
+    /// The references to a blob.
+    BLOB_REFS = "SELECT c.user_id, c.id, r.hash, r.media_type, r.created_at, r.sum
+        FROM #blob_ref r JOIN #chat c ON c.no = r.chat WHERE r.blob = $1";
     STRAY_PIECES = "SELECT DISTINCT blob FROM #blob_piece p WHERE NOT EXISTS (
         SELECT FROM #blob b WHERE b.no = p.blob)";
     /// References to a blob of another user, or of another name.

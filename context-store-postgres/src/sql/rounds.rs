@@ -94,7 +94,7 @@ pub(crate) static LOAD: LazyLock<String> = LazyLock::new(|| {
     load
 });
 
-/// What a row is, and the end of the name of its table.
+/// The kinds of rows, each with the end of the name of its table.
 pub(crate) static TABLES: LazyLock<Vec<(i16, &'static str)>> = LazyLock::new(|| {
     let nodes = (1..).zip(NodeKind::ALL.into_iter().map(NodeKind::lower));
     let others = [(HEAD, "round"), (EDGE, "edge"), (VERSION, "version"), (MESSAGE, "message")];

@@ -4,7 +4,7 @@
 macro_rules! stream {
     () => {
         "s.no, s.id, s.state, s.run, s.writer, s.chunks, s.bytes, s.error, s.created_at, s.started_at,
-           s.cancel_requested_at, s.finished_at, s.updated_at"
+           s.cancel_requested_at, s.finished_at, s.updated_at, s.sum"
     };
 }
 
@@ -24,16 +24,17 @@ statements! {
         WHERE c.user_id = $1 AND c.id = $2 FOR NO KEY UPDATE OF s");
     /// The next streams behind an id, which is empty before the first.
     STREAMS = concat!("SELECT ", stream!(), " FROM #stream s WHERE s.chat = $1 AND s.id > $2 ORDER BY s.id LIMIT $3");
-    CREATE_STREAM = "INSERT INTO #stream (chat, id, state, run, chunks, bytes, created_at, updated_at)
-        VALUES ($1, $2, $3, 0, 0, 0, $4, $4)";
+    CREATE_STREAM = "INSERT INTO #stream (chat, id, state, run, chunks, bytes, created_at, updated_at, sum)
+        VALUES ($1, $2, $3, 0, 0, 0, $4, $4, $5)";
     WRITE_STREAM = "UPDATE #stream SET state = $2, run = $3, writer = $4, chunks = $5, bytes = $6, error = $7,
-        started_at = $8, cancel_requested_at = $9, finished_at = $10, updated_at = $11 WHERE no = $1";
+        started_at = $8, cancel_requested_at = $9, finished_at = $10, updated_at = $11, sum = $12 WHERE no = $1";
     /// Chunks $5 of $6 bytes at offset $4 of a stream that runs under writer $7 and ends there, and its end, if $8 is its
-    /// state then: one statement, which gives a row if it has written.
+    /// state then and $13 the checksum of that: one statement, which gives a row if it has written.
     APPEND_STREAM = concat!("WITH s AS (
           UPDATE #stream s SET chunks = s.chunks + cardinality($5::bytea[]), bytes = s.bytes + $6,
             state = coalesce($8, s.state), error = $9, updated_at = greatest(s.updated_at, $10),
-            finished_at = CASE WHEN $8 IS NOT NULL THEN $10 END
+            finished_at = CASE WHEN $8 IS NOT NULL THEN $10 END,
+            sum = CASE WHEN $8 IS NOT NULL THEN substring(s.sum FOR 4) || $13 ELSE s.sum END
           FROM #chat c WHERE c.user_id = $1 AND c.id = $2 AND s.chat = c.no AND s.id = $3
             AND s.state = 'running' AND s.writer = $7 AND s.chunks = $4
             AND s.chunks + cardinality($5::bytea[]) <= $11 AND s.bytes + $6 <= $12

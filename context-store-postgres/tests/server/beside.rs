@@ -85,7 +85,7 @@ async fn the_check_finds_what_is_wrong_beside_messages() {
         ),
         (
             "UPDATE @store.stream SET state = 'failed'",
-            ("ada/chat stream answer", "is failed, but does not say when it ended"),
+            ("ada/chat stream answer", "a stream is not what was written"),
         ),
         ("UPDATE @store.stream SET state = 'lost'", ("ada/chat stream answer", "a stream is in no state")),
         ("UPDATE @store.stream SET run = -1", ("ada/chat stream answer", "a stream is of no run")),

@@ -106,7 +106,14 @@ async fn a_change_in_any_table_is_an_error_when_it_is_read_and_a_finding_of_the_
         flipped("fragment", "body"),
         "UPDATE @store.fragment SET kind = convert_to('code', 'UTF8')".to_owned(),
         flipped("blob_piece", "data"),
+        "UPDATE @store.blob_ref SET media_type = convert_to('text/html', 'UTF8')".to_owned(),
+        "UPDATE @store.blob_ref SET created_at = created_at + 1".to_owned(),
         flipped("stream_chunk", "data"),
+        "UPDATE @store.stream SET state = 'completed', finished_at = updated_at".to_owned(),
+        "UPDATE @store.stream SET error = convert_to('pay 900', 'UTF8')".to_owned(),
+        "UPDATE @store.stream SET writer = convert_to('x', 'UTF8')".to_owned(),
+        "UPDATE @store.stream SET run = run + 1".to_owned(),
+        "UPDATE @store.stream SET started_at = started_at + 1".to_owned(),
         flipped("memory", "body"),
         "UPDATE @store.memory SET version = version + 1".to_owned(),
         "UPDATE @store.checkpoint SET message = convert_to('a', 'UTF8')".to_owned(),
@@ -128,7 +135,7 @@ async fn a_change_in_any_table_is_an_error_when_it_is_read_and_a_finding_of_the_
     }
 }
 
-/// What a change of a column is, by its type.
+/// A change of a column, by its type.
 fn planted(table: &str, column: &str, form: &str) -> String {
     let value = match form {
         "text" => format!("coalesce({column}, '') || '9'"),
@@ -141,7 +148,7 @@ fn planted(table: &str, column: &str, form: &str) -> String {
     format!("UPDATE @store.{table} SET {column} = {value}")
 }
 
-/// What a column of a round or a link shows beside what is read, or whose it is: the check alone compares these.
+/// Columns of a round or a link that repeat what is read, or say whose it is: the check alone compares these.
 const COMPARED: [&str; 11] = [
     "trajectory_round.user_id",
     "trajectory_round.session",
@@ -213,6 +220,8 @@ async fn a_store_of_the_version_before_gets_its_checksums() {
         UPDATE @store.stream_chunk SET data = substring(data FOR octet_length(data) - 4);
         UPDATE @store.memory SET body = substring(body FOR octet_length(body) - 4);
         ALTER TABLE @store.checkpoint DROP COLUMN sum;
+        ALTER TABLE @store.stream DROP COLUMN sum;
+        ALTER TABLE @store.blob_ref DROP COLUMN sum;
         DELETE FROM @store.context_migrations WHERE version = 14";
     let mut connection = lab.connection().await;
     lab.run(&mut connection, older).await;

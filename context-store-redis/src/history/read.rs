@@ -79,7 +79,7 @@ async fn window_of(shared: &Shared, chat: &ChatRef, end: &ChainEnd, window: &Win
             bytes = pack::split_at(&bytes, leave)?.1;
         }
         expected += take;
-        runs.push(PackedRun { bytes, take });
+        runs.push(PackedRun { bytes, take, is_whole: false });
     }
     let chain = Chain::from_packed(skipped, runs)?.with_edition(edition.shown());
     if chain.len() != expected {
