@@ -23,7 +23,8 @@ use self::line::{Limits, Line};
 /// way.
 ///
 /// A capture that fails and may be tried again is tried again, up to five times, each time after a longer pause; then it waits for the
-/// next flush. What cannot be kept at all is dropped, and the next flush says so. When the last handle is gone, the task still keeps what
+/// next flush, as it does at once while the memory refuses to work, such as for a wrong key. A turn that can never be kept is dropped, and
+/// the next flush says so. When the last handle is gone, the task still keeps what
 /// was taken, as long as its runtime lives; and since nobody can flush any more, a warning is traced if something waits.
 ///
 /// ```

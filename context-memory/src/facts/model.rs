@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::{CancelSignal, CapturedMessage, Error, ErrorKind, LanguageModel, Result, Timestamp};
+use context_core::{
+    CancelSignal, CapturedMessage, Error, ErrorKind, LanguageModel, ModelError, ModelErrorCode, Result,
+    Retry, Timestamp,
+};
 
 use super::{Extracted, FactExtractor, ask};
 
@@ -70,14 +73,9 @@ impl FactExtractor for ModelExtractor {
         let request = request.max_output_tokens(self.output);
         let answer = self.model.complete(&request, cancel).await;
         cancel.check(OPERATION)?;
-        let failed = |code: &str| {
-            Error::new(ErrorKind::Unavailable, OPERATION, "the model did not answer")
-                .with("model", self.model.name())
-                .with("code", code)
-        };
-        let answer = answer.map_err(|error| failed(error.code.as_str()))?;
+        let answer = answer.map_err(|error| self.failed(&error))?;
         if let Some(error) = answer.error {
-            return Err(failed(error.code.as_str()));
+            return Err(self.failed(&error));
         }
         let text = answer.message.plain_text();
         Ok(ask::answer(&text, messages.len(), self.most).unwrap_or_else(|| {
@@ -85,5 +83,22 @@ impl FactExtractor for ModelExtractor {
             tracing::warn!(model = self.model.name(), bytes = text.len(), "an answer with facts is no JSON");
             Extracted::default()
         }))
+    }
+}
+
+impl ModelExtractor {
+    /// Tells a model that is away from one that is set up wrongly, and both from messages that it never takes.
+    fn failed(&self, error: &ModelError) -> Error {
+        use ModelErrorCode as Code;
+        let (kind, retry, said) = match error.code {
+            Code::ContextOverflow | Code::RequestTooLarge | Code::ContentFilter => {
+                (ErrorKind::Invalid, Retry::Never, "the model does not take these messages")
+            }
+            Code::Unknown => (ErrorKind::Unavailable, Retry::Safe, "the model did not answer"),
+            _ if error.retryable => (ErrorKind::Unavailable, Retry::Safe, "the model did not answer"),
+            _ => (ErrorKind::Unavailable, Retry::Never, "the model refuses to answer"),
+        };
+        let failed = Error::new(kind, OPERATION, said).with_retry(retry);
+        failed.with("model", self.model.name()).with("code", error.code.as_str())
     }
 }

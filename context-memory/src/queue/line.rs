@@ -145,7 +145,9 @@ impl Line {
         if done < taken && state.rests {
             let error =
                 Error::new(ErrorKind::Unavailable, "flush", "turns that were captured are not kept yet");
-            let error = error.with("waiting", waiting).with_retry(Retry::Safe);
+            // With a wrong key it says the same until somebody changes the key.
+            let retry = state.trouble.as_ref().map_or(Retry::Safe, |trouble| trouble.retry());
+            let error = error.with("waiting", waiting).with_retry(retry);
             return Some(Err(with_cause(error, state.trouble.as_ref())));
         }
         if done < taken {

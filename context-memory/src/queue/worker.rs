@@ -32,6 +32,11 @@ async fn keep(provider: &dyn MemoryProvider, line: &Line) {
             let kept = provider.capture(&turn, &CancelSignal::never()).await;
             match kept {
                 Ok(()) => line.done(None),
+                // The memory refuses to work, as it does with a wrong key. The turn has nothing to do with it.
+                Err(error) if error.retry() == Retry::Never && error.kind() == ErrorKind::Unavailable => {
+                    line.rest(error);
+                    return;
+                }
                 Err(error) if error.retry() == Retry::Never => line.done(Some(error)),
                 Err(error) => {
                     failed += 1;

@@ -197,6 +197,17 @@ async fn a_model_that_fails_is_asked_again_and_one_that_talks_nonsense_is_not() 
     capture(&facts, &told).await.unwrap();
     assert_eq!(facts.about(&ada(), "Ada", None).await.unwrap().len(), 1);
 
+    // Whoever asks again with the same key, or the same words, hears the same.
+    for (code, kind) in [
+        (ModelErrorCode::Authentication, ErrorKind::Unavailable),
+        (ModelErrorCode::Billing, ErrorKind::Unavailable),
+        (ModelErrorCode::ContentFilter, ErrorKind::Invalid),
+    ] {
+        let told = turn(vec![said(code.as_str(), Role::User, "fact: Ada, is, tired", 0)]);
+        let failed = capture(&with(&store, &Told::next(Err(code))), &told).await.unwrap_err();
+        assert_eq!((failed.kind(), failed.retry()), (kind, context_core::Retry::Never), "{code}");
+    }
+
     let fact = |more: &str| {
         format!(r#"{{"holds": "one", "message": 1, "subject": "Eve", "relation": "is", {more}}}"#)
     };

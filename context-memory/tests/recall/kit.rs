@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use context_core::{
     CancelSignal, CapturedMessage, CapturedTurn, EmbedAs, Embedder, Error, ErrorKind, MemoriesForgotten,
     MemoryForget, MemoryProvider, MemoryScope, Message, ModelError, ModelErrorCode, RecallQuery, Recalled,
-    Result, Role, Timestamp,
+    Result, Retry, Role, Timestamp,
 };
 use context_memory::Episodic;
 use context_store_inmem::InMemoryStore;
@@ -57,6 +57,8 @@ pub(crate) struct Shaky {
     pub(crate) inner: Episodic,
     pub(crate) failures: AtomicU32,
     pub(crate) kind: ErrorKind,
+    /// Whether trying again may help; what the kind says by itself, if nothing is named.
+    pub(crate) retry: Option<Retry>,
     pub(crate) held: tokio::sync::Mutex<()>,
     pub(crate) told: Mutex<Vec<String>>,
 }
@@ -64,7 +66,7 @@ pub(crate) struct Shaky {
 impl Shaky {
     pub(crate) fn failing(times: u32, kind: ErrorKind) -> Self {
         let (failures, held) = (AtomicU32::new(times), tokio::sync::Mutex::new(()));
-        Self { inner: episodic(), failures, kind, held, told: Mutex::default() }
+        Self { inner: episodic(), failures, kind, retry: None, held, told: Mutex::default() }
     }
 }
 
@@ -80,7 +82,9 @@ impl MemoryProvider for Shaky {
         let left = self.failures.load(Ordering::SeqCst);
         if left > 0 {
             self.failures.store(left - 1, Ordering::SeqCst);
-            return Err(Error::new(self.kind, "capture", "told to fail"));
+            let error = Error::new(self.kind, "capture", "told to fail");
+            let retry = self.retry.unwrap_or_else(|| error.retry());
+            return Err(error.with_retry(retry));
         }
         self.inner.capture(turn, cancel).await
     }

@@ -80,6 +80,20 @@ async fn what_can_never_be_kept_is_dropped_and_said_once() {
     assert_eq!(recall(&queue, ada("t"), "harbour").await.len(), 1);
 }
 
+/// A wrong key is no fault of the turn: it was dropped as one that can never be kept.
+#[tokio::test(start_paused = true)]
+async fn a_memory_that_refuses_to_work_is_asked_once_and_loses_nothing() {
+    let refusing = Shaky::failing(1, ErrorKind::Unavailable);
+    let queue = Queued::new(Shaky { retry: Some(Retry::Never), ..refusing });
+    queue.capture(&turn(&ada("s"), 0, &["The harbour is closed."]), &never()).await.unwrap();
+    let error = queue.flush(&never()).await.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Never));
+    assert_eq!((queue.waiting(), queue.inner().told.lock().unwrap().len()), (1, 1));
+    // With the right key it goes on.
+    queue.flush(&never()).await.unwrap();
+    assert_eq!((queue.waiting(), recall(&queue, ada("t"), "harbour").await.len()), (0, 1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn forgetting_reaches_what_is_on_its_way() {
     let queue = Queued::new(Shaky::failing(2, ErrorKind::Unavailable));
