@@ -16,8 +16,8 @@ pub trait Subject: Send + Sync + 'static {
     /// What reports call it.
     fn name(&self) -> &str;
 
-    /// How much is tried at random, where the environment says nothing. Fewer than usual is right for a store
-    /// that hands on what another, proved with all of them, keeps.
+    /// The number of random sequences and kills, unless the environment names one. A store that hands on what
+    /// another keeps may ask for fewer, if that one is proved with all of them.
     fn settings(&self) -> Settings {
         Settings::default()
     }

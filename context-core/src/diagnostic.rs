@@ -20,8 +20,6 @@ pub enum Severity {
     Warning,
     /// Something is missing or broken.
     Error,
-    /// The work cannot go on.
-    Fatal,
 }
 
 /// What a [`Diagnostic`] is about.

@@ -1,14 +1,15 @@
 //! What goes wrong with a server.
 
-use std::io;
+use std::error::Error as _;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 /// What to run to have both servers installed.
 pub const INSTALL: &str = "`apt-get install -y --no-install-recommends postgresql redis-server` on Debian and Ubuntu, \
                            `brew install postgresql redis` on macOS";
 
 /// A server could not be found, started, reached or ended.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
     /// The program is nowhere.
@@ -59,6 +60,14 @@ pub enum ServerError {
         /// The last.
         last: u16,
     },
+}
+
+/// For people: a program whose `main` returns it, or a test that unwraps it, prints its `Debug`.
+impl fmt::Debug for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        self.source().map_or(Ok(()), |source| write!(f, "\n  caused by: {source}"))
+    }
 }
 
 impl ServerError {

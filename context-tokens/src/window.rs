@@ -24,7 +24,7 @@ pub enum WindowSource {
 }
 
 /// Why a call has no budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BudgetError {
     /// The table knows no window of the model nor of its family, and the caller named none.
@@ -39,6 +39,8 @@ pub enum BudgetError {
         reserve: u64,
     },
 }
+
+context_core::readable_debug!(BudgetError);
 
 impl Model<'_> {
     /// Returns the tokens that are kept for the answer in a window if nobody asks for a number: the most the model

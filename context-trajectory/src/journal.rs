@@ -277,7 +277,6 @@ pub(crate) fn read_behind(
     })
 }
 
-/// The one place where an error of the system becomes ours.
 /// The largest file that is read as a whole, and the longest line, in bytes.
 pub(crate) const MAX_WHOLE: u64 = 256 << 20;
 

@@ -1,12 +1,14 @@
 //! Working off the queues of a round.
 
+use std::fmt;
+
 use context_core::trajectory::{QueueItem, QueueName};
 use thiserror::Error as ThisError;
 
 use crate::{OpenRound, RecordError};
 
 /// Why a run stopped.
-#[derive(Debug, ThisError)]
+#[derive(ThisError)]
 #[non_exhaustive]
 pub enum RunError<E> {
     /// A step failed. It is still the first of its queue: the next run begins with it.
@@ -22,6 +24,16 @@ pub enum RunError<E> {
     /// That a step is done could not be written. The next run may do it again.
     #[error(transparent)]
     Record(#[from] RecordError),
+}
+
+/// For people, as far as what the handler said is: a `main` that returns an error prints its `Debug`.
+impl<E: fmt::Debug> fmt::Debug for RunError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Step { source, .. } => write!(f, "{self}\n  caused by: {source:?}"),
+            Self::Record(error) => fmt::Debug::fmt(error, f),
+        }
+    }
 }
 
 /// Works off the queues: all of `pre`, then `todo`, then `post`. A step that puts others into an earlier queue has those done first.

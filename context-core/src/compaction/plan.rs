@@ -59,8 +59,8 @@ pub struct Plan {
 pub struct Edit {
     /// Which messages of the view.
     pub range: Range<usize>,
-    /// What stands there instead; nothing, if they just go. One message for one is taken for the same message, shortened,
-    /// unless it is a [gap](GAP) or a checkpoint and the other is neither.
+    /// The messages that stand there instead; none, if those just go. One message for one is taken for the same
+    /// message, shortened, unless it is a [gap](GAP) or a checkpoint and the other is neither.
     pub with: Vec<Arc<Message>>,
 }
 

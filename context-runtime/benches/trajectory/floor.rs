@@ -161,14 +161,14 @@ impl Floor {
         for version in &node.versions {
             let was = serde_json::to_string(&version.was).unwrap();
             let at = version.at.as_micros();
-            let sql = "INSERT INTO trajectory_version VALUES (?, ?, ?, ?, ?, ?)";
+            let sql = "INSERT INTO trajectory_version (round, ordinal, number, at, author, was) VALUES (?, ?, ?, ?, ?, ?)";
             let author = version.author.as_deref();
             self.execute(sql, &[&no, &node.id.ordinal, &version.number, &at, &author, &was]);
         }
     }
 
     fn insert_edge(&self, no: i64, position: usize, edge: &context_runtime::trajectory::Edge) {
-        let sql = "INSERT INTO trajectory_edge VALUES (?, ?, ?, ?, ?, ?)";
+        let sql = "INSERT INTO trajectory_edge (round, position, source, target_round, target, name) VALUES (?, ?, ?, ?, ?, ?)";
         let (from, to) = (edge.from, edge.to);
         self.execute(sql, &[&no, &(position as i64), &from.ordinal, &to.round, &to.ordinal, &&*edge.name]);
     }

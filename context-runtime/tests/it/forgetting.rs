@@ -212,6 +212,7 @@ async fn layered(folder: &std::path::Path) -> [Forgetting; 3] {
 }
 
 /// The same stores, for others to ask.
+#[cfg(all(feature = "memory", feature = "tokens", feature = "trajectory"))]
 pub(crate) async fn named_stores(folder: &std::path::Path) -> Vec<(&'static str, Arc<dyn Store>)> {
     stores(folder).await.into_iter().map(|asked| (asked.name, asked.store)).collect()
 }

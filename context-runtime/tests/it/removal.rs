@@ -17,6 +17,7 @@ use context_runtime::{
     UserId, assistant, user,
 };
 
+use crate::compactions::compacted;
 use crate::forgetting;
 
 /// The word that is searched for, and the sentence it is said in.
@@ -41,6 +42,7 @@ impl<'a> Planted<'a> {
     async fn new(store: &'a Arc<dyn Store>, user: &UserId, chat: &str) -> Planted<'a> {
         let planted = Self { store, chat: ChatRef::new(user.clone(), chat) };
         planted.say().await;
+        planted.compact().await;
         planted.stream().await;
         planted.record().await;
         planted.remember().await;
@@ -74,6 +76,18 @@ impl<'a> Planted<'a> {
         assert!(self.store.history().commit(commit).await.unwrap().committed().is_some());
     }
 
+    /// The summary of a compaction says it too.
+    async fn compact(&self) {
+        let builder = ContextEngine::builder(Arc::clone(self.store)).user(self.chat.user.clone());
+        let mut engine = builder.chat(self.chat.chat.clone()).open().await.unwrap();
+        let turn = engine.resolve().await.unwrap();
+        let so_far = format!("So far they said: {SENTENCE}");
+        let last = turn.messages.len() - 1;
+        let compacted = compacted(&turn.messages, &[(None, Some(&so_far)), (Some(last), None)]);
+        engine.compact(&turn, &compacted, &[]).await.unwrap().unwrap();
+        let _saved = engine.save().await.unwrap();
+    }
+
     /// The words come in pieces, each within an event.
     async fn stream(&self) {
         let Some(streams) = self.store.streams() else { return };
@@ -103,7 +117,7 @@ impl<'a> Planted<'a> {
         open.close(RoundState::Closed).await.unwrap();
     }
 
-    /// What was said, and a fact that somebody made of it.
+    /// Records a message as a memory, and a fact that somebody made of it.
     async fn remember(&self) {
         let Some(memories) = self.store.memories() else { return };
         let id = format!("fact-{}", self.chat.chat);

@@ -353,7 +353,7 @@ impl<'a> RoundGraph<'a> {
         self.round
     }
 
-    /// The state that a reader is shown: [`RoundHead::state_as_read`].
+    /// The state that a reader is shown: [`RoundHead::state_as_read`](context_core::trajectory::RoundHead::state_as_read).
     pub fn state(&self) -> RoundState {
         let newest = self.graph.agents[&self.agent].trajectory.rounds().last();
         let has_later = newest.is_some_and(|newest| newest.round().round > self.number());

@@ -4,7 +4,7 @@ use context_core::trajectory::NodeId;
 use thiserror::Error as ThisError;
 
 /// Where a replay does something else than the record.
-#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[derive(Clone, PartialEq, Eq, ThisError)]
 #[error("{}{kind}", shown_step(.step))]
 #[non_exhaustive]
 pub struct Divergence {
@@ -21,7 +21,7 @@ fn shown_step(step: &Option<usize>) -> String {
 }
 
 /// What is different.
-#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
+#[derive(Clone, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum DivergenceKind {
     /// The model is asked though the record has no further answer.
@@ -80,3 +80,5 @@ pub enum DivergenceKind {
         call: String,
     },
 }
+
+context_core::readable_debug!(Divergence, DivergenceKind);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::trajectory::{Changes, Measures, MessageLink, NewQuery};
-use context_core::{ChatId, JsonMap, Message, Node, Part, Role, Timestamp, ToolResult, limits};
+use context_core::{ChatId, Json, JsonMap, Message, Node, Part, Role, Timestamp, ToolResult, limits};
 
 use super::{SkipReason, SkippedMessage, Transcript, TranscriptEvent, TranscriptRound, TranscriptStep};
 use crate::said::{known_as, output, turn};
@@ -160,24 +160,36 @@ impl Reader<'_> {
 }
 
 /// Whether a result is one of a call that went well. Many forms cannot say that it did not: there its text does, by how
-/// it begins, or by being an object with an `error`.
+/// it begins, by being an object with an `error`, or by the exit code of a program, as tools that run one put it.
 fn succeeded(result: &ToolResult) -> bool {
-    const ERRORS: [&str; 5] = ["Error:", "error:", "ERROR:", "Error ", "Traceback (most recent call last)"];
-    let says_error = |text: &str| {
-        let text = text.trim_start();
-        let of_object = || {
-            let entries: JsonMap = serde_json::from_str(text).ok()?;
-            let error = entries.get("error")?.as_str().trim();
-            Some(!matches!(error, "null" | "false" | "\"\"" | "0" | "[]" | "{}"))
-        };
-        ERRORS.iter().any(|error| text.starts_with(error))
-            || text.starts_with('{') && of_object().unwrap_or_default()
-    };
     let told = result.output.iter().find_map(|part| match part {
         Part::Text(text) => Some(says_error(&text.text)),
         _ => None,
     });
     !result.is_error && !told.unwrap_or_default()
+}
+
+fn says_error(text: &str) -> bool {
+    const ERRORS: [&str; 5] = ["Error:", "error:", "ERROR:", "Error ", "Traceback (most recent call last)"];
+    const CODES: [&str; 2] = ["Exit code: ", "Process exited with code "];
+    let text = text.trim_start();
+    if text.starts_with('{') {
+        return serde_json::from_str(text).is_ok_and(|entries| object_says_error(&entries));
+    }
+    // The exit code is said before the output, which may say anything.
+    let code =
+        text.lines().take(5).take_while(|line| *line != "Output:").find_map(|line| {
+            CODES.iter().find_map(|begin| line.strip_prefix(begin)?.trim().parse::<i64>().ok())
+        });
+    code.is_some_and(|code| code != 0) || ERRORS.iter().any(|error| text.starts_with(error))
+}
+
+fn object_says_error(entries: &JsonMap) -> bool {
+    let is_some =
+        |value: &Json| !matches!(value.as_str().trim(), "null" | "false" | "\"\"" | "0" | "[]" | "{}");
+    let metadata = || entries.get("metadata")?.parse::<JsonMap>().ok();
+    ["error", "exit_code"].iter().any(|key| entries.get(*key).is_some_and(is_some))
+        || metadata().is_some_and(|metadata| metadata.get("exit_code").is_some_and(is_some))
 }
 
 fn changes(result: &ToolResult, called_at: Timestamp, at: Timestamp) -> Changes {

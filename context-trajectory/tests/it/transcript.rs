@@ -282,6 +282,11 @@ fn a_run_that_is_over_is_not_open_and_what_reads_like_an_error_did_not_go_well()
         (r#"{"error": null, "seats": 2}"#, "true"),
         (r#"{"errors": 0}"#, "true"),
         ("No errors: all is well", "true"),
+        (r#"{"output": "no such file", "metadata": {"exit_code": 2, "duration_seconds": 0.1}}"#, "false"),
+        (r#"{"output": "4", "metadata": {"exit_code": 0, "duration_seconds": 0.1}}"#, "true"),
+        ("Exit code: 127\nWall time: 0.1 seconds\nOutput:\nnot found", "false"),
+        ("Chunk ID: 3f\nWall time: 0.1 seconds\nProcess exited with code 1\nOutput:\n", "false"),
+        ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nExit code: 1", "true"),
     ] {
         let rounds = build(&nodes(vec![asked.clone(), called("a"), said("a", text)]));
         let action = rounds[0].nodes().find(|node| &*node.label == "a").unwrap();

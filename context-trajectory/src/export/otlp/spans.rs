@@ -64,7 +64,7 @@ impl Spans<'_> {
             let (start, end) = (started(node), ended(node, next));
             (from, to) = (from.min(start), to.max(end));
             let id = AgentNode::new(agent, node.id);
-            if matches!(node.kind(), NodeKind::State | NodeKind::Action) {
+            if has_span(node) {
                 self.of.insert(id, self.spans.len());
                 let parent = self.spans[at].span_id;
                 self.spans.push(self.node(id, node, parent, [start, end], round));
@@ -91,7 +91,7 @@ impl Spans<'_> {
             let id = AgentNode::new(agent, node.id);
             let at = *self.of.entry(id).or_insert(whole);
             let name = match node.kind() {
-                NodeKind::Query | NodeKind::State | NodeKind::Action => continue,
+                _ if node.kind() == NodeKind::Query || has_span(node) => continue,
                 NodeKind::Response => "context.response",
                 _ => "context.data",
             };
@@ -214,7 +214,8 @@ impl Spans<'_> {
         if self.content {
             let mut after = round.round().successors(node.id).filter_map(|edge| round.round().node(edge.to));
             let called = after.any(|node| node.kind() == NodeKind::Action);
-            let message = said(node, "content", if called { "tool_call" } else { "stop" });
+            let text = if node.kind() == NodeKind::Response { "response" } else { "content" };
+            let message = said(node, text, if called { "tool_call" } else { "stop" });
             attributes = attributes.some_text(attribute::OUTPUT_MESSAGES, as_json(&[message]).as_deref());
         }
         let name = match took.model.as_deref() {
@@ -261,6 +262,21 @@ impl Spans<'_> {
         if let Some(at) = self.rounds.get(&id) {
             self.spans[*at].parent_span_id = Some(caller);
         }
+    }
+}
+
+/// Whether a node is a call of a model or of a tool. An answer is the call that gave it, if anything is known of that; else a
+/// conclusion or a call in front of it may have been the same call.
+fn has_span(node: &Node) -> bool {
+    match node.kind() {
+        NodeKind::State | NodeKind::Action => true,
+        NodeKind::Response => {
+            let took = node.measures.as_deref();
+            took.is_some_and(|took| {
+                took.model.is_some() || took.input_tokens.or(took.output_tokens).is_some()
+            })
+        }
+        _ => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeId, ParentNode, Round};
+use context_core::trajectory::{NewNode, NewQuery, Node, NodeBody, NodeId, NodeKind, ParentNode, Round};
 use context_core::{AgentRef, Timestamp};
 use context_trajectory::export::SessionGraph;
 use context_trajectory::export::otlp::{OtlpOptions, names, write_otlp_json};
@@ -248,7 +248,16 @@ fn check(graph: &SessionGraph) -> Result<(), String> {
         }
     }
     let computed = graph.agents().flat_map(|agent| agent.nodes());
-    let own = computed.filter(|node| ["State", "Action"].contains(&node.kind().as_str())).count();
+    // An answer of which it is known who gave it, or what it took, is a call.
+    let took = |node: &Node| {
+        let took = node.measures.as_deref();
+        took.is_some_and(|took| took.model.is_some() || took.input_tokens.or(took.output_tokens).is_some())
+    };
+    let own = computed.filter(|node| match node.kind() {
+        NodeKind::State | NodeKind::Action => true,
+        kind => kind == NodeKind::Response && took(node),
+    });
+    let own = own.count();
     let rounds = graph.agents().map(|agent| agent.rounds().count()).sum::<usize>();
     if spans.len() == own + rounds { Ok(()) } else { Err("spans are missing".into()) }
 }
