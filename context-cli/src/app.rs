@@ -65,8 +65,10 @@ enum Place {
 #[derive(Debug, Default)]
 pub(crate) struct OpenStores {
     stores: Mutex<Vec<Arc<dyn Store>>>,
-    /// Whether the command itself hears Ctrl-C.
-    interrupts: AtomicBool,
+    /// Cancels at Ctrl-C.
+    stop: CancelSource,
+    /// Whether the command asks `stop` between two steps.
+    asks: AtomicBool,
 }
 
 impl OpenStores {
@@ -74,8 +76,10 @@ impl OpenStores {
         self.stores.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(store));
     }
 
-    fn leave_interrupts(&self) {
-        self.interrupts.store(true, Ordering::Relaxed);
+    /// The signal of Ctrl-C, for a command that will ask it.
+    fn asked(&self) -> CancelSignal {
+        self.asks.store(true, Ordering::SeqCst);
+        self.stop.signal()
     }
 
     /// Closes all, also if one fails, and gives the first error.
@@ -88,12 +92,22 @@ impl OpenStores {
         closed
     }
 
-    /// Ends the process at Ctrl-C, the stores closed first, unless the command hears it itself. What is
-    /// written is written in whole commits.
-    pub(crate) async fn end_when_interrupted(&self) {
-        if tokio::signal::ctrl_c().await.is_ok() && !self.interrupts.load(Ordering::Relaxed) {
+    /// Ends the process at Ctrl-C, the stores closed first; a command that asks is told to stop, and ends it itself
+    /// unless Ctrl-C comes again. What is written is written in whole commits. `quiet`: nothing is said.
+    pub(crate) async fn end_when_interrupted(&self, quiet: bool) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            return;
+        }
+        self.stop.cancel();
+        if !self.asks.load(Ordering::SeqCst) {
             // Nobody is left to be told.
             let _ = self.close().await;
+            std::process::exit(INTERRUPTED.into());
+        }
+        if !quiet {
+            let _ = writeln!(std::io::stderr(), "stopping; press Ctrl-C again to stop at once");
+        }
+        if tokio::signal::ctrl_c().await.is_ok() {
             std::process::exit(INTERRUPTED.into());
         }
     }
@@ -231,22 +245,7 @@ impl App {
     /// A signal that is raised by Ctrl-C, for work that asks between two steps; a second Ctrl-C ends the process.
     /// Everything else may be killed at any time, because what is written is written in whole commits.
     pub(crate) fn interrupt(&self) -> CancelSignal {
-        self.opened.leave_interrupts();
-        let source = CancelSource::new();
-        let signal = source.signal();
-        let json = self.out.is_json();
-        tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                source.cancel();
-                if !json {
-                    let _ = writeln!(std::io::stderr(), "stopping; press Ctrl-C again to stop at once");
-                }
-            }
-            if tokio::signal::ctrl_c().await.is_ok() {
-                std::process::exit(INTERRUPTED.into());
-            }
-        });
-        signal
+        self.opened.asked()
     }
 }
 

@@ -29,6 +29,9 @@ pub(crate) enum Failure {
     /// A file, or a stream, that is longer than what is read of one.
     #[error("{file} is larger than {limit} bytes, the most that is read as a whole")]
     TooLarge { file: String, limit: u64 },
+    /// A file with more lines, or more entries in a list, than what is read of one.
+    #[error("{file} has more than {limit} lines or messages, the most that is read as a whole")]
+    TooMany { file: String, limit: usize },
     /// A file that is no text.
     #[error("{file} is not UTF-8 text: line {line} has other bytes")]
     NotText { file: String, line: usize },
@@ -128,7 +131,7 @@ fn said(error: &Error) -> String {
     }
 }
 
-/// What to do about a store that is not there.
+/// Advice for a store that is not there.
 const NAME_ANOTHER: &str = "name another one with --store or CONTEXT_STORE; `context import` makes one";
 
 fn store_advice(error: &Error) -> Option<&'static str> {
@@ -210,6 +213,7 @@ impl Failure {
             Self::NoStore { url } => vec![("store", url.clone())],
             Self::Read { file, .. } | Self::WriteFile { file, .. } => vec![("file", file.clone())],
             Self::TooLarge { file, limit } => vec![("file", file.clone()), ("limit", limit.to_string())],
+            Self::TooMany { file, limit } => vec![("file", file.clone()), ("limit", limit.to_string())],
             Self::NotText { file, line } | Self::Form { file, line, .. } | Self::Line { file, line, .. } => {
                 vec![("file", file.clone()), ("line", line.to_string())]
             }
@@ -260,6 +264,7 @@ impl Failure {
             Self::NotText { .. } => "it is not UTF-8 text".to_owned(),
             Self::Line { problem, .. } => problem.clone(),
             Self::TooLarge { limit, .. } => format!("it is larger than {limit} bytes"),
+            Self::TooMany { limit, .. } => format!("it has more than {limit} lines or messages"),
             Self::Read { source, .. } => format!("it cannot be read: {source}"),
             Self::Taken { chat, .. } => format!("chat {chat} exists and holds something else"),
             Self::Store(error) => match error.get("line") {
@@ -276,6 +281,7 @@ impl Failure {
         match self {
             Self::Read { .. }
             | Self::TooLarge { .. }
+            | Self::TooMany { .. }
             | Self::NotText { .. }
             | Self::Syntax { .. }
             | Self::Line { .. }

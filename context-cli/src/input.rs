@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::error::Failure;
 
@@ -30,9 +31,18 @@ pub(crate) struct Input {
     pub(crate) text: String,
     /// The lines, from 1, that are no UTF-8 text; in `text` U+FFFD stands for what cannot be read.
     pub(crate) not_text: Vec<usize>,
+    /// Counts of the lines that end before each block of `text`, once somebody asks for a line.
+    ends: OnceLock<Vec<usize>>,
 }
 
+/// The bytes of a block: as many are counted to name a line.
+const BLOCK: usize = 4096;
+
 impl Input {
+    pub(crate) fn new(shown: String, name: String, text: String, not_text: Vec<usize>) -> Self {
+        Self { shown, name, text, not_text, ends: OnceLock::new() }
+    }
+
     /// Reads a file, which must be text; `-` is standard input.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let input = Self::read_what_can_be(path)?;
@@ -63,7 +73,7 @@ impl Input {
             None => text,
         };
         let name = path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
-        Ok(Self { shown, name, text, not_text })
+        Ok(Self::new(shown, name, text, not_text))
     }
 
     /// Refuses a file that is not text as a whole.
@@ -87,7 +97,19 @@ impl Input {
     /// The line, from 1, on which a part of the text begins.
     pub(crate) fn line_of(&self, part: &str) -> usize {
         let offset = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
-        line_behind(&self.text.as_bytes()[..offset.min(self.text.len())])
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
+        let block = before.len() / BLOCK;
+        1 + self.ends().get(block).copied().unwrap_or(0) + newlines(&before[block * BLOCK..])
+    }
+
+    /// A file in which every line is broken asks for every line.
+    fn ends(&self) -> &[usize] {
+        self.ends.get_or_init(|| {
+            let blocks = self.text.as_bytes().chunks(BLOCK).chain([&[][..]]);
+            let ended =
+                blocks.scan(0, |ended, block| Some(std::mem::replace(ended, *ended + newlines(block))));
+            ended.collect()
+        })
     }
 
     /// The error of a part of the text that is no JSON.
@@ -97,8 +119,8 @@ impl Input {
     }
 }
 
-fn line_behind(text: &[u8]) -> usize {
-    1 + text.iter().filter(|byte| **byte == b'\n').count()
+fn newlines(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte == b'\n').count()
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! From the command line to an exit status: parse, run, report. The only place that ends the process's work.
 
 use std::ffi::OsString;
+use std::future::poll_fn;
 use std::io::Write;
 use std::process::ExitCode;
+use std::task::Poll;
 
 use crate::app::{App, Done};
 use crate::cli::{Cli, Command, Global};
@@ -100,8 +102,13 @@ fn execute(cli: Cli, out: Output, told: &mut dyn FnMut(&Failure, bool)) -> ExitC
 /// Runs a command, and closes what it has opened, however it ends.
 async fn run_and_close(command: Command, app: &mut App) -> Result<Done, Failure> {
     let opened = app.opened();
-    let hearing = app.opened();
-    tokio::spawn(async move { hearing.end_when_interrupted().await });
+    let (hearing, quiet) = (app.opened(), app.out.is_json());
+    let mut hearing = Box::pin(async move { hearing.end_when_interrupted(quiet).await });
+    // Ctrl-C is heard from the first time that this is asked: before anything is opened.
+    let asked = poll_fn(|context| Poll::Ready(hearing.as_mut().poll(context).is_pending()));
+    if asked.await {
+        tokio::spawn(hearing);
+    }
     let done = command.run(app).await;
     let closed = opened.close().await;
     let done = done?;

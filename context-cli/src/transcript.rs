@@ -11,12 +11,14 @@
 //! the caller decides. Everything else is read as a whole or refused as a whole.
 
 mod back;
+mod broken;
 mod claude_code;
 mod codec;
 mod codex;
 mod detect;
 mod flat;
 mod gemini_cli;
+mod items;
 mod kept;
 mod measures;
 mod source;
@@ -31,7 +33,9 @@ use context_runtime::{Diagnostic, DiagnosticCode, Part, Role, Severity, Timestam
 use serde_json::value::RawValue;
 
 pub(crate) use self::back::{Content, Exported, file, is_note, single, value};
+pub(crate) use self::broken::{Broken, BrokenLines};
 pub(crate) use self::codec::Codec;
+pub(crate) use self::kept::BRANCH as SOURCE_BRANCH;
 pub(crate) use self::measures::measures;
 pub(crate) use self::source::Source;
 pub(crate) use self::whole::{Whole, locate};
@@ -74,7 +78,7 @@ pub(crate) struct Reading {
     /// Its conversations, in order.
     pub(crate) drafts: Vec<Draft>,
     /// The lines that are not among them.
-    pub(crate) broken: Vec<Broken>,
+    pub(crate) broken: BrokenLines,
 }
 
 /// A chat that is to be.
@@ -90,23 +94,6 @@ pub(crate) struct Draft {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-/// A line that cannot be read.
-#[derive(Debug)]
-pub(crate) struct Broken {
-    /// Which, from 1.
-    pub(crate) line: usize,
-    /// Why.
-    pub(crate) failure: Failure,
-}
-
-/// A line with something on it.
-#[derive(Clone, Copy, Debug)]
-struct Line<'a> {
-    /// Which, from 1.
-    number: usize,
-    text: &'a str,
-}
-
 /// A value on a line of its own.
 #[derive(Clone, Copy, Debug)]
 struct Value<'a> {
@@ -116,9 +103,8 @@ struct Value<'a> {
 
 /// Reads the conversations of a file. A file without a single good line is refused.
 pub(crate) fn read(input: &Input, from: Wire, at: Timestamp) -> Result<Reading, Failure> {
-    let lines = lines(input)?;
-    let mut reading = match is_lines(input, &lines, from) {
-        true => read_lines(input, lines, from, at)?,
+    let mut reading = match is_lines(input, from)? {
+        true => read_lines(input, from, at)?,
         false => {
             input.all_text()?;
             let raw = parse(input, &input.text)?;
@@ -132,40 +118,37 @@ pub(crate) fn read(input: &Input, from: Wire, at: Timestamp) -> Result<Reading, 
             }
         }
     };
-    if reading.drafts.is_empty() && !reading.broken.is_empty() {
-        return Err(reading.broken.swap_remove(0).failure);
+    if reading.drafts.is_empty() {
+        reading.broken = reading.broken.refused()?;
     }
     Ok(reading)
 }
 
-fn lines(input: &Input) -> Result<Vec<Line<'_>>, Failure> {
-    let lines = input.text.split('\n').enumerate();
-    let lines: Vec<_> = lines.map(|(i, text)| Line { number: i + 1, text }).collect();
-    let lines: Vec<_> = lines.into_iter().filter(|line| !line.text.trim().is_empty()).collect();
-    if lines.is_empty() {
-        return Err(no_form(input, &input.text, "it is empty"));
-    }
-    Ok(lines)
+/// The lines with something on them, each with its number from 1.
+fn lines(input: &Input) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(input.text.split('\n')).filter(|(_, text)| !text.trim().is_empty())
 }
 
 /// Whether the file is JSON Lines: it says so, or its first line is a whole value and not the last.
-fn is_lines(input: &Input, lines: &[Line<'_>], from: Wire) -> bool {
+fn is_lines(input: &Input, from: Wire) -> Result<bool, Failure> {
+    let mut lines = lines(input);
+    let Some((_, first)) = lines.next() else { return Err(no_form(input, &input.text, "it is empty")) };
     let named = [".jsonl", ".ndjson"].iter().any(|end| input.name.to_lowercase().ends_with(end));
-    let first = lines.first().map_or("", |line| line.text);
-    let looks = || lines.len() > 1 && serde_json::from_str::<&RawValue>(first).is_ok();
-    named || matches!(from, Wire::ClaudeCode | Wire::Codex) || looks()
+    let mut looks = || lines.next().is_some() && serde_json::from_str::<&RawValue>(first).is_ok();
+    Ok(named || matches!(from, Wire::ClaudeCode | Wire::Codex) || looks())
 }
 
-fn read_lines(input: &Input, lines: Vec<Line<'_>>, from: Wire, at: Timestamp) -> Result<Reading, Failure> {
-    let (mut values, mut broken) = (Vec::with_capacity(lines.len()), Vec::new());
-    for Line { number: line, text } in lines {
+fn read_lines(input: &Input, from: Wire, at: Timestamp) -> Result<Reading, Failure> {
+    let (mut values, mut broken) = (Vec::new(), BrokenLines::default());
+    for (line, text) in lines(input) {
         let parsed = match input.not_text.binary_search(&line) {
             Ok(_) => Err(input.no_text(line)),
             Err(_) => parse(input, text),
         };
         match parsed {
+            Ok(_) if values.len() == items::MAX_ITEMS => return Err(items::too_many(input)),
             Ok(raw) => values.push(Value { line, raw }),
-            Err(failure) => broken.push(Broken { line, failure }),
+            Err(failure) => broken.push(line, failure),
         }
     }
     let probe = |is_line: fn(&RawValue) -> bool| values.iter().take(PROBED).any(|value| is_line(value.raw));
@@ -179,8 +162,7 @@ fn read_lines(input: &Input, lines: Vec<Line<'_>>, from: Wire, at: Timestamp) ->
         false if is_session => claude_code::read(input, values, at)?,
         false => flat::read_lines(input, values, from, at),
     };
-    reading.broken.append(&mut broken);
-    reading.broken.sort_by_key(|broken| broken.line);
+    reading.broken.append(broken);
     Ok(reading)
 }
 
@@ -219,6 +201,16 @@ fn value_of<'a>(raw: &'a RawValue, key: &str, begins: char) -> Option<&'a RawVal
 /// The text of a value, if it is one.
 fn text_of(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
+}
+
+/// The time of a value, if it is one.
+fn time_of(raw: &RawValue) -> Option<Timestamp> {
+    timestamp(&text_of(raw)?)
+}
+
+fn timestamp(text: &str) -> Option<Timestamp> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    Some(Timestamp::from_micros(time.as_microsecond()))
 }
 
 /// The beginning of what the user said first.

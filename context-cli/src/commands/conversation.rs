@@ -86,7 +86,7 @@ impl Which {
 
     fn of_file(&self, input: &Input, app: &App) -> Result<Vec<Conversation>, Failure> {
         let reading = transcript::read(input, self.from, app.now())?;
-        let broken = reading.broken.iter().map(|broken| {
+        let broken = reading.broken.listed().iter().map(|broken| {
             let said = format!("left out: {}", broken.failure.problem());
             Diagnostic::new(
                 DiagnosticCode::BrokenInput,

@@ -22,7 +22,7 @@ use crate::error::Failure;
 use crate::input::Input;
 use crate::progress::Progress;
 use crate::text::clean;
-use crate::transcript::{self, Broken, Draft, Source, Wire};
+use crate::transcript::{self, BrokenLines, Draft, Source, Wire};
 
 const EXAMPLES: &str = "\
 A file is a list of messages, an object with `messages`, `history`, `traj`, `contents` or
@@ -48,8 +48,9 @@ be read does not keep the others out: it is listed, and the exit status is 1.
 Of a folder the files that end in .json, .jsonl, .ndjson and .traj are read, with those in
 folders within, in the order of their names; what begins with a dot, links to folders and
 what is no transcript are passed over (-v lists them). Their chats are named by the path
-from there. At most 256 MiB are read of a file as a whole; what `export --to jsonl` has
-written is read line by line, and lines of at most 256 MiB.
+from there. At most 256 MiB, and a million lines or messages, are read of a file as a
+whole; what `export --to jsonl` has written is read line by line, and lines of at most
+256 MiB.
 
 Reading the same file again changes nothing and says so. Messages without an id of
 their own are named m1, m2, …";
@@ -91,7 +92,7 @@ enum Prepared {
     /// In a folder, and in no form that is known.
     NoForm,
     /// In another one, read.
-    Read { input: FileName, chats: Vec<Planned>, broken: Vec<Broken> },
+    Read { input: FileName, chats: Vec<Planned>, broken: BrokenLines },
 }
 
 /// What a file is called.
@@ -213,10 +214,7 @@ fn prepare(app: &App, args: &Args, file: &Found) -> Result<Prepared, Failure> {
     }
     let (input, at) = (Input::read_what_can_be(path)?, app.now());
     let reading = transcript::read(&input, args.from, at)?;
-    let mut broken = reading.broken;
-    if args.strict && !broken.is_empty() {
-        return Err(broken.swap_remove(0).failure);
-    }
+    let broken = if args.strict { reading.broken.refused()? } else { reading.broken };
     let name = args.chat.clone().or_else(|| file.name.clone()).unwrap_or_else(|| input.stem());
     let several = reading.drafts.len() > 1;
     let number = |index: usize| if several { format!("{name}-{:04}", index + 1) } else { name.clone() };
@@ -254,7 +252,7 @@ async fn write(
     };
     let messages = chats.iter().map(|planned| planned.messages).sum();
     let bar = Progress::bar(&app.out, messages, clean(&input.shown).into_owned());
-    let mut lines = broken.len();
+    let mut lines = broken.count();
     report.file(app, &input, broken)?;
     for planned in &chats {
         let is_new = chat(store.history(), &input, planned, interrupt, &bar).await?;

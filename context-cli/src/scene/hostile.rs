@@ -17,12 +17,13 @@ const NAME: &str =
 /// A chat whose every name is hostile, with branches, a checkpoint, calls, a title, rounds, memories.
 fn scene(folder: &Path) -> Scene {
     let scene = Scene::new();
+    let said = NAME.replace("FORGED", "SAID");
     let call = json!({"id": NAME, "type": "function", "function": {"name": NAME, "arguments": "{}"}});
     let messages = json!([
-        {"role": "user", "content": NAME},
+        {"role": "user", "content": said},
         {"role": "assistant", "content": null, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": NAME, "content": NAME},
-        {"role": "assistant", "content": NAME},
+        {"role": "tool", "tool_call_id": NAME, "content": said},
+        {"role": "assistant", "content": said},
     ]);
     let file = folder.join(NAME);
     std::fs::write(&file, messages.to_string()).expect("the folder can be written to");
@@ -31,21 +32,23 @@ fn scene(folder: &Path) -> Scene {
         vec!["import", "--chat", NAME, "--trajectory", &file],
         vec!["checkpoint", NAME, NAME],
         vec!["fork", NAME, "--at", "m1", "--name", NAME],
-        vec!["memory", "add", NAME],
+        vec!["memory", "add", &said],
     ] {
         let (result, out, beside) = scene.run(&args, false);
         assert!(result.is_ok(), "{args:?}: {:?}", result.err());
-        check(&args.join(" "), &(out + &beside));
+        check(&args.join(" "), &(out + &beside), false);
     }
     scene
 }
 
-/// What a terminal would get: nothing hidden, and no line that a name began.
+/// Checks what a terminal would get: nothing is hidden, no line is begun by a name, nor by content unless the command
+/// shows content as it is.
 #[track_caller]
-fn check(command: &str, shown: &str) {
+fn check(command: &str, shown: &str, shows_content: bool) {
     let hidden: Vec<_> = shown.chars().filter(|c| !"\n\t".contains(*c) && is_hidden(*c)).collect();
     assert!(hidden.is_empty(), "{command} writes {hidden:?}: {shown}");
-    let forged = shown.lines().find(|line| line.trim_start().starts_with("FORGED"));
+    let begins = |line: &&str, with: &str| line.trim_start().starts_with(with);
+    let forged = shown.lines().find(|line| begins(line, "FORGED") || !shows_content && begins(line, "SAID"));
     assert!(forged.is_none(), "{command} writes a line that a name forged: {shown}");
 }
 
@@ -126,7 +129,9 @@ fn no_command_shows_a_name_that_forges_a_line_or_sends_a_sequence() {
                 let cli = match Cli::read(&args) {
                     Ok(cli) => cli,
                     Err(error) => {
-                        check(&named, &crate::text::clean_lines(&error.to_string()).replace("\nFORGED", ""));
+                        // It repeats the command line on lines of its own.
+                        let said = crate::text::clean_lines(&error.to_string()).replace("\nFORGED", "");
+                        check(&named, &said, false);
                         continue;
                     }
                 };
@@ -137,13 +142,10 @@ fn no_command_shows_a_name_that_forges_a_line_or_sends_a_sequence() {
                     Err(failure) => told(failure),
                     Ok(_) => String::new(),
                 };
-                let out = match SHOWS_CONTENT.contains(&named.as_str()) && !json {
-                    true => out.replace("\nFORGED", ""),
-                    false => out,
-                };
-                check(&format!("{line:?}"), &out);
-                check(&format!("{line:?}"), &beside);
-                check(&format!("{line:?}"), &failed);
+                let shows_content = SHOWS_CONTENT.contains(&named.as_str()) && !json;
+                check(&format!("{line:?}"), &out, shows_content);
+                check(&format!("{line:?}"), &beside, false);
+                check(&format!("{line:?}"), &failed, false);
                 if json {
                     // A schema is one value on several lines.
                     let mut values = serde_json::Deserializer::from_str(&out).into_iter::<Value>();

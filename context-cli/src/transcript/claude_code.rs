@@ -34,7 +34,7 @@ pub(super) use self::back::back;
 use self::lines::{Entry, by_session};
 use super::kept::{Kept, keep};
 use super::source::{Form, Source};
-use super::{Broken, Codec, Draft, Reading, Value, data, entries, no_form, note, title};
+use super::{Codec, Draft, Reading, Value, data, entries, no_form, note, title};
 use crate::error::Failure;
 use crate::input::Input;
 
@@ -78,10 +78,7 @@ pub(super) fn read(input: &Input, values: Vec<Value<'_>>, at: Timestamp) -> Resu
     for Value { line, raw } in values {
         match Entry::read(line, raw) {
             Some(entry) => all.push(entry),
-            None => {
-                let failure = no_form(input, raw.get(), "a line is no object");
-                reading.broken.push(Broken { line, failure });
-            }
+            None => reading.broken.push(line, no_form(input, raw.get(), "a line is no object")),
         }
     }
     let sessions = by_session(all);
@@ -145,7 +142,9 @@ fn draft(
     }
     let summaries: Vec<_> = kept.iter().filter_map(|entry| entry.summary_of(&ids)).collect();
 
-    let (mut tree, mut places, mut time) = (Tree::default(), vec![0; items.len()], at);
+    // What stands before the first time was not written later than it.
+    let mut time = placed.iter().find_map(|(_, entry)| entry.time()).unwrap_or(at);
+    let (mut tree, mut places) = (Tree::default(), vec![0; items.len()]);
     let mut nodes: Vec<Option<Node>> = Vec::with_capacity(placed.len());
     for (id, entry) in placed {
         time = entry.time().unwrap_or(time);

@@ -28,7 +28,7 @@ use super::kept::{Kept, keep};
 use super::source::{Form, Source};
 use super::whole::Whole;
 use super::{
-    Broken, Codec, Draft, Entries, Reading, Value, data, detect, entries, first, no_form, note, text_of,
+    Codec, Draft, Entries, Reading, Value, data, detect, entries, first, no_form, note, text_of, time_of,
     title,
 };
 use crate::error::Failure;
@@ -107,10 +107,13 @@ fn is_old_item(entries: &Entries<'_>) -> bool {
 pub(super) fn read(input: &Input, values: Vec<Value<'_>>, at: Timestamp) -> Result<Reading, Failure> {
     let mut reading = Reading::default();
     let (mut nodes, mut diagnostics) = (Vec::new(), Vec::new());
-    let (mut run, mut kept, mut now, mut named) = (Vec::new(), Vec::new(), at, None);
+    let (mut run, mut kept, mut named) = (Vec::new(), Vec::new(), None);
+    // What stands before the first time was not written later than it.
+    let time = |raw| entries(raw)?.get("timestamp").and_then(|time| time_of(time));
+    let mut now = values.iter().find_map(|value| time(value.raw)).unwrap_or(at);
     for Value { line, raw } in values {
         let Some(entries) = entries(raw) else {
-            reading.broken.push(Broken { line, failure: no_form(input, raw.get(), "a line is no object") });
+            reading.broken.push(line, no_form(input, raw.get(), "a line is no object"));
             continue;
         };
         now = entries.get("timestamp").and_then(|time| time_of(time)).unwrap_or(now);
@@ -206,11 +209,6 @@ fn rest(raw: &RawValue) -> JsonMap {
         (key, value)
     };
     map.into_iter().map(without).collect()
-}
-
-fn time_of(raw: &RawValue) -> Option<Timestamp> {
-    let time: jiff::Timestamp = text_of(raw)?.parse().ok()?;
-    Some(Timestamp::from_micros(time.as_microsecond()))
 }
 
 /// What the user asked, if the line is the event that says so.

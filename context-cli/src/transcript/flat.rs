@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::source::{Form, Source};
 use super::{
-    Broken, Codec, Draft, Reading, Value, Wire, detect, first, gemini_cli, no_form, title, toolbench,
+    BrokenLines, Codec, Draft, Reading, Value, Wire, detect, first, gemini_cli, no_form, title, toolbench,
     value_of,
 };
 use crate::error::Failure;
@@ -43,19 +43,19 @@ pub(super) fn read_whole(
         }
         _ => return Err(no_form(input, whole.get(), "it is neither a list nor an object")),
     };
-    Ok(Reading { drafts, broken: Vec::new() })
+    Ok(Reading { drafts, broken: BrokenLines::default() })
 }
 
 /// Reads JSON Lines: of messages if the first line is one, else of conversations.
 pub(super) fn read_lines(input: &Input, values: Vec<Value<'_>>, from: Wire, at: Timestamp) -> Reading {
     let reader = Reader { input, from, at };
-    let mut broken = Vec::new();
+    let mut broken = BrokenLines::default();
     if !values.first().is_some_and(|value| reader.is_message(value.raw)) {
         let mut drafts = Vec::with_capacity(values.len());
         for Value { line, raw } in values {
             match reader.item(Form::Lines, (drafts.len(), 0), raw) {
                 Ok(draft) => drafts.push(draft),
-                Err(failure) => broken.push(Broken { line, failure }),
+                Err(failure) => broken.push(line, failure),
             }
         }
         let of = drafts.len();
@@ -71,11 +71,11 @@ pub(super) fn read_lines(input: &Input, values: Vec<Value<'_>>, from: Wire, at: 
             None => lifting.add(&reader, codec, 0, raw),
         };
         if let Err(failure) = added {
-            broken.push(Broken { line, failure });
+            broken.push(line, failure);
         }
     }
     if let Err(failure) = lifting.add_all(&reader, codec, 0, &good) {
-        broken.push(Broken { line: 1, failure });
+        broken.push(1, failure);
     }
     let drafts = match lifting.nodes.is_empty() {
         true => Ok(Vec::new()),
@@ -155,7 +155,7 @@ impl Lifting {
 
 impl Reader<'_> {
     fn items<'a>(&self, list: &'a RawValue) -> Result<Vec<&'a RawValue>, Failure> {
-        serde_json::from_str(list.get()).map_err(|error| self.input.syntax(list.get(), error))
+        super::items::items(self.input, list)
     }
 
     /// Whether a value is a message, and not something that holds some.

@@ -23,8 +23,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 pub(super) use self::back::back;
+use super::items::{MAX_ITEMS, items, up_to};
 use super::source::{Form, Source};
-use super::{Codec, Draft, data, entries, first, no_form, note, text_of, title, value_of};
+use super::{Codec, Draft, data, entries, first, no_form, note, text_of, time_of, title, value_of};
 use crate::error::Failure;
 use crate::input::Input;
 
@@ -63,7 +64,7 @@ pub(super) fn is_session(item: &RawValue) -> bool {
     let has = |key: &str| entries.get(key).is_some_and(|value| first(value) == '"');
     let records = || {
         let list = entries.get(MESSAGES).filter(|list| first(list) == '[')?;
-        serde_json::from_str::<Vec<&RawValue>>(list.get()).ok()
+        up_to(list, MAX_ITEMS).ok()
     };
     let is_record =
         |raw: &&RawValue| value_of(raw, "type", '"').is_some() && value_of(raw, "role", '"').is_none();
@@ -84,11 +85,12 @@ pub(super) fn read(
         serde_json::from_str(item.get()).map_err(|error| input.syntax(item.get(), error))?;
     let list = value_of(item, MESSAGES, '[')
         .ok_or_else(|| no_form(input, item.get(), "an object has no list of messages"))?;
-    let records: Vec<&RawValue> =
-        serde_json::from_str(list.get()).map_err(|error| input.syntax(list.get(), error))?;
-    let (mut nodes, mut diagnostics, mut now) = (Vec::new(), Vec::new(), at);
+    let records = items(input, list)?;
+    let (mut nodes, mut diagnostics) = (Vec::new(), Vec::new());
+    let time = |raw, key| value_of(raw, key, '"').and_then(time_of);
+    let mut now = time(item, "startTime").unwrap_or(at);
     for raw in records {
-        now = value_of(raw, "timestamp", '"').and_then(time_of).unwrap_or(now);
+        now = time(raw, "timestamp").unwrap_or(now);
         for message in messages(raw, nodes.len() + 1, &mut diagnostics) {
             nodes.push(Node::new(format!("m{}", nodes.len() + 1), message, now));
         }
@@ -121,9 +123,4 @@ fn messages(raw: &RawValue, number: usize, diagnostics: &mut Vec<Diagnostic>) ->
     let part = data(format!("{KEY}.{kind}"), Json::from(raw.to_owned()).compact());
     let metadata = Metadata::default().with(KEY, Mark::default().to_json());
     vec![Message::new(Role::System, [part]).with_metadata(metadata)]
-}
-
-fn time_of(raw: &RawValue) -> Option<Timestamp> {
-    let time: jiff::Timestamp = text_of(raw)?.parse().ok()?;
-    Some(Timestamp::from_micros(time.as_microsecond()))
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::data;
 
 /// The branch for what is too much.
-pub(super) const BRANCH: &str = "source";
+pub(crate) const BRANCH: &str = "source";
 /// The most bytes that are kept with the chat.
 const MOST: usize = 64 << 10;
 

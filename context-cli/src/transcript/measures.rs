@@ -2,31 +2,35 @@
 //!
 //! | form | model | tokens |
 //! |---|---|---|
-//! | Claude Code, Anthropic | `model` of the answer | its `usage`, once for all lines of one answer |
+//! | Claude Code, Anthropic | `model` of the answer | its `usage`, that of the last line of one answer |
 //! | Gemini CLI | `model` of the record | its `tokens` |
 //! | Codex CLI | the last `turn_context` | the next `token_count` behind the answer |
+//! | SWE-agent | `replay_config` | `info.model_stats`: of the whole run, so they stand with its last answer |
+//!
+//! A sum of nothing is what programs write that did not count: it says nothing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_runtime::trajectory::Measures;
-use context_runtime::{Message, MessageId, Metadata, Role, store::Node};
+use context_runtime::{Json, Message, MessageId, Part, Role, store::Node};
 use serde_json::Value;
 
 use super::{Source, codex, gemini_cli};
-use crate::error::Failure;
 
 /// The metadata key of what Anthropic says of an answer, beside the answer.
 const ANTHROPIC: &str = "anthropic.response";
 
-/// What is known of the answers among these messages.
+/// Reads the measures of the answers among these messages. `kept` are the messages of the branch for what else was in the
+/// file, if it has one.
 pub(crate) fn measures<'a>(
-    chat: &str,
-    about: &Metadata,
+    source: Option<&Source>,
+    kept: impl IntoIterator<Item = &'a Arc<Node>>,
     nodes: impl IntoIterator<Item = &'a Arc<Node>>,
-) -> Result<HashMap<MessageId, Measures>, Failure> {
-    let events = Source::of(chat, about)?.map(|source| codex_events(&source)).unwrap_or_default();
-    let (mut all, mut seen) = (HashMap::new(), HashSet::new());
+) -> HashMap<MessageId, Measures> {
+    let events = source.map(|source| codex_events(source, kept)).unwrap_or_default();
+    let run = source.and_then(whole_run);
+    let (mut all, mut seen, mut answer) = (HashMap::new(), HashMap::new(), None);
     let mut waiting: Option<(usize, MessageId)> = None;
     let mut events = events.into_iter().peekable();
     let mut model = None;
@@ -40,20 +44,30 @@ pub(crate) fn measures<'a>(
         if message.role != Role::Assistant {
             continue;
         }
-        let measured = anthropic(message, &mut seen).or_else(|| gemini(message)).or_else(|| {
-            let mut measures = Measures::default();
-            measures.model = Some(line.and(model.clone())?);
-            Some(measures)
-        });
-        if let Some(measures) = measured {
+        let told = line.and(model.clone()).or_else(|| run.as_ref()?.model.clone());
+        let measured = anthropic(&node.id, message, &mut seen, &mut all).or_else(|| gemini(message));
+        if let Some(measures) = measured.or_else(|| told.map(of_model)) {
             all.insert(node.id.clone(), measures);
         }
+        answer = Some(&node.id);
         waiting = line.map(|line| (line, node.id.clone()));
     }
     for (_, event) in events {
         apply(event, &mut model, waiting.as_ref(), &mut all);
     }
-    Ok(all)
+    if let (Some(run), Some(answer)) = (run, answer) {
+        let last = all.entry(answer.clone()).or_default();
+        if last.input_tokens.or(last.output_tokens).is_none() {
+            *last = run;
+        }
+    }
+    all
+}
+
+fn of_model(model: Arc<str>) -> Measures {
+    let mut measures = Measures::default();
+    measures.model = Some(model);
+    measures
 }
 
 fn number(value: &Value, key: &str) -> Option<u64> {
@@ -64,13 +78,25 @@ fn text(value: &Value, key: &str) -> Option<Arc<str>> {
     value.get(key)?.as_str().filter(|text| !text.is_empty()).map(Arc::from)
 }
 
-/// One answer may be several lines, and each has the usage of all of it: `seen` are the answers that were counted.
-fn anthropic(message: &Message, seen: &mut HashSet<String>) -> Option<Measures> {
+/// One answer may be several lines, and each has the usage of the answer until then: `seen` are the answers that were
+/// counted, each with its line.
+fn anthropic(
+    id: &MessageId,
+    message: &Message,
+    seen: &mut HashMap<String, MessageId>,
+    all: &mut HashMap<MessageId, Measures>,
+) -> Option<Measures> {
     let response: Value = message.metadata.get(ANTHROPIC)?.parse().ok()?;
     let mut measures = Measures::default();
     measures.model = text(&response, "model");
-    let first = response.get("id").and_then(Value::as_str).is_none_or(|id| seen.insert(id.to_owned()));
-    if let Some(usage) = response.get("usage").filter(|_| first) {
+    if let Some(usage) = response.get("usage") {
+        let answer = response.get("id").and_then(Value::as_str).map(str::to_owned);
+        let earlier = answer.and_then(|answer| seen.insert(answer, id.clone()));
+        if let Some(earlier) = earlier.and_then(|earlier| all.get_mut(&earlier)) {
+            let model = earlier.model.take();
+            *earlier = Measures::default();
+            earlier.model = model;
+        }
         measures.cache_read_tokens = number(usage, "cache_read_input_tokens");
         measures.cache_write_tokens = number(usage, "cache_creation_input_tokens");
         let cached = measures.cache_read_tokens.unwrap_or(0) + measures.cache_write_tokens.unwrap_or(0);
@@ -94,13 +120,30 @@ fn gemini(message: &Message) -> Option<Measures> {
     (measures != Measures::default()).then_some(measures)
 }
 
-/// The value of a key in the difference between a record and what its messages say, which is not nested deeply.
+/// The value of a key that the difference between a record and what its messages say sets, which is not nested deeply.
 fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     let entries = value.as_object()?;
-    match entries.get(key) {
+    match entries.get(key).and_then(|change| change.get("set")) {
         Some(found) if !found.is_null() => Some(found),
         _ => entries.values().find_map(|value| find(value, key)),
     }
+}
+
+/// The totals that SWE-agent gives of a whole run.
+fn whole_run(source: &Source) -> Option<Measures> {
+    let entry = |key: &str| source.envelope.get(key)?.parse::<Value>().ok();
+    let mut measures = Measures::default();
+    if let Some(stats) = entry("info").and_then(|mut info| Some(info.get_mut("model_stats")?.take())) {
+        let some = |key: &str| number(&stats, key).filter(|tokens| *tokens > 0);
+        (measures.input_tokens, measures.output_tokens) = (some("tokens_sent"), some("tokens_received"));
+        measures.cost_usd = stats.get("instance_cost").and_then(Value::as_f64).filter(|cost| *cost > 0.0);
+    }
+    let config = entry("replay_config").and_then(|config| match config {
+        Value::String(text) => serde_json::from_str(&text).ok(),
+        object => Some(object),
+    });
+    measures.model = config.and_then(|config| text(config.pointer("/agent/model")?, "name"));
+    (measures != Measures::default()).then_some(measures)
 }
 
 /// Something a session of the Codex CLI says beside its items.
@@ -109,8 +152,10 @@ enum Event {
     Usage(Value),
 }
 
-fn codex_events(source: &Source) -> Vec<(usize, Event)> {
-    let event = |line: &Value| {
+/// The events in the chat's metadata, or on the branch that has what is too much for it.
+fn codex_events<'a>(source: &Source, kept: impl IntoIterator<Item = &'a Arc<Node>>) -> Vec<(usize, Event)> {
+    let event = |line: &Json| {
+        let line: Value = line.parse().ok()?;
         let payload = line.get("payload")?;
         match (line.get("type")?.as_str()?, payload.get("type").and_then(Value::as_str)) {
             ("turn_context", _) => text(payload, "model").map(Event::Model),
@@ -120,8 +165,13 @@ fn codex_events(source: &Source) -> Vec<(usize, Event)> {
             _ => None,
         }
     };
-    let lines = source.kept_lines().filter_map(|(at, line)| Some((at, event(&line.parse().ok()?)?)));
-    lines.collect()
+    let beside = source.kept_lines().filter_map(|(at, line)| Some((at, event(line)?)));
+    let on_branch = kept.into_iter().filter_map(|node| {
+        let message = node.message().ok()?;
+        let Some(Part::Data(data)) = message.parts.first() else { return None };
+        Some((codex_line(message)?, event(&data.value)?))
+    });
+    beside.chain(on_branch).collect()
 }
 
 fn codex_line(message: &Message) -> Option<usize> {

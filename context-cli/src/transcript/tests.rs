@@ -16,7 +16,7 @@ use serde_json::Value as Parsed;
 use super::*;
 
 fn input(name: &str, text: impl Into<String>) -> Input {
-    Input { shown: name.to_owned(), name: name.to_owned(), text: text.into(), not_text: Vec::new() }
+    Input::new(name.to_owned(), name.to_owned(), text.into(), Vec::new())
 }
 
 /// A chat as it was imported.
@@ -77,7 +77,8 @@ fn pass(input: &Input, from: Wire) -> Result<Passed, Failure> {
         }
         let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
         assert_eq!(report.findings, []);
-        let broken = reading.broken.iter().map(|broken| (broken.line, broken.failure.problem())).collect();
+        let lines = reading.broken.listed().iter();
+        let broken = lines.map(|broken| (broken.line, broken.failure.problem())).collect();
         Passed { chats, broken, text: file(&exported) }
     }))
 }

@@ -14,6 +14,33 @@ fn cut() -> Vec<u8> {
     bytes
 }
 
+/// Broken lines were all kept, and counting to each took a look at all before it.
+#[test]
+fn of_many_broken_lines_the_first_are_listed_and_the_others_counted() {
+    let bench = Bench::new();
+    bench.file("many.jsonl", "x\n".repeat(50_000) + GOOD);
+    let shown = bench.ok("import many.jsonl --broken");
+    assert!(shown.contains("50,000 broken lines"), "{}", &shown[..400]);
+    assert_eq!(shown.matches("many.jsonl line ").count(), 10_000);
+    assert!(shown.contains("line 10000: ") && shown.ends_with("many.jsonl: 40,000 more broken lines\n"));
+}
+
+/// Each message takes much more memory than its two bytes in the file.
+#[test]
+fn more_lines_or_messages_than_the_limit_are_refused() {
+    let bench = Bench::new();
+    bench.file("lines.jsonl", "1\n".repeat(1_000_001));
+    bench.file("list.json", format!("[{}1]", "1,".repeat(1_000_000)));
+    for file in ["lines.jsonl", "list.json"] {
+        let ran = bench.run(&format!("import {file}"));
+        let said =
+            format!("{file} has more than 1000000 lines or messages, the most that is read as a whole");
+        assert_eq!(ran.status, 1, "{}", ran.err);
+        assert!(ran.err.contains(&said), "{}", ran.err);
+    }
+    assert!(!bench.path().join("context.db").exists());
+}
+
 #[test]
 fn what_can_be_read_is_imported_and_the_rest_is_counted() {
     let bench = Bench::new();

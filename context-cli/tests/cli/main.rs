@@ -20,5 +20,6 @@ mod older_servers;
 mod operator;
 mod others_data;
 mod others_servers;
+mod runs;
 mod server_lab;
 mod trees;

@@ -32,7 +32,7 @@ fn only_some_make_it(asked: &Asked, lab: &dyn Lab, url: &str, name: &str) {
     assert!(said.contains("context import` makes one"), "{said}");
 }
 
-/// What stood there before is there when the store is made, and while it is looked at nothing changes at all.
+/// Looking changes nothing at all, and making a store leaves what stood there before.
 #[track_caller]
 fn looking_changes_nothing(asked: &Asked, lab: &dyn Lab) {
     let url = lab.url();

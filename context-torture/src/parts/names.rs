@@ -35,7 +35,7 @@ const NAMES: [&str; 19] = [
 
 /// The chat of the table's lines.
 const CHAT: &str = "notes";
-/// What else of a chat, a user or a memory the table's lines name, or put in.
+/// Other names of a chat, a user or a memory in the table's lines.
 const NAMED: [&str; 14] = [
     "main", "trunk", "other", "here", "m1", "m2", "tickets", "words", "answer", "3f2a91c0", "runs", "local",
     "user", "copy",

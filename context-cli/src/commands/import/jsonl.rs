@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::error::Failure;
 use crate::progress::Progress;
 use crate::text::clean;
-use crate::transcript::{Broken, Wire};
+use crate::transcript::{Broken, BrokenLines, Wire};
 
 /// The longest first line that is looked at to find out what a file is, in bytes: that of a chat with the largest
 /// metadata is shorter.
@@ -82,8 +82,8 @@ pub(super) async fn write(
         Broken { line, failure: Failure::Line { file, line, problem } }
     };
     let unlisted = usize::try_from(imported.unlisted).unwrap_or(usize::MAX);
-    let broken: Vec<_> = imported.broken.into_iter().map(broken).collect();
-    let mut lines = broken.len().saturating_add(unlisted);
+    let broken = BrokenLines::new(imported.broken.into_iter().map(broken).collect(), unlisted);
+    let mut lines = broken.count();
     report.file(app, &input, broken)?;
     for chat in &imported.chats {
         let name = chat.chat.chat.as_str();

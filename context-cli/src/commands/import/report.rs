@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count};
-use crate::transcript::Broken;
+use crate::transcript::{Broken, BrokenLines};
 
 /// How many diagnostics of a chat people are shown.
 const SHOWN: usize = 5;
@@ -91,7 +91,9 @@ pub(super) struct Report {
     skipped: usize,
     messages: usize,
     branches: usize,
-    broken: Vec<(String, Broken)>,
+    /// Broken lines, and those of them that people are shown at the end.
+    broken: usize,
+    listed: Vec<(String, BrokenLines)>,
     files: Vec<String>,
     chats: Vec<String>,
 }
@@ -108,7 +110,8 @@ impl Report {
             skipped: 0,
             messages: 0,
             branches: 0,
-            broken: Vec::new(),
+            broken: 0,
+            listed: Vec::new(),
             files: Vec::new(),
             chats: Vec::new(),
         }
@@ -152,21 +155,24 @@ impl Report {
         &mut self,
         app: &mut App,
         input: &FileName,
-        broken: Vec<Broken>,
+        broken: BrokenLines,
     ) -> Result<(), Failure> {
-        if let Some(first) = broken.first().filter(|_| !self.list_broken) {
-            let (file, lines) = (clean(&input.shown), count(broken.len(), "broken line"));
+        if let Some(first) = broken.listed().first().filter(|_| !self.list_broken) {
+            let (file, lines) = (clean(&input.shown), count(broken.count(), "broken line"));
             let (line, problem) = (first.line, first.failure.problem());
-            let first = if broken.len() == 1 { "it is" } else { "the first is" };
+            let first = if broken.count() == 1 { "it is" } else { "the first is" };
             app.out.note(format_args!("{file}: {lines} left out; {first} line {line}: {}", clean(&problem)));
         }
         if app.out.is_json() && self.list_broken {
-            for Broken { line, failure } in &broken {
+            for Broken { line, failure } in broken.listed() {
                 let problem = failure.problem();
                 app.out.record(&BrokenRecord { v: 1, file: &input.name, line: *line, problem })?;
             }
         }
-        self.broken.extend(broken.into_iter().map(|broken| (input.shown.clone(), broken)));
+        self.broken += broken.count();
+        if self.list_broken && !app.out.is_json() {
+            self.listed.push((input.shown.clone(), broken));
+        }
         self.files.push(input.shown.clone());
         Ok(())
     }
@@ -262,9 +268,9 @@ impl Report {
             let show = if self.list_skipped { "" } else { " (show: -v)" };
             facts.push(format!("{} passed over{show}", count(self.skipped, "file")));
         }
-        if !self.broken.is_empty() {
+        if self.broken > 0 {
             let show = if self.list_broken { "" } else { " (show: --broken)" };
-            facts.push(format!("{}{show}", count(self.broken.len(), "broken line")));
+            facts.push(format!("{}{show}", count(self.broken, "broken line")));
         }
         app.out.line(facts.join(" · "))?;
         let names = match self.chats.as_slice() {
@@ -275,9 +281,14 @@ impl Report {
         if !names.is_empty() {
             app.out.line(format_args!("  {}", clean(&names)))?;
         }
-        for (file, Broken { line, failure }) in self.broken.iter().filter(|_| self.list_broken) {
-            let problem = failure.problem();
-            app.out.line(format_args!("  {} line {line}: {}", clean(file), clean(&problem)))?;
+        for (file, broken) in &self.listed {
+            let file = clean(file);
+            for Broken { line, failure } in broken.listed() {
+                app.out.line(format_args!("  {file} line {line}: {}", clean(&failure.problem())))?;
+            }
+            if broken.unlisted() > 0 {
+                app.out.line(format_args!("  {file}: {}", count(broken.unlisted(), "more broken line")))?;
+            }
         }
         Ok(())
     }

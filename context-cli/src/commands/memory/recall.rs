@@ -5,7 +5,7 @@ use std::sync::Arc;
 use context_runtime::kinds::recalled_memories;
 use context_runtime::memory::{Blocks, Chain, Facts};
 use context_runtime::{
-    Clock, RenderOptions, Timestamp,
+    Clock, Diagnostic, DiagnosticCode, Error, ErrorKind, RenderOptions, Retry, Timestamp,
     memory::{MemoryProvider, MemoryScope, RecallQuery},
     renderer,
 };
@@ -29,7 +29,8 @@ Examples:
 Notes come first, then facts that are true at the time, then what was said; each with its kind,
 time, source, speaker, scope if it is more than the user, and id. Only what is visible from the
 scope is looked at. No model is asked: memories are found by their words, names and times. With
---json: one record per memory, with its score.")]
+--json: one record per memory, with its score. If one kind cannot be read, the others are shown
+and the exit status is 1.")]
 pub(super) struct Args {
     /// What it is about
     #[arg(required = true, value_name = "TEXT")]
@@ -75,7 +76,10 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     query.at = Some(args.at.unwrap_or_else(|| app.now()));
     let mut recalled = chain.recall(&query, &app.interrupt()).await?;
     recalled.memories.truncate(args.limit.unwrap_or(usize::MAX));
-    app.out.diagnostics("memory", &recalled.diagnostics);
+    // A turn goes on without a memory that fails. Here it is what was asked for.
+    let is_failure = |said: &Diagnostic| said.code == DiagnosticCode::MemoryProviderError;
+    let (failed, notes): (Vec<_>, Vec<_>) = recalled.diagnostics.drain(..).partition(is_failure);
+    app.out.diagnostics("memory", &notes);
     let memories = &recalled.memories;
     if args.prompt {
         let text = match memories.is_empty() {
@@ -89,6 +93,11 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
         }
     } else {
         memories.iter().try_for_each(|memory| Shown::from(memory).write(&mut app.out))?;
+    }
+    if !failed.is_empty() {
+        let said: Vec<_> = failed.into_iter().map(|failed| failed.message.to_string()).collect();
+        let error = Error::new(ErrorKind::Unavailable, "recall", said.join("; "));
+        return Err(error.with_retry(Retry::Never).into());
     }
     if memories.is_empty() {
         app.out.note("nothing is remembered that fits");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use context_runtime::trajectory::{RoundImported, Transcript};
 use context_runtime::{
     BranchName, Error, Store,
-    store::{ChainEnd, Node, Window},
+    store::{Chain, ChainEnd, Node, Window},
     trajectory::AgentRef,
 };
 use serde::Serialize;
@@ -49,7 +49,16 @@ pub(in crate::commands) async fn record(
     };
     let chain = store.history().chain(&reference, &end, &Window::Whole).await?;
     let about = existing_chat(store.history(), &reference).await?;
-    let measures = transcript::measures(chat, &about.metadata, chain.iter())?;
+    let source = transcript::Source::of(chat, &about.metadata)?;
+    let kept = branches.iter().find(|branch| branch.name.as_str() == transcript::SOURCE_BRANCH);
+    let kept = match kept.filter(|_| source.is_some()) {
+        Some(branch) => {
+            let end = ChainEnd::Branch(branch.name.clone());
+            store.history().chain(&reference, &end, &Window::Whole).await?
+        }
+        None => Chain::default(),
+    };
+    let measures = transcript::measures(source.as_ref(), kept.iter(), chain.iter());
     let measured = |node: &Node| measures.get(&node.id).cloned().unwrap_or_default();
     let transcript = Transcript::read_measured(&reference.chat, chain.iter(), measured);
     let rounds = transcript.build(&AgentRef::main(app.user.clone(), chat)).map_err(Error::from)?;

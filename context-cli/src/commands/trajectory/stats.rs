@@ -148,6 +148,9 @@ fn write(app: &mut App, stats: &RoundStatsRecord<'_>) -> Result<(), Failure> {
         app.out
             .line(format_args!("  {input} tokens read, {cached:.0}% from the cache · {output} written"))?;
     }
+    if stats.cost_usd > 0.0 {
+        app.out.line(format_args!("  ${:.4}", stats.cost_usd))?;
+    }
     if stats.errors > 0 {
         app.out.line(format_args!("  {}", count(stats.errors, "error")))?;
     }

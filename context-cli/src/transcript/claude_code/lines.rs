@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 use context_runtime::{Json, JsonMap, Timestamp, limits};
 use serde_json::value::RawValue;
 
+use crate::transcript::timestamp;
+
 /// A line that is an object.
 pub(super) struct Entry {
     /// Which, from 1.
@@ -51,8 +53,7 @@ impl Entry {
 
     /// When it was written.
     pub(super) fn time(&self) -> Option<Timestamp> {
-        let time: jiff::Timestamp = self.text("timestamp")?.parse().ok()?;
-        Some(Timestamp::from_micros(time.as_microsecond()))
+        timestamp(&self.text("timestamp")?)
     }
 
     /// The summary it is, if it is one of these messages.
