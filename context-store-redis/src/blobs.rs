@@ -4,8 +4,8 @@
 //! there is never a reference without its bytes:
 //!
 //! ```text
-//! {USER}:blobs        s<id> how many bytes, <n>:<id> the nth piece of them
-//! {USER}:references   r<holder>:<id> when it was put and used last, and what it is; c<id> how many there are
+//! {USER}:blobs2       s<id> how many bytes, <n>:<id> the nth piece of them
+//! {USER}:references2  r<holder>:<id> when it was put and used last, and what it is; c<id> how many there are
 //! {USER}:referred     <holder>:<id>, in order
 //! ```
 //!

@@ -21,6 +21,7 @@ use crate::history::look::About;
 use crate::history::messages::read_revision;
 use crate::history::runs;
 use crate::history::shape::{Piece, Shape};
+use crate::seals;
 use crate::shared::Shared;
 use crate::streams;
 
@@ -102,7 +103,7 @@ impl Checked<'_> {
     fn check(&mut self) -> Result<u64> {
         let about = About::read(&self.need("m")?)?;
         self.chat = Some(about.chat.clone());
-        self.need("v")?;
+        seals::text_of("v", &self.need("v")?)?;
         let counts = Counts::read(&self.need("a")?)?;
         let edition = Edition::read(&self.need("o")?)?;
         let shape = Shape::read(&self.need("s")?)?;
@@ -246,10 +247,19 @@ impl Checked<'_> {
                 self.add(format!("stream {id}"), problem);
             }
         }
-        let strays: Vec<_> =
-            self.fields.keys().filter(|field| field.first() != Some(&b'k')).cloned().collect();
-        for field in strays {
-            self.add(format!("field {}", String::from_utf8_lossy(&field)), "belongs to nothing");
+        let rest = std::mem::take(&mut self.fields);
+        for (field, value) in rest {
+            match String::from_utf8(field) {
+                Ok(key) if key.starts_with('k') && seals::opened(&key, &value).is_ok() => {}
+                Ok(key) if key.starts_with('k') => {
+                    self.add(format!("commit key {}", &key[1..]), "does not say what became of its commit");
+                }
+                Ok(field) => self.add(format!("field {field}"), "belongs to nothing"),
+                Err(field) => {
+                    let field = field.into_bytes();
+                    self.add(format!("field {}", field.escape_ascii()), "belongs to nothing");
+                }
+            }
         }
         Ok(())
     }

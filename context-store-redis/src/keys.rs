@@ -202,9 +202,11 @@ const LINKS: &str = "links";
 const SCOPES: &str = "scopes";
 pub(crate) const RECORDS: &str = "memory2";
 pub(crate) const BLOBS: &str = "blobs2";
+pub(crate) const VECTORS: &str = "vectors2";
+pub(crate) const REFERENCES: &str = "references2";
 const COUNTS: &str = "remembered";
 /// Of each scope of memories: the records, their vectors, what they are found by, the counts, the marks of those that were forgotten.
-const MEMORY: [&str; 5] = [RECORDS, "vectors", "recall", COUNTS, "forgotten"];
+const MEMORY: [&str; 5] = [RECORDS, VECTORS, "recall", COUNTS, "forgotten"];
 
 /// 128 bits: nobody finds two ids of the same one.
 fn hash(id: impl AsRef<[u8]>) -> String {

@@ -78,7 +78,8 @@ async fn record(shared: &Shared, commit: &RoundCommit) -> Result<RecordOutcome> 
     let [list, links] = shared.keys.round_indexes(user);
     let mut call = ROUND_RECORD.key(list);
     call.key(links).key(shared.keys.round(round));
-    call.arg(commit.expected).arg(commit.head.revision).arg(commit.key.as_str()).arg(shared.ttl);
+    let key = seals::seal("k", commit.key.as_str().as_bytes().to_vec());
+    call.arg(commit.expected).arg(commit.head.revision).arg(key).arg(shared.ttl);
     call.arg(rounds::names::of(round)).arg(round.round).arg(head).arg(edges.len()).arg(edges);
     for change in &commit.changes {
         match change {

@@ -15,7 +15,7 @@ macro_rules! scripts {
 
 scripts! {
     /// New messages at the end of a branch.
-    APPEND = "lua/append_one.lua" "lua/runs.lua" "lua/append.lua";
+    APPEND = "lua/sums.lua" "lua/append_one.lua" "lua/runs.lua" "lua/append.lua";
     /// The window of a chain.
     CHAIN = "lua/runs.lua" "lua/chain.lua";
     /// Runs by place.
@@ -23,19 +23,19 @@ scripts! {
     /// The small state and fields.
     LOOK = "lua/look.lua";
     /// A change that was decided on.
-    APPLY = "lua/runs.lua" "lua/apply.lua";
+    APPLY = "lua/sums.lua" "lua/runs.lua" "lua/apply.lua";
     CREATE = "lua/create.lua";
-    DELETE = "lua/delete.lua";
+    DELETE = "lua/sums.lua" "lua/delete.lua";
     ABSENT = "lua/absent.lua";
-    UNLIST = "lua/blobs.lua" "lua/unlist.lua";
-    BLOB_PUT = "lua/blobs.lua" "lua/blob_put.lua";
-    BLOB_READ = "lua/blobs.lua" "lua/blob_read.lua";
-    BLOB_LIST = "lua/blobs.lua" "lua/blob_list.lua";
-    BLOB_DROP = "lua/blobs.lua" "lua/blob_drop.lua";
-    BLOBS_CLEAR = "lua/blobs.lua" "lua/blobs_clear.lua";
-    BLOB_FORGET = "lua/blobs.lua" "lua/blob_forget.lua";
+    UNLIST = "lua/sums.lua" "lua/blobs.lua" "lua/unlist.lua";
+    BLOB_PUT = "lua/sums.lua" "lua/blobs.lua" "lua/blob_put.lua";
+    BLOB_READ = "lua/sums.lua" "lua/blobs.lua" "lua/blob_read.lua";
+    BLOB_LIST = "lua/sums.lua" "lua/blobs.lua" "lua/blob_list.lua";
+    BLOB_DROP = "lua/sums.lua" "lua/blobs.lua" "lua/blob_drop.lua";
+    BLOBS_CLEAR = "lua/sums.lua" "lua/blobs.lua" "lua/blobs_clear.lua";
+    BLOB_FORGET = "lua/sums.lua" "lua/blobs.lua" "lua/blob_forget.lua";
     /// Chunks at the end of a stream.
-    STREAM_APPEND = "lua/streams.lua" "lua/stream_append.lua";
+    STREAM_APPEND = "lua/sums.lua" "lua/streams.lua" "lua/stream_append.lua";
     STREAM_READ = "lua/streams.lua" "lua/stream_read.lua";
     /// A change of a stream that was decided on.
     STREAM_APPLY = "lua/streams.lua" "lua/stream_apply.lua";
@@ -46,6 +46,8 @@ scripts! {
     ROUNDS_CLEAR = "lua/rounds.lua" "lua/rounds_clear.lua";
     /// A hash of the layout before.
     UPGRADE = "lua/upgrade.lua";
+    /// Some fields of one.
+    UPGRADE_SOME = "lua/upgrade_some.lua";
     /// Records of memories.
     MEMORY_WRITE = "lua/memories.lua" "lua/memory_write.lua";
     MEMORY_FORGET = "lua/memories.lua" "lua/memory_forget.lua";

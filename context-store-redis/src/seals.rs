@@ -1,11 +1,14 @@
 //! The checksums of what fields hold apart from packed messages, which have their own: four bytes behind a value. Each takes the name of
-//! the field, so a value that was moved does not pass. What scripts count up themselves has none: the check counts it again.
+//! the field, so a value that was moved does not pass. Texts that scripts write have theirs in front. Ends of branches, places and numbers
+//! of what there is have none: the check compares them with what is there.
 
 use bytes::Bytes;
 use context_core::checksum::Checksum;
 
 use crate::error::{Fault, Result};
 
+/// How many letters such a checksum has.
+const SUM: usize = 8;
 const DAMAGED: Fault = Fault::Corrupt("a stored value is not what was written: its checksum differs", None);
 
 fn of(field: &str) -> Checksum {
@@ -27,6 +30,22 @@ pub(crate) fn opened<'a>(field: &str, sealed: &'a [u8]) -> Result<&'a [u8]> {
     let (value, sum) = sealed.split_last_chunk().ok_or(DAMAGED)?;
     of(field).bytes(value).check(u32::from_le_bytes(*sum)).map_err(|_| DAMAGED)?;
     Ok(value)
+}
+
+/// A text that scripts write as well, with its checksum in front: what they can compute too is the beginning of a SHA-1.
+pub(crate) fn summed(field: &str, text: &str) -> Vec<u8> {
+    let mut hash = sha1_smol::Sha1::new();
+    for part in [field, " ", text] {
+        hash.update(part.as_bytes());
+    }
+    let sum = hash.digest().to_string();
+    [&sum.as_bytes()[..SUM], b" ", text.as_bytes()].concat()
+}
+
+/// The text behind its checksum.
+pub(crate) fn text_of<'a>(field: &str, value: &'a [u8]) -> Result<&'a str> {
+    let text = value.get(SUM + 1..).and_then(|text| std::str::from_utf8(text).ok());
+    text.filter(|text| summed(field, text) == value).ok_or(DAMAGED)
 }
 
 /// The checksum of an edge of a round.

@@ -9,6 +9,7 @@ use crate::connection::Connection;
 use crate::error::Result;
 use crate::keys::Keys;
 use crate::layout;
+use crate::seals;
 
 /// How often a write is decided anew because others were first.
 pub(crate) const ATTEMPTS: u32 = 64;
@@ -45,7 +46,8 @@ impl Shared {
     }
 
     /// A version that no chat ever had.
-    pub(crate) fn new_version(&self) -> String {
-        format!("{}.{}", self.handle, self.writes.fetch_add(1, Ordering::Relaxed))
+    pub(crate) fn new_version(&self) -> Vec<u8> {
+        let version = format!("{}.{}", self.handle, self.writes.fetch_add(1, Ordering::Relaxed));
+        seals::summed("v", &version)
     }
 }

@@ -9,32 +9,72 @@ use crate::error::{Fault, Result};
 use crate::history::fields::{Counts, read_number};
 use crate::keys::Keys;
 use crate::rounds::form::seal_edges;
-use crate::scripts::UPGRADE;
-use crate::seals::seal;
+use crate::scripts::{UPGRADE, UPGRADE_SOME};
+use crate::seals::{seal, summed};
 use crate::shared::ATTEMPTS;
 
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 /// The value of a field in the new layout; nothing if it stays.
 type Rewrite = fn(&str, &[u8]) -> Option<Vec<u8>>;
 
+/// As the keys of vectors were called.
+const VECTORS: &str = "vectors";
+const VECTORS_AT_ONCE: usize = 256;
+
 /// The kinds of keys that have other values now: as they were called, as they are called, whether a name follows.
-const KINDS: [(&str, &str, bool, Rewrite); 4] = [
+const KINDS: [(&str, &str, bool, Rewrite); 5] = [
     ("chat", crate::keys::CHAT, false, of_chat),
     ("round", crate::keys::ROUND, true, of_round),
     ("memory", crate::keys::RECORDS, true, of_memory),
     ("blobs", crate::keys::BLOBS, false, of_blobs),
+    ("references", crate::keys::REFERENCES, false, of_reference),
 ];
 
 /// Brings all keys of a store up to date.
 pub(crate) async fn all(connection: &Connection, keys: &Keys) -> Result<()> {
     for (old, new, named, rewrite) in KINDS {
         let end = if named { format!("{old}:*") } else { old.to_owned() };
-        for key in connection.scan(&keys.pattern_of_users(&end)).await? {
-            let Ok(key) = String::from_utf8(key) else { continue };
-            let Some((tag, rest)) = key.split_once("}:") else { continue };
-            let renamed = format!("{tag}}}:{new}{}", &rest[old.len()..]);
+        for (key, renamed) in named_anew(connection, keys, &end, old, new).await? {
             hash(connection, &key, &renamed, rewrite).await?;
         }
+    }
+    let (old, new) = (VECTORS, crate::keys::VECTORS);
+    for (key, renamed) in named_anew(connection, keys, &format!("{old}:*"), old, new).await? {
+        vectors(connection, &key, &renamed).await?;
+    }
+    Ok(())
+}
+
+/// Keys of an old name, each with its new one.
+async fn named_anew(
+    connection: &Connection,
+    keys: &Keys,
+    end: &str,
+    old: &str,
+    new: &str,
+) -> Result<Vec<(String, String)>> {
+    let named = connection.scan(&keys.pattern_of_users(end)).await?.into_iter().filter_map(|key| {
+        let key = String::from_utf8(key).ok()?;
+        let (tag, rest) = key.split_once("}:")?;
+        let renamed = format!("{tag}}}:{new}{}", rest.get(old.len()..)?);
+        Some((key, renamed))
+    });
+    Ok(named.collect())
+}
+
+/// Vectors, of which there may be gigabytes, go to their new key some at a time.
+async fn vectors(connection: &Connection, key: &str, renamed: &str) -> Result<()> {
+    let places: Vec<Vec<u8>> = connection.run(cmd("HKEYS").arg(key)).await?;
+    for places in places.chunks(VECTORS_AT_ONCE) {
+        let found: Vec<Option<Vec<u8>>> = connection.run(cmd("HMGET").arg(key).arg(places)).await?;
+        let mut call = UPGRADE_SOME.key(key);
+        call.key(renamed);
+        for (place, vector) in places.iter().zip(found) {
+            if let Some(vector) = vector {
+                call.arg(place).arg(&vector[..]).arg(seal("v", vector));
+            }
+        }
+        let _moved: u8 = connection.call(&call).await?;
     }
     Ok(())
 }
@@ -60,7 +100,7 @@ async fn hash(connection: &Connection, key: &str, renamed: &str, rewrite: Rewrit
             }
         }
         if let Some(counts) = counts.filter(|_| renamed.ends_with(crate::keys::CHAT))
-            && let Ok(mut now) = Counts::read(counts)
+            && let Some(Ok(mut now)) = text("a", counts).map(|counts| Counts::read(&counts))
         {
             // What a chat counts as its bytes has a checksum for each message now.
             now.bytes += 4 * messages;
@@ -91,6 +131,8 @@ fn of_chat(field: &str, value: &[u8]) -> Option<Vec<u8>> {
         (b'm' | b's' | b'x' | b'z', 1) => Some(seal(field, value.to_vec())),
         (b'f', _) => Some(seal("f", value.to_vec())),
         (b'u', _) => Some(seal("u", value.to_vec())),
+        (b'v' | b'o', 1) | (b't', _) => text(field, value),
+        (b'k', _) => Some(seal(field, value.to_vec())),
         (b'c', _) => Some(seal(field, value.to_vec())),
         (b'n', _) => packed(1),
         (b'r', _) => packed(8).map(|revision| seal("r", revision)),
@@ -100,7 +142,7 @@ fn of_chat(field: &str, value: &[u8]) -> Option<Vec<u8>> {
 
 fn of_round(field: &str, value: &[u8]) -> Option<Vec<u8>> {
     match field.as_bytes().first()? {
-        b'h' | b'n' => Some(seal(field, value.to_vec())),
+        b'h' | b'n' | b'k' => Some(seal(field, value.to_vec())),
         b'v' => field.split_once(':').map(|(of, _)| seal(of, value.to_vec())),
         b'e' => seal_edges(value).ok(),
         _ => None,
@@ -112,6 +154,15 @@ fn of_memory(field: &str, value: &[u8]) -> Option<Vec<u8>> {
     read_number(place.as_bytes()).ok()?;
     let space = value.iter().position(|byte| *byte == b' ')? + 1;
     Some([&value[..space], &seal("b", value[space..].to_vec())].concat())
+}
+
+fn of_reference(field: &str, value: &[u8]) -> Option<Vec<u8>> {
+    if field.starts_with('r') { text(field, value) } else { None }
+}
+
+/// A text that scripts write.
+fn text(field: &str, value: &[u8]) -> Option<Vec<u8>> {
+    std::str::from_utf8(value).ok().map(|text| summed(field, text))
 }
 
 fn of_blobs(field: &str, value: &[u8]) -> Option<Vec<u8>> {

@@ -5,12 +5,12 @@ use context_core::{ChatRef, UserId};
 use redis::{Script, ScriptInvocation};
 
 use crate::error::Result;
-use crate::keys::{BLOBS, Keys};
+use crate::keys::{BLOBS, Keys, REFERENCES};
 use crate::scripts::{BLOB_FORGET, BLOBS_CLEAR, UNLIST};
 use crate::shared::Shared;
 
 /// The bytes, the references and their order: kinds of keys of a user.
-pub(crate) const KINDS: [&str; 3] = [BLOBS, "references", "referred"];
+pub(crate) const KINDS: [&str; 3] = [BLOBS, REFERENCES, "referred"];
 
 /// A script about a user's blobs, with its keys: the list of chats, and those of [`KINDS`].
 pub(crate) fn of_user<'a>(shared: &Shared, script: &'a Script, user: &UserId) -> ScriptInvocation<'a> {

@@ -28,6 +28,8 @@ struct Known {
     references: HashMap<String, u64>,
     /// What stands in one place only, of the two where references stand.
     lonely: Vec<String>,
+    /// Blobs of which a reference is not what was written.
+    altered: Vec<String>,
 }
 
 pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
@@ -65,6 +67,9 @@ async fn check_user(shared: &Shared, user: &[u8]) -> Result<(u64, Vec<Finding>)>
     };
     for stray in &known.lonely {
         add(stray, "is filed in one place only");
+    }
+    for id in &known.altered {
+        add(id, "has a reference that is not what was written");
     }
     let referred: HashSet<&String> = known.references.keys().chain(known.counts.keys()).collect();
     for id in referred.into_iter().filter(|id| !known.sizes.contains_key(*id)) {
@@ -120,6 +125,9 @@ async fn known(shared: &Shared, [kept, references, order]: &[Vec<u8>; 3]) -> Res
             let member = field.strip_prefix('r').unwrap_or(field);
             let id = member.rsplit(':').next().unwrap_or(member);
             *known.references.entry(id.to_owned()).or_default() += 1;
+            if seals::text_of(field, value).is_err() {
+                known.altered.push(id.to_owned());
+            }
             filed.insert(member.to_owned());
         }
     }

@@ -14,7 +14,11 @@ use crate::memories::names::{self, About, TAG, broken};
 use crate::memories::of_user;
 use crate::memories::scopes::{Counts, names, read_scope};
 use crate::scripts::MEMORY_CLEAR;
+use crate::seals;
 use crate::shared::Shared;
+
+/// How many vectors are read at once.
+const VECTORS_AT_ONCE: usize = 1024;
 
 type Fields = HashMap<Vec<u8>, Vec<u8>>;
 /// The rows of lists, by the name of the list.
@@ -59,7 +63,7 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
         };
     };
     let scope = read_scope(&name)?;
-    let [records, vectors, index, counts, _] = shared.keys.memories_of(&scope);
+    let [records, of_vectors, index, counts, _] = shared.keys.memories_of(&scope);
     let about = format!("memories of {scope}");
     let mut add = |problem: &str| report.findings.push(Finding::new(None, &about, problem));
     if counts.as_bytes() != key {
@@ -69,7 +73,7 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
     let [_, scopes] = shared.keys.memories(&scope.user);
     // All of it as it is at one moment.
     let mut look = redis::pipe();
-    look.atomic().cmd("HGETALL").arg(records).cmd("HKEYS").arg(&vectors).cmd("HGETALL").arg(index);
+    look.atomic().cmd("HGETALL").arg(records).cmd("HKEYS").arg(&of_vectors).cmd("HGETALL").arg(index);
     look.cmd("HGETALL").arg(counts).cmd("ZSCORE").arg(scopes).arg(&name);
     let (records, vectors, index, counts, listed): (Fields, HashSet<Vec<u8>>, Fields, Fields, Option<f64>) =
         shared.connection.pipe(&look).await?;
@@ -78,6 +82,11 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
     }
     if listed.is_none() {
         add("are not among the scopes of their user");
+    }
+    let kinds = counts.keys().filter(|field| field.starts_with(b"k")).count() as u64;
+    let last = counts.get(&b"n"[..]).map_or(Ok(0), |last| read_number(last))?;
+    if kinds != last {
+        add("have not as many kinds as were numbered");
     }
     let counts = Counts::read(&counts)?;
     let (mut found, mut filed) = (Counts::default(), Rows::new());
@@ -93,6 +102,16 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
         }
     }
     let mut add = |problem: &str| report.findings.push(Finding::new(None, &about, problem));
+    for places in with_vector.iter().collect::<Vec<_>>().chunks(VECTORS_AT_ONCE) {
+        let get = redis::cmd("HMGET").arg(&of_vectors).arg(places).clone();
+        let found: Vec<Option<Vec<u8>>> = shared.connection.run(&get).await?;
+        for (place, vector) in places.iter().zip(found) {
+            // One that is not there was forgotten meanwhile, or is missed below.
+            if vector.is_some_and(|vector| seals::opened("v", &vector).is_err()) {
+                add(&format!("have a vector that is not what was written, at {}", place.escape_ascii()));
+            }
+        }
+    }
     if fields != records.len() {
         add("have fields that belong to nothing");
     }

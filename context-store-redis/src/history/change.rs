@@ -7,6 +7,7 @@ use crate::history::fields::{self, Edition, Tip};
 use crate::history::look::{Look, absent};
 use crate::history::shape::{Cut, Shape};
 use crate::scripts::APPLY;
+use crate::seals;
 use crate::shared::{ATTEMPTS, Shared};
 
 /// What is written together.
@@ -131,7 +132,8 @@ impl Change {
             0 => Err(absent(operation, chat)),
             1 => Ok(Applied::Yes),
             2 => Ok(Applied::Not),
-            _ => Err(Fault::Corrupt("messages of a branch are missing", None)),
+            3 => Err(Fault::Corrupt("messages of a branch are missing", None)),
+            _ => Err(seals::damaged()),
         }
     }
 }

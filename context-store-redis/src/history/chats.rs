@@ -15,6 +15,7 @@ use crate::history::fields::{self, Counts, Edition, Tip, broken};
 use crate::history::look::{About, Look, absent};
 use crate::history::shape::Shape;
 use crate::scripts::{CREATE, DELETE};
+use crate::seals;
 use crate::shared::{ATTEMPTS, Shared};
 use crate::upkeep::sweep::{sweep, sweep_some};
 
@@ -70,7 +71,7 @@ fn fields_of(chat: &Chat, number: u64) -> Result<[(String, Vec<u8>); 7]> {
     let [main] = &shape.pieces[..] else { return Err(broken()) };
     let tip = Tip { piece: main.no, own: 0, head: None };
     Ok([
-        ("v".to_owned(), format!("0.{number}").into()),
+        ("v".to_owned(), seals::summed("v", &format!("0.{number}"))),
         ("a".to_owned(), Counts { messages: 0, bytes: 0, updated_at: chat.updated_at }.write()),
         ("o".to_owned(), Edition { number, changes: 0 }.write()),
         ("m".to_owned(), About::of(chat).write()?),

@@ -70,6 +70,7 @@ enum Decision {
 async fn decide(shared: &Shared, commit: &Commit, look: &Look, found: &Found) -> Result<Decision> {
     let digest = commit.key.is_some().then(|| blake3::Hash::from_bytes(commit.digest()).to_hex().to_string());
     if let (Some(key), Some(digest), Some(known)) = (&commit.key, &digest, &found.known) {
+        let known = seals::opened(&fields::key(key), known)?;
         let known: Known = serde_json::from_slice(known).map_err(|_| broken())?;
         if known.digest != *digest {
             let error = Error::invalid(OPERATION, "the key was used for another commit").with("key", key);
@@ -119,7 +120,9 @@ async fn decide(shared: &Shared, commit: &Commit, look: &Look, found: &Found) ->
     }
     if let (Some(key), Some(digest)) = (&commit.key, digest) {
         let known = Known { digest, branch: committed.branch.clone(), head: committed.head.clone() };
-        change.set(fields::key(key), serde_json::to_vec(&known).map_err(|_| broken())?);
+        let field = fields::key(key);
+        let known = seals::seal(&field, serde_json::to_vec(&known).map_err(|_| broken())?);
+        change.set(field, known);
     }
     Ok(Decision::Write(change, committed))
 }

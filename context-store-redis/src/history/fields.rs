@@ -23,6 +23,7 @@
 use context_core::{MessageId, Timestamp};
 
 use crate::error::{Fault, Result};
+use crate::seals;
 
 /// How many messages a block of a piece has.
 pub(crate) const BLOCK: u64 = 64;
@@ -84,13 +85,13 @@ pub(crate) struct Counts {
 
 impl Counts {
     pub(crate) fn read(value: &[u8]) -> Result<Self> {
-        let mut numbers = Numbers::of(value);
+        let mut numbers = Numbers::of(seals::text_of("a", value)?.as_bytes());
         let (messages, bytes) = (numbers.next()?, numbers.next()?);
         Ok(Self { messages, bytes, updated_at: time_of(numbers.next()?) })
     }
 
     pub(crate) fn write(self) -> Vec<u8> {
-        format!("{} {} {}", self.messages, self.bytes, time(self.updated_at)).into()
+        seals::summed("a", &format!("{} {} {}", self.messages, self.bytes, time(self.updated_at)))
     }
 }
 
@@ -103,12 +104,12 @@ pub(crate) struct Edition {
 
 impl Edition {
     pub(crate) fn read(value: &[u8]) -> Result<Self> {
-        let mut numbers = Numbers::of(value);
+        let mut numbers = Numbers::of(seals::text_of("o", value)?.as_bytes());
         Ok(Self { number: numbers.next()?, changes: numbers.next()? })
     }
 
     pub(crate) fn write(self) -> Vec<u8> {
-        format!("{} {}", self.number, self.changes).into()
+        seals::summed("o", &format!("{} {}", self.number, self.changes))
     }
 
     pub(crate) fn changed(self) -> Self {

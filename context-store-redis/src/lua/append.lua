@@ -4,7 +4,8 @@ local FIRST = 5
 local nodes = (#ARGV - FIRST + 1) / 2
 local found = redis.call('HMGET', key, 'a', 'b' .. ARGV[1], 'i' .. ARGV[FIRST])
 if not found[1] then return 0 end
-if not found[2] or found[3] then return 2 end
+local counts = text_of('a', found[1])
+if not counts or not found[2] or found[3] then return 2 end
 local no, own, head = string.match(found[2], '^(%d+) (%d+) (.*)$')
 if head ~= ARGV[2] then return 2 end
 for i = 1, nodes - 1 do
@@ -13,7 +14,7 @@ end
 
 own = tonumber(own)
 local after = own + nodes
-local messages, bytes, updated = string.match(found[1], '^(%d+) (%d+) (%d+)$')
+local messages, bytes, updated = string.match(counts, '^(%d+) (%d+) (%d+)$')
 if ARGV[3] > updated then updated = ARGV[3] end
 local sets = {}
 local function set(field, value)
@@ -36,7 +37,7 @@ for i = 0, nodes - 1 do
 end
 close()
 set('b' .. ARGV[1], no .. ' ' .. after .. ' ' .. ARGV[#ARGV - 1])
-set('a', string.format('%.0f %.0f %s', messages + nodes, bytes + added, updated))
+set('a', summed('a', string.format('%.0f %.0f %s', messages + nodes, bytes + added, updated)))
 each('HSET', sets)
 if math.floor(after / SMALL) > math.floor(own / SMALL) then merge_after(no, own, after) end
 if ARGV[4] ~= '0' then redis.call('PEXPIRE', key, ARGV[4]) end

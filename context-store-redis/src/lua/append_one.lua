@@ -1,21 +1,23 @@
 -- One message at the end of a branch, as most appends are; arguments and answers are those of the script below. It stands
--- before everything else, so that nothing is made ready that it does not need. One that fills a block goes on below.
+-- before that, so that nothing is made ready that it does not need. One that fills a block goes on below.
 local call, args, chat = redis.call, ARGV, KEYS[1]
 if #args == 6 then
     local branch, id, node = 'b' .. args[1], args[5], args[6]
     local found = call('HMGET', chat, 'a', branch, 'i' .. id)
     if not found[1] then return 0 end
-    if not found[2] or found[3] then return 2 end
+    local counts = text_of('a', found[1])
+    if not counts or not found[2] or found[3] then return 2 end
     local no, own, head = string.match(found[2], '^(%d+) (%d+) (.*)$')
     if head ~= args[2] then return 2 end
     own = own + 1
     if own % 16 ~= 0 then
-        local messages, bytes, updated = string.match(found[1], '^(%d+) (%d+) (%d+)$')
+        local messages, bytes, updated = string.match(counts, '^(%d+) (%d+) (%d+)$')
         if args[3] > updated then updated = args[3] end
         local pos = string.format('%d', own)
         local place = no .. ' ' .. pos
-        call('HSET', chat, 'a', string.format('%.0f %.0f ', messages + 1, bytes + #node) .. updated,
-            branch, place .. ' ' .. id, 'i' .. id, place, 'n' .. no .. ':' .. pos, '\1' .. node)
+        counts = string.format('%.0f %.0f ', messages + 1, bytes + #node) .. updated
+        call('HSET', chat, 'a', summed('a', counts), branch, place .. ' ' .. id, 'i' .. id, place,
+            'n' .. no .. ':' .. pos, '\1' .. node)
         if args[4] ~= '0' then call('PEXPIRE', chat, args[4]) end
         return 1
     end

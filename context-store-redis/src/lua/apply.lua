@@ -1,11 +1,13 @@
 -- Applies a change that was decided on, if what it was decided on still holds. ARGV: version, new version, time to
 -- live, messages and bytes to add, time or '', how many fields must be absent, must be equal, go, messages lose their
 -- revisions, pieces are cut, are merged; then those, then fields to set. Answers 0: no such chat, 1: applied,
--- 2: others were first, 3: something is missing. Nothing is written before the last thing was looked at.
+-- 2: others were first, 3: something is missing, 4: what is counted is damaged. Nothing is written before the last thing was looked at.
 local seen = redis.call('HMGET', key, 'v', 'a')
 if not seen[1] then return 0 end
 if seen[1] == ARGV[2] then return 1 end
 if seen[1] ~= ARGV[1] then return 2 end
+local counts = text_of('a', seen[2])
+if not counts then return 4 end
 local at = 12
 local function next_args(n)
     local from = at + 1
@@ -22,7 +24,7 @@ for i = from, to, 2 do
 end
 
 local sets, dels = {}, {}
-local messages, bytes, updated = string.match(seen[2], '^(%d+) (%d+) (%d+)$')
+local messages, bytes, updated = string.match(counts, '^(%d+) (%d+) (%d+)$')
 messages, bytes = messages + ARGV[4], bytes + ARGV[5]
 if ARGV[6] > updated then updated = ARGV[6] end
 from, to = next_args(tonumber(ARGV[9]))
@@ -88,7 +90,8 @@ end
 local merges, merges_to = next_args(3 * tonumber(ARGV[12]))
 
 -- First a write that a full server refuses: nothing has changed then.
-redis.call('HSET', key, 'v', ARGV[2], 'a', number(messages) .. ' ' .. number(bytes) .. ' ' .. updated)
+counts = number(messages) .. ' ' .. number(bytes) .. ' ' .. updated
+redis.call('HSET', key, 'v', ARGV[2], 'a', summed('a', counts))
 for i = at + 1, #ARGV do sets[#sets + 1] = ARGV[i] end
 each('HSET', sets)
 each('HDEL', dels)

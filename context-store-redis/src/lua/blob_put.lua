@@ -12,11 +12,11 @@ if not size then
     end
     redis.call('HSET', kept, unpack(sets))
 end
-local ref = redis.call('HGET', refs, 'r' .. holder .. ':' .. id)
+local ref = said_by(holder .. ':' .. id)
 if ref then
     use(holder, id, ref, at, media_type)
 else
-    redis.call('HSET', refs, 'r' .. holder .. ':' .. id, at .. ' ' .. at .. ' ' .. media_type)
+    note(holder, id, at .. ' ' .. at .. ' ' .. media_type)
     redis.call('ZADD', order, 0, holder .. ':' .. id)
     redis.call('HINCRBY', refs, 'c' .. id, 1)
 end

@@ -13,19 +13,33 @@ local function pieces_of(size)
     return math.ceil(tonumber(size) / PIECE)
 end
 
+-- What a reference says; '' if that is not what was written.
+local function said_by(member)
+    local field = 'r' .. member
+    local ref = redis.call('HGET', refs, field)
+    return ref and (text_of(field, ref) or '')
+end
+
 -- What is known of a blob that a chat refers to.
 local function known(holder, id)
-    local ref = redis.call('HGET', refs, 'r' .. holder .. ':' .. id)
+    local ref = said_by(holder .. ':' .. id)
     if not ref then return nil end
     return {id, redis.call('HGET', kept, 's' .. id) or '', redis.call('HGET', refs, 'c' .. id) or '', ref}
 end
 
--- Notes a use, and what the bytes are if that was not known.
+-- Notes what a reference says.
+local function note(holder, id, text)
+    local field = 'r' .. holder .. ':' .. id
+    redis.call('HSET', refs, field, summed(field, text))
+end
+
+-- Notes a use, and what the bytes are if that was not known. A damaged reference stays as it is.
 local function use(holder, id, ref, at, media_type)
+    if ref == '' then return end
     local created, used, before = string.match(ref, '^(%d+) (%d+) (.*)$')
     if at > used then used = at end
     if before == '' then before = media_type end
-    redis.call('HSET', refs, 'r' .. holder .. ':' .. id, created .. ' ' .. used .. ' ' .. before)
+    note(holder, id, created .. ' ' .. used .. ' ' .. before)
 end
 
 -- Takes a reference away, and the bytes with the last one. Answers whether they went, and how many.
@@ -49,8 +63,9 @@ local function drop_all(from, to, since, but)
     local count, blobs, bytes = 0, 0, 0
     for _, member in ipairs(redis.call('ZRANGEBYLEX', order, from, to)) do
         local holder, id = string.match(member, '^(.*):(%x+)$')
-        local ref = redis.call('HGET', refs, 'r' .. member)
-        local used = ref and string.match(ref, '^%d+ (%d+)')
+        local ref = said_by(member)
+        -- Of a damaged one nobody knows when it was used.
+        local used = ref and (string.match(ref, '^%d+ (%d+)') or 'never')
         if holder ~= but and (since == '' or not used or used <= since) then
             local gone, size = drop(holder, id)
             count, blobs, bytes = count + 1, blobs + gone, bytes + size

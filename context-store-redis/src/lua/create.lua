@@ -2,7 +2,7 @@
 -- 0: it is there, 1: created, 2: its entry was swept meanwhile, so begin again with a new number.
 local there = redis.call('HGET', KEYS[1], 'o')
 if there then
-    if string.match(there, '^%d+') == ARGV[1] then return 1 end
+    if string.match(there, '^%x+ (%d+)') == ARGV[1] then return 1 end
     return 0
 end
 local swept = redis.call('GET', KEYS[2])

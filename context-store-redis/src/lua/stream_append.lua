@@ -5,7 +5,9 @@ local id, FIRST = ARGV[1], 8
 local found = redis.call('HMGET', key, 'v', 't' .. id, 'u' .. id)
 if not found[1] then return {0} end
 if not found[2] then return {1} end
-local chunks, bytes, updated, writer = string.match(found[2], '^(%d+) (%d+) (%d+) (.*)$')
+local counts = text_of('t' .. id, found[2])
+if not counts then return {2} end
+local chunks, bytes, updated, writer = string.match(counts, '^(%d+) (%d+) (%d+) (.*)$')
 if writer ~= ARGV[2] or chunks ~= ARGV[3] then return {2} end
 local sets = {}
 for i = FIRST, #ARGV do
@@ -17,7 +19,7 @@ end
 chunks = chunks + #ARGV - FIRST + 1
 if chunks > tonumber(ARGV[6]) or tonumber(bytes) > tonumber(ARGV[7]) then return {2} end
 if ARGV[4] > updated then updated = ARGV[4] end
-local counts = number(chunks) .. ' ' .. number(bytes) .. ' ' .. updated .. ' ' .. writer
+counts = summed('t' .. id, number(chunks) .. ' ' .. number(bytes) .. ' ' .. updated .. ' ' .. writer)
 sets[#sets + 1] = 't' .. id
 sets[#sets + 1] = counts
 redis.call('HSET', key, unpack(sets))

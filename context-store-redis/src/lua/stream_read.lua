@@ -4,7 +4,7 @@ local id, offset, limit, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), t
 local found = redis.call('HMGET', key, 'v', 't' .. id, 'u' .. id)
 if not found[1] then return {0} end
 if not found[2] or not found[3] then return {1} end
-local there = tonumber(string.match(found[2], '^%d+'))
+local there = tonumber(string.match(found[2], '^%x+ (%d+)'))
 local chunks, bytes = {}, 0
 for n = offset, math.min(there, offset + limit) - 1 do
     local chunk = redis.call('HGET', key, 'c' .. number(n) .. ':' .. id)

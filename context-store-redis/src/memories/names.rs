@@ -1,8 +1,8 @@
 //! What a record of memories is filed under, and the fields it is kept in. All is of one scope, and of a user in one place.
 //!
 //! ```text
-//! memory       i<id> place and version; b<place> version and record (JSON); e<place> what it is filed under
-//! vectors      <place> of what embedder and length, the numbers
+//! memory2      i<id> place and version; b<place> version and record (JSON); e<place> what it is filed under
+//! vectors2     <place> of what embedder and length, the numbers
 //! recall       h<list> the head of a list, p<block><list> the rows of a block of it
 //! remembered   scope; r, w, v, y: how many records, words, vectors and bytes; k<kind> its number, c<number> how many; n last number
 //! forgotten    marks
@@ -22,6 +22,7 @@
 use context_core::{MemoryRecord, MemorySource, MemoryVector, MemoryWrite, SessionId};
 
 use crate::error::{Fault, Result};
+use crate::seals;
 
 /// How many places a block has; the scripts know it as well. Part of the layout: it must never change.
 pub(crate) const PLACES: u64 = 1024;
@@ -64,7 +65,7 @@ pub(crate) fn vector(vector: &MemoryVector) -> Vec<u8> {
 
 /// A vector as it is kept.
 pub(crate) fn write_vector(of: &MemoryVector) -> Vec<u8> {
-    [&vector(of)[1..], &of.to_bytes()].concat()
+    seals::seal("v", [&vector(of)[1..], &of.to_bytes()].concat())
 }
 
 fn hashed(kind: u8, parts: &[&str]) -> Vec<u8> {

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::memories::find::{Best, Candidate, Search};
 use crate::memories::lists::{At, Kept, Walk};
 use crate::memories::names::{TAG, broken, vector};
+use crate::seals;
 
 /// How many vectors are read at once.
 const BATCH: usize = 1024;
@@ -78,7 +79,7 @@ async fn similarities(
     let term = vector(wanted);
     let similarity = |kept: Option<Vec<u8>>| {
         let Some(kept) = kept else { return Ok(None) };
-        let (tag, numbers) = kept.split_at_checked(TAG).ok_or_else(broken)?;
+        let (tag, numbers) = seals::opened("v", &kept)?.split_at_checked(TAG).ok_or_else(broken)?;
         if tag != &term[1..] {
             return Ok(None);
         }

@@ -65,7 +65,7 @@ impl<'a> Parts<'a> {
             match field.first() {
                 Some(b'a') if field.len() == 1 => counts = Some(read_counts(value)?),
                 Some(b'h') if field.len() == 1 => head = Some(read_head(value)?),
-                Some(b'k') if field.len() == 1 => {}
+                Some(b'k') if field.len() == 1 => drop(seals::opened("k", value)?),
                 Some(b'n') if let Some(Ok(node)) = number() => nodes.push((narrow(node)?, &value[..])),
                 Some(b'e') if let Some(Ok(n)) = number() => drop(edges.insert(n, &value[..])),
                 Some(b'v') if let Some(Ok(_)) = number() => changed += read_number(value)?,

@@ -149,20 +149,22 @@ pub(crate) fn chunk_field(n: u64, id: &StreamId) -> String {
 }
 
 fn counts_of(stream: &StoredStream) -> Bytes {
+    let field = counts_field(&stream.id);
     let writer = stream.writer.as_ref().filter(|_| stream.state == StreamState::Running);
     let writer = writer.map_or("", |writer| writer.as_str());
-    format!("{} {} {} {writer}", stream.chunks, stream.bytes, fields::time(stream.updated_at)).into()
+    let updated = fields::time(stream.updated_at);
+    seals::summed(&field, &format!("{} {} {updated} {writer}", stream.chunks, stream.bytes)).into()
 }
 
 pub(crate) fn stream_of(counts: &[u8], about: &[u8]) -> Result<StoredStream> {
     let mut stream: StoredStream =
         serde_json::from_slice(seals::opened("u", about)?).map_err(|_| broken())?;
     let ended = (stream.state != StreamState::Running).then_some((stream.chunks, stream.bytes));
-    let mut parts = counts.splitn(4, |byte| *byte == b' ').map(|part| part.to_vec());
-    let mut next = || parts.next().ok_or_else(broken);
-    stream.chunks = fields::read_number(&next()?)?;
-    stream.bytes = fields::read_number(&next()?)?;
-    stream.updated_at = fields::read_time(&next()?)?;
+    let mut parts = seals::text_of(&counts_field(&stream.id), counts)?.splitn(4, ' ');
+    let mut next = || parts.next().map(str::as_bytes).ok_or_else(broken);
+    stream.chunks = fields::read_number(next()?)?;
+    stream.bytes = fields::read_number(next()?)?;
+    stream.updated_at = fields::read_time(next()?)?;
     // Only a stream that runs is counted by scripts alone.
     if ended.is_some_and(|ended| ended != (stream.chunks, stream.bytes)) {
         return Err(seals::damaged());

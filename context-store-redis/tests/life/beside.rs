@@ -99,7 +99,7 @@ async fn damage_to_blobs_and_streams_is_found() {
     assert!(lab.problems().await.is_empty());
 
     let mut server = lab.server();
-    let (kept, references) = (lab.keys(":blobs2").remove(0), lab.keys(":references").remove(0));
+    let (kept, references) = (lab.keys(":blobs2").remove(0), lab.keys(":references2").remove(0));
     let piece = format!("1:{}", blob.id);
     let bytes: Vec<u8> = cmd("HGET").arg(&kept).arg(&piece).query(&mut server).unwrap();
     let _: () = cmd("HDEL").arg(&kept).arg(&piece).query(&mut server).unwrap();

@@ -2,9 +2,9 @@
 
 use context_core::trajectory::Changes;
 use context_core::{
-    BlobId, ChainEnd, ChatQuery, ChatRef, CheckpointName, Commit, Encoded, ErrorKind, FragmentId,
-    MemoryRecord, MemoryScope, MemoryWrite, Metadata, NewBlob, NewChat, Result, Store, StoredFragment,
-    StreamAppend, StreamClaim, StreamId, Window,
+    BlobId, ChainEnd, ChatQuery, ChatRef, CheckpointName, Commit, Encoded, ErrorKind, FragmentId, MemoryFind,
+    MemoryRecord, MemoryScope, MemoryVector, MemoryWrite, Metadata, NewBlob, NewChat, Result, Store,
+    StoredFragment, StreamAppend, StreamClaim, StreamId, Window,
 };
 use context_store_redis::RedisStore;
 use redis::cmd;
@@ -20,6 +20,10 @@ fn scope() -> MemoryScope {
     MemoryScope::new("ada")
 }
 
+fn vector() -> MemoryVector {
+    MemoryVector::new("model", vec![1.0, 2.0])
+}
+
 /// Something of every kind.
 async fn fill(lab: &Lab) {
     let history = lab.history();
@@ -27,7 +31,8 @@ async fn fill(lab: &Lab) {
     let new = NewChat { title: Some("pay 100".into()), metadata, ..NewChat::new(chat(), T) };
     let _created = history.create_chat(new).await.unwrap();
     apply(history, extend(&chat(), "main", "", many("m", 3))).await;
-    apply(history, Commit { amendments: vec![says("m1", "other words")], ..stay(&chat()) }).await;
+    let amend = Commit { amendments: vec![says("m1", "other words")], ..stay(&chat()) };
+    apply(history, Commit { key: Some("again".into()), ..amend }).await;
     history.set_checkpoint(&chat(), &CheckpointName::from("mark"), &"m1".into(), T).await.unwrap();
     let fragment = StoredFragment {
         id: Some(FragmentId::from("rule")),
@@ -42,7 +47,8 @@ async fn fill(lab: &Lab) {
     let _done = streams.claim_stream(&chat(), &id, &StreamClaim::new("w", T)).await.unwrap();
     let chunk = StreamAppend::new("w", 0, vec!["pay 100"], T);
     let _done = streams.append_stream(&chat(), &id, chunk).await.unwrap();
-    let write = MemoryWrite::new(MemoryRecord::new(scope(), "m", "fact", T, "pay 100"), "pay 100");
+    let mut write = MemoryWrite::new(MemoryRecord::new(scope(), "m", "fact", T, "pay 100"), "pay 100");
+    write.vector = Some(vector());
     let _done = store.memories().unwrap().write_memories(&[write]).await.unwrap();
 }
 
@@ -57,7 +63,11 @@ async fn read(store: &dyn Store) -> Result<()> {
     // Of a part it is known as well.
     store.blobs().unwrap().read_blob(&chat(), &BlobId::of(b"pay 100"), 2..5, None).await?;
     store.streams().unwrap().read_stream(&chat(), &"answer".into(), 0, 5).await?;
-    store.memories().unwrap().memories(&scope(), &["m".into()]).await?;
+    let memories = store.memories().unwrap();
+    memories.memories(&scope(), &["m".into()]).await?;
+    let mut find = MemoryFind::new(vec![scope()], vec!["pay".to_owned()], 5);
+    find.vector = Some(vector());
+    memories.find_memories(&find).await?;
     Ok(())
 }
 
@@ -109,17 +119,17 @@ async fn the_check_finds_a_change_in_any_field_of_any_hash() {
         }
     }
     assert_eq!(lab.problems().await, [""; 0]);
-    assert!(tried > 30, "{tried}");
-    missed.sort_unstable();
-    // They end with what nothing else says: times, how often something was written, the key of a commit.
-    let counters = ["chat2 a", "chat2 o", "chat2 t", "chat2 v", "references r", "remembered n", "round2 k"];
-    assert_eq!(missed, counters);
+    assert!(tried > 40, "{tried}");
+    assert_eq!(missed, [""; 0]);
 }
 
 #[tokio::test]
 async fn a_change_in_any_field_is_an_error_when_it_is_read_and_a_finding_of_the_check() {
     let piece = format!("0:{}", BlobId::of(b"pay 100"));
     let plants = [
+        (":chat2", "a"),
+        (":chat2", "o"),
+        (":chat2", "tanswer"),
         (":chat2", "m"),
         (":chat2", "s"),
         (":chat2", "x"),
@@ -130,6 +140,8 @@ async fn a_change_in_any_field_is_an_error_when_it_is_read_and_a_finding_of_the_
         (":chat2", "n1:1"),
         (":chat2", "r0000000000m1"),
         (":blobs2", &piece),
+        (":references2", "r*"),
+        (":vectors2:*", "1"),
         (":memory2:*", "b1"),
     ];
     for (end, field) in plants {
@@ -139,10 +151,14 @@ async fn a_change_in_any_field_is_an_error_when_it_is_read_and_a_finding_of_the_
         assert_eq!(lab.problems().await, [""; 0]);
         let key = lab.keys(end).remove(0);
         let mut server = lab.server();
-        let mut value: Vec<u8> = cmd("HGET").arg(&key).arg(field).query(&mut server).unwrap();
+        let fields: Vec<String> = cmd("HKEYS").arg(&key).query(&mut server).unwrap();
+        let named =
+            |name: &String| field.strip_suffix('*').map_or(name == field, |start| name.starts_with(start));
+        let field = fields.into_iter().find(named).unwrap();
+        let mut value: Vec<u8> = cmd("HGET").arg(&key).arg(&field).query(&mut server).unwrap();
         let at = value.len() - 6;
         value[at] ^= 1;
-        let _set: u8 = cmd("HSET").arg(&key).arg(field).arg(value).query(&mut server).unwrap();
+        let _set: u8 = cmd("HSET").arg(&key).arg(&field).arg(value).query(&mut server).unwrap();
         let error = read(&lab.store).await.err();
         // Which streams there are is asked by the listing alone.
         let streams = lab.store.streams().unwrap().streams(&chat(), 5, None).await.err();
@@ -170,9 +186,12 @@ async fn a_store_of_the_layout_before_gets_its_checksums_and_older_programs_stay
     let Some(lab) = Lab::new().await else { return };
     fill(&lab).await;
     let cut = |value: &[u8]| value[..value.len() - 4].to_vec();
+    // Behind eight letters and a space.
+    let text = |value: &[u8]| value[9..].to_vec();
     older(&lab, ":chat2", (":chat2", ":chat"), |field, value| match field.as_bytes()[0] {
         b'm' | b's' | b'x' | b'z' if field.len() == 1 => Some(cut(value)),
-        b'f' | b'u' | b'c' => Some(cut(value)),
+        b'f' | b'u' | b'c' | b'k' => Some(cut(value)),
+        b'v' | b'o' | b't' => Some(text(value)),
         // Three messages in one run, of which each has its checksum in front.
         b'n' => {
             let (mut run, mut at) = (vec![value[0]], 1);
@@ -185,7 +204,7 @@ async fn a_store_of_the_layout_before_gets_its_checksums_and_older_programs_stay
         }
         b'r' => Some([&value[..8], &value[12..value.len() - 4]].concat()),
         b'a' => {
-            let counts = String::from_utf8(value.to_vec()).unwrap();
+            let counts = String::from_utf8(text(value)).unwrap();
             let parts: Vec<&str> = counts.split(' ').collect();
             let bytes: u64 = parts[1].parse().unwrap();
             Some(format!("{} {} {}", parts[0], bytes - 4 * 4, parts[2]).into())
@@ -193,6 +212,10 @@ async fn a_store_of_the_layout_before_gets_its_checksums_and_older_programs_stay
         _ => None,
     });
     older(&lab, ":blobs2", (":blobs2", ":blobs"), |field, value| field.contains(':').then(|| cut(value)));
+    older(&lab, ":references2", (":references2", ":references"), |field, value| {
+        field.starts_with('r').then(|| text(value))
+    });
+    older(&lab, ":vectors2:*", (":vectors2:", ":vectors:"), |_, value| Some(cut(value)));
     older(&lab, ":memory2:*", (":memory2:", ":memory:"), |field, value| {
         field.starts_with('b').then(|| cut(value))
     });
