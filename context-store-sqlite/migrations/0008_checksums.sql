@@ -1,6 +1,9 @@
 -- Every row that content is kept in has a checksum, which reading compares. They are computed by the program, as are
 -- those within runs and revisions, in the same transaction: none is left NULL.
 ALTER TABLE chat ADD COLUMN sum INTEGER;
+-- Of how often it was amended.
+ALTER TABLE chat ADD COLUMN amended_sum INTEGER NOT NULL DEFAULT 0;
+UPDATE chat SET amended_sum = amended * 1000003;
 -- Of the names, which never change.
 ALTER TABLE chat ADD COLUMN name_sum INTEGER;
 ALTER TABLE branch ADD COLUMN sum INTEGER;
@@ -14,7 +17,7 @@ ALTER TABLE blob_ref ADD COLUMN sum INTEGER;
 ALTER TABLE stream ADD COLUMN sum INTEGER;
 ALTER TABLE stream_chunk ADD COLUMN sum INTEGER;
 ALTER TABLE trajectory_round ADD COLUMN sum INTEGER;
--- How many versions and messages its nodes have, each with a weight of its own. Its edges are counted in two places as it is.
+-- How many edges it has, and how many versions and messages its nodes have, each with a weight of its own.
 ALTER TABLE trajectory_round ADD COLUMN beside INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE trajectory_query ADD COLUMN sum INTEGER;
 ALTER TABLE trajectory_state ADD COLUMN sum INTEGER;
@@ -56,6 +59,8 @@ ALTER TABLE memory_scope ADD COLUMN count_sum INTEGER;
 UPDATE memory_scope SET count_sum = records * 1000003 + words * 1000033;
 ALTER TABLE memory_kind ADD COLUMN count_sum INTEGER;
 UPDATE memory_kind SET count_sum = records * 1000003 + bytes * 1000033 + vectors * 1000037;
+ALTER TABLE memory_last ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+UPDATE memory_last SET sum = place * 1000003 + word * 1000033;
 
 -- How much there is of what is listed. A page that is lost leaves a shorter list, which is compared with these. Rows that
 -- are added or removed change them; an append adds and removes none of these. Sums change as the numbers do, so that a
@@ -144,7 +149,12 @@ END;
 
 UPDATE trajectory_round SET beside =
   1000003 * (SELECT count(*) FROM trajectory_version WHERE round = no)
-  + 1000033 * (SELECT count(*) FROM trajectory_message WHERE round = no);
+  + 1000033 * (SELECT count(*) FROM trajectory_message WHERE round = no)
+  + 1000037 * (SELECT count(*) FROM trajectory_edge WHERE round = no);
+-- Edges are counted by the statement that writes the round.
+CREATE TRIGGER untally_trajectory_edge AFTER DELETE ON trajectory_edge BEGIN
+  UPDATE trajectory_round SET beside = beside - 1000037 WHERE no = OLD.round;
+END;
 CREATE TRIGGER tally_trajectory_version AFTER INSERT ON trajectory_version BEGIN
   UPDATE trajectory_round SET beside = beside + 1000003 WHERE no = NEW.round;
 END;

@@ -43,17 +43,16 @@ pub(crate) async fn load(
     let query = sqlx::query(sql::ROUNDS_OF_NUMBERS).bind(agent.user.as_str()).bind(agent.session.as_str());
     let query = query.bind(i64::from(agent.agent)).bind(i64::from(*rounds.start()));
     let rows = run(&mut transaction, query.bind(i64::from(*rounds.end()))).await?;
-    let heads =
-        rows.iter().map(|row| Ok((row.try_get(0)?, head_of(row, 1, 2)?))).collect::<Result<Vec<_>>>()?;
+    let filed = rows.iter().map(Filed::of).collect::<Result<Vec<_>>>()?;
     let mut order = KeyOrder::new("load_rounds", "round");
-    for (_, head) in &heads {
+    for Filed { head, .. } in &filed {
         check_agent(head, agent)?;
         order.next(head.round.round)?;
     }
-    if heads.len() as u64 <= u64::from(*rounds.end() - rounds.start()) {
+    if filed.len() as u64 <= u64::from(*rounds.end() - rounds.start()) {
         OfUser::Rounds.compare(&mut transaction, &agent.user, Seen::Part).await?;
     }
-    let records = fill(&mut transaction, heads).await?;
+    let records = fill(&mut transaction, filed).await?;
     if records.iter().any(|record| record.head.nodes as usize != record.nodes.len()) {
         return Err(Fault::Corrupt("nodes of a round are missing", None));
     }
@@ -61,9 +60,24 @@ pub(crate) async fn load(
     Ok(records)
 }
 
-/// The head in a column, with its checksum in another.
-pub(crate) fn head_of(row: &SqliteRow, column: usize, sum: usize) -> Result<RoundHead> {
-    if row.try_get::<Option<i64>, _>(sum)? != Some(head_sum(row.try_get(column)?)) {
+/// A round as its own row says, which begins with its number, what [`head_of`] reads and `beside`.
+#[derive(Clone)]
+pub(crate) struct Filed {
+    no: i64,
+    beside: i64,
+    pub(crate) head: RoundHead,
+}
+
+impl Filed {
+    pub(crate) fn of(row: &SqliteRow) -> Result<Self> {
+        Ok(Self { no: row.try_get(0)?, beside: row.try_get(4)?, head: head_of(row, 1)? })
+    }
+}
+
+/// The head in a column, with the key of the last commit and the checksum behind it.
+pub(crate) fn head_of(row: &SqliteRow, column: usize) -> Result<RoundHead> {
+    let sum = head_sum(row.try_get(column)?, row.try_get(column + 1)?);
+    if row.try_get::<Option<i64>, _>(column + 2)? != Some(sum) {
         return Err(DIFFERS);
     }
     serde_json::from_str(row.try_get(column)?)
@@ -71,17 +85,14 @@ pub(crate) fn head_of(row: &SqliteRow, column: usize, sum: usize) -> Result<Roun
 }
 
 /// Reads what the rounds of these numbers have.
-pub(crate) async fn fill(
-    connection: &mut SqliteConnection,
-    heads: Vec<(i64, RoundHead)>,
-) -> Result<Vec<RoundRecord>> {
-    if heads.is_empty() {
+pub(crate) async fn fill(connection: &mut SqliteConnection, rounds: Vec<Filed>) -> Result<Vec<RoundRecord>> {
+    if rounds.is_empty() {
         return Ok(Vec::new());
     }
-    let list = json_numbers(heads.iter().map(|(no, _)| no));
-    let numbers: Vec<i64> = heads.iter().map(|(no, _)| *no).collect();
+    let list = json_numbers(rounds.iter().map(|filed| filed.no));
+    let counted: Vec<i64> = rounds.iter().map(|filed| filed.beside).collect();
     let mut records: Vec<RoundRecord> =
-        heads.into_iter().map(|(_, head)| RoundRecord::new(head, Vec::new(), Vec::new())).collect();
+        rounds.into_iter().map(|filed| RoundRecord::new(filed.head, Vec::new(), Vec::new())).collect();
     let mut beside = Beside::read(connection, &list, &records).await?;
     for kind in NodeKind::ALL {
         let (table, table_name) = (TABLES.of(kind), name(kind));
@@ -120,7 +131,9 @@ pub(crate) async fn fill(
             record.edges.push(Edge::new(from, to, name));
         }
     }
-    complete(connection, &list, &numbers, &records).await?;
+    if !records.iter().zip(counted).all(|(record, counted)| weight(record) == counted) {
+        return Err(Fault::Corrupt("edges, versions or messages of a round are missing", None));
+    }
     for (record, positions) in records.iter_mut().zip(positions) {
         record.nodes.sort_by_key(|node| node.id);
         // By the key of the table they come in order; nobody has promised it.
@@ -133,28 +146,11 @@ pub(crate) async fn fill(
     Ok(records)
 }
 
-/// Whether rounds have all that was counted: a page that was lost takes rows along without a trace.
-async fn complete(
-    connection: &mut SqliteConnection,
-    list: &str,
-    numbers: &[i64],
-    records: &[RoundRecord],
-) -> Result<()> {
-    // The weights of the migration.
-    const VERSION: usize = 1_000_003;
-    const MESSAGE: usize = 1_000_033;
-    let mut counted = HashMap::with_capacity(numbers.len());
-    for row in run(connection, sqlx::query(sql::BESIDE).bind(list)).await? {
-        counted.insert(row.try_get::<i64, _>(0)?, (row.try_get(1)?, row.try_get(2)?));
-    }
-    for (no, record) in numbers.iter().zip(records) {
-        let weight = |node: &Arc<Node>| VERSION * node.versions.len() + MESSAGE * node.messages.len();
-        let beside: usize = record.nodes.iter().map(weight).sum();
-        if counted.get(no) != Some(&(signed(beside), signed(record.edges.len()))) {
-            return Err(Fault::Corrupt("edges, versions or messages of a round are missing", None));
-        }
-    }
-    Ok(())
+/// What a round has beside its nodes, by the weights of the migration: a page that was lost takes rows along without a
+/// trace.
+fn weight(record: &RoundRecord) -> i64 {
+    let of_node = |node: &Arc<Node>| 1_000_003 * node.versions.len() + 1_000_033 * node.messages.len();
+    signed(record.nodes.iter().map(of_node).sum::<usize>() + 1_000_037 * record.edges.len())
 }
 
 const UNREADABLE: Fault = Fault::Corrupt("a node cannot be read", None);

@@ -83,7 +83,7 @@ statements! {
         LEFT JOIN chat c ON c.no = f.no ORDER BY f.updated DESC, f.no DESC");
     UPDATE_CHAT = "UPDATE chat SET title = ?2, metadata = ?3, sum = NULL WHERE no = ?1";
     ACTIVATE = "UPDATE chat SET active = ?2, sum = NULL WHERE no = ?1";
-    CHANGE_EDITION = "UPDATE chat SET amended = amended + 1 WHERE no = ?1";
+    CHANGE_EDITION = "UPDATE chat SET amended = amended + 1, amended_sum = amended_sum + 1000003 WHERE no = ?1";
     /// Notes a write at ?2, and those of which only branches know.
     TOUCH_CHAT = concat!("UPDATE chat AS c SET moved = 0, updated_at = max(?2, ", updated!(), "),
           time_sum = max(?2, ", updated!(), ") % 4294967291 WHERE no = ?1");
@@ -367,7 +367,8 @@ statements! {
         + (SELECT count(*) FROM run WHERE pos >> 32 NOT IN (SELECT no FROM branch))
         + (SELECT count(*) FROM boundary WHERE pos >> 32 NOT IN (SELECT no FROM branch))";
     /// What does not agree with its checksum, or counts otherwise than there is: a table, and how many rows.
-    MISCOUNTED = concat!("SELECT 'chat', count(*) FROM chat c WHERE NOT (", time_agrees!(), ")
+    MISCOUNTED = concat!("SELECT 'chat', count(*) FROM chat c
+          WHERE NOT (", time_agrees!(), " AND c.amended_sum = c.amended * 1000003)
         UNION ALL SELECT 'branch', count(*) FROM branch WHERE NOT (", own_agrees!(), ")
         UNION ALL SELECT 'chat_tally', count(*) FROM chat_tally t WHERE NOT (", chat_tally_agrees!(), ")
           OR NOT EXISTS (SELECT 1 FROM chat WHERE no = t.chat)

@@ -8,8 +8,11 @@ use sqlx::{Connection, Row};
 use crate::connections::run;
 use crate::error::{Fault, Result};
 use crate::place::count;
-use crate::rounds::{fill, head_of};
+use crate::rounds::{Filed, fill};
 use crate::sql::rounds as sql;
+
+/// Where the names of a round begin in a row.
+const NAMES: usize = 5;
 
 pub(crate) async fn check(
     connection: &mut SqliteConnection,
@@ -42,28 +45,28 @@ async fn check_rounds(
     rows: &[SqliteRow],
     report: &mut CheckReport,
 ) -> Result<()> {
-    let mut heads = Vec::with_capacity(rows.len());
+    let mut rounds = Vec::with_capacity(rows.len());
     for row in rows {
-        let problem = match head_of(row, 1, 12) {
-            Ok(head) => {
-                let problem = row_problem(row, &head)?;
-                heads.push((row.try_get(0)?, head));
+        let problem = match Filed::of(row) {
+            Ok(filed) => {
+                let problem = row_problem(row, &filed.head)?;
+                rounds.push(filed);
                 problem
             }
             Err(Fault::Corrupt(problem, _)) => Some(problem),
             Err(fault) => return Err(fault),
         };
         if let Some(problem) = problem {
-            add(report, &reference(row, 2)?, problem);
+            add(report, &reference(row, NAMES)?, problem);
         }
     }
-    match fill(connection, heads.clone()).await {
+    match fill(connection, rounds.clone()).await {
         Ok(records) => records.into_iter().for_each(|record| check_round(record, report)),
         Err(fault) if is_damage(&fault) => {
             // Again, each for itself, to say which.
-            for (no, head) in heads {
-                let round = head.round.clone();
-                match fill(connection, vec![(no, head)]).await {
+            for filed in rounds {
+                let round = filed.head.round.clone();
+                match fill(connection, vec![filed]).await {
                     Ok(records) => records.into_iter().for_each(|record| check_round(record, report)),
                     Err(Fault::Corrupt(problem, _)) => add(report, &round, problem),
                     Err(fault) if is_damage(&fault) => add(report, &round, "a row cannot be read"),
@@ -99,15 +102,15 @@ fn reference(row: &SqliteRow, column: usize) -> Result<RoundRef> {
 
 /// Where the columns of a row disagree with the head.
 fn row_problem(row: &SqliteRow, head: &RoundHead) -> Result<Option<&'static str>> {
-    if reference(row, 2)? != head.round {
+    if reference(row, NAMES)? != head.round {
         return Ok(Some("is filed as another round than its head says"));
     }
     let times = (head.created_at.as_micros(), head.updated_at.as_micros());
-    let agrees = count(row.try_get(6)?)? == head.revision
-        && row.try_get::<&str, _>(7)? == head.state.as_str()
-        && row.try_get::<&str, _>(8)? == &*head.title
-        && row.try_get::<u32, _>(9)? == head.nodes
-        && (row.try_get(10)?, row.try_get(11)?) == times;
+    let agrees = count(row.try_get(9)?)? == head.revision
+        && row.try_get::<&str, _>(10)? == head.state.as_str()
+        && row.try_get::<&str, _>(11)? == &*head.title
+        && row.try_get::<u32, _>(12)? == head.nodes
+        && (row.try_get(13)?, row.try_get(14)?) == times;
     Ok((!agrees).then_some("its row says something else than its head"))
 }
 

@@ -62,7 +62,7 @@ pub(crate) async fn list(connection: &mut SqliteConnection, query: &RoundQuery) 
     let seen = if rows.len() > query.limit { Seen::Part } else { Seen::End };
     OfUser::Rounds.compare(&mut transaction, &query.user, seen).await?;
     transaction.commit().await?;
-    let items = rows.iter().take(query.limit).map(|row| head_of(row, 0, 1)).collect::<Result<Vec<_>>>()?;
+    let items = rows.iter().take(query.limit).map(|row| head_of(row, 0)).collect::<Result<Vec<_>>>()?;
     let mut order = KeyOrder::after("rounds", "round", after);
     for head in &items {
         let RoundRef { agent, round } = &head.round;

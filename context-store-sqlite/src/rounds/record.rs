@@ -132,14 +132,14 @@ async fn write(connection: &mut SqliteConnection, known: Option<Known>, commit: 
             let kinds = kinds_of(connection, &known, &plan).await?;
             forget(connection, known.no, &plan, &kinds, commit.head.round.round).await?;
             change(connection, (known.no, &commit.head.round), &plan, &kinds).await?;
-            write_head(connection, known.no, commit).await?;
+            write_head(connection, known.no, commit, plan.edges.len()).await?;
             (known.no, known.end)
         }
         None => {
             if let Some(ordinal) = plan.gone.iter().chain(plan.changed.iter().map(|(o, ..)| o)).next() {
                 return Err(damaged(format!("{ordinal} is not there")));
             }
-            (create(connection, commit).await?, 0)
+            (create(connection, commit, plan.edges.len()).await?, 0)
         }
     };
     let nodes: Vec<&Node> = plan.fresh.nodes.iter().map(|node| &**node).collect();
@@ -376,17 +376,25 @@ async fn add_nodes(
     Ok(())
 }
 
-async fn create(connection: &mut SqliteConnection, commit: &RoundCommit) -> Result<i64> {
+/// Makes a round that is to have so many edges.
+async fn create(connection: &mut SqliteConnection, commit: &RoundCommit, edges: usize) -> Result<i64> {
     let RoundRef { agent, round } = &commit.head.round;
     let query = sqlx::query(sql::CREATE_ROUND).bind(agent.user.as_str()).bind(agent.session.as_str());
     let query = query.bind(i64::from(agent.agent)).bind(i64::from(*round));
-    let rows = run(connection, bind_head(query, commit)?).await?;
+    let rows = run(connection, bind_head(query, commit)?.bind(signed(edges))).await?;
     let row = rows.first().ok_or(Fault::Corrupt("a round was not created", None))?;
     Ok(row.try_get(0)?)
 }
 
-async fn write_head(connection: &mut SqliteConnection, no: i64, commit: &RoundCommit) -> Result<()> {
-    run(connection, bind_head(sqlx::query(sql::WRITE_ROUND).bind(no), commit)?).await?;
+/// Writes the head of a round that is to have so many edges more.
+async fn write_head(
+    connection: &mut SqliteConnection,
+    no: i64,
+    commit: &RoundCommit,
+    edges: usize,
+) -> Result<()> {
+    let query = bind_head(sqlx::query(sql::WRITE_ROUND).bind(no), commit)?;
+    run(connection, query.bind(signed(edges))).await?;
     Ok(())
 }
 
@@ -396,6 +404,6 @@ pub(crate) fn bind_head<'q>(query: Statement<'q>, commit: &'q RoundCommit) -> Re
     let query = query.bind(revision).bind(commit.key.as_str()).bind(state.as_str()).bind(&**title);
     let query = query.bind(i64::from(*nodes)).bind(created_at.as_micros()).bind(updated_at.as_micros());
     let head = serde_json::to_string(&commit.head).map_err(not_json)?;
-    let sum = head_sum(&head);
+    let sum = head_sum(&head, commit.key.as_str());
     Ok(query.bind(head).bind(sum))
 }

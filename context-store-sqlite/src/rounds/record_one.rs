@@ -64,7 +64,7 @@ impl One {
             ),
             trigger: format!(
                 "CREATE TEMP TRIGGER IF NOT EXISTS {name}_run INSTEAD OF INSERT ON {name} BEGIN
-                   UPDATE trajectory_round SET {set}
+                   UPDATE trajectory_round SET {set}, beside = beside + 1000037 * (NEW.source IS NOT NULL)
                      WHERE no = NEW.no AND revision = NEW.expected AND head ->> 'next' <= NEW.node_ordinal;
                    SELECT raise(ABORT, 'the round is elsewhere') WHERE changes() <> 1;
                    INSERT INTO {table} (round, {quoted}) VALUES (NEW.no, {new});

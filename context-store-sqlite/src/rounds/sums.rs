@@ -38,9 +38,9 @@ pub(crate) fn edge_sum<'a>(
     sum_of(EDGE, round, values) | position << 32
 }
 
-/// The checksum of the head of a round.
-pub(crate) fn head_sum(head: &str) -> i64 {
-    i64::from(Checksum::of("trajectory_round").text(head).value())
+/// The checksum of the head of a round, and of the key of its last commit.
+pub(crate) fn head_sum(head: &str, key: &str) -> i64 {
+    i64::from(Checksum::of("trajectory_round").text(head).text(key).value())
 }
 
 /// The statements that seal rows of a table.
@@ -94,7 +94,7 @@ impl SealedRows {
 
 /// Gives the rounds of a file of an older schema their checksums.
 pub(crate) async fn add_checksums(connection: &mut SqliteConnection) -> Result<()> {
-    const NEXT: &str = "SELECT no, user, session, agent, round, head FROM trajectory_round
+    const NEXT: &str = "SELECT no, user, session, agent, round, head, key FROM trajectory_round
         WHERE no > ?1 ORDER BY no LIMIT 1";
     const SEAL: &str = "UPDATE trajectory_round SET sum = ?2 WHERE no = ?1";
     let mut after = i64::MIN;
@@ -104,7 +104,8 @@ pub(crate) async fn add_checksums(connection: &mut SqliteConnection) -> Result<(
         after = row.try_get(0)?;
         let agent = AgentRef::new(row.try_get::<&str, _>(1)?, row.try_get::<&str, _>(2)?, row.try_get(3)?);
         let round = agent.round(row.try_get(4)?);
-        run(connection, sqlx::query(SEAL).bind(after).bind(head_sum(row.try_get(5)?))).await?;
+        let sum = head_sum(row.try_get(5)?, row.try_get(6)?);
+        run(connection, sqlx::query(SEAL).bind(after).bind(sum)).await?;
         for kind in NodeKind::ALL {
             TABLES.of(kind).sealed.seal(connection, after, &round, None).await?;
         }

@@ -150,7 +150,7 @@ statements! {
         SELECT value ->> 0, unhex(value ->> 1) FROM json_each(?1))";
     FORGET_ALL_MARKS = "DELETE FROM memory_mark WHERE scope IN (SELECT value FROM json_each(?1))";
     LAST = "SELECT place, word FROM memory_last";
-    MOVE_LAST = "UPDATE memory_last SET place = ?1, word = ?2";
+    MOVE_LAST = "UPDATE memory_last SET place = ?1, word = ?2, sum = ?1 * 1000003 + ?2 * 1000033";
 
     // Words.
     /// The numbers of a JSON list of words of kind ?2 of scope ?1, null for new ones, as a JSON list.
@@ -287,7 +287,8 @@ statements! {
         UNION ALL SELECT 'memory_mark', count(*) FROM memory_mark m
           WHERE NOT EXISTS (SELECT 1 FROM memory_scope s WHERE s.no = m.scope)
         UNION ALL SELECT 'memory_last', count(*) FROM memory_last l
-          WHERE l.place < (SELECT max(place) FROM memory) OR l.word < (SELECT max(no) FROM memory_word)";
+          WHERE l.place < (SELECT max(place) FROM memory) OR l.word < (SELECT max(no) FROM memory_word)
+            OR l.sum <> l.place * 1000003 + l.word * 1000033";
     /// The next scope behind number ?1.
     SCOPE_AFTER = "SELECT no, user, key, project, agent, session, records, words FROM memory_scope
         WHERE no > ?1 ORDER BY no LIMIT 1";

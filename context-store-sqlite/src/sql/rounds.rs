@@ -14,10 +14,10 @@ statements! {
         FROM trajectory_round WHERE user = ?1 AND session = ?2 AND agent = ?3 AND round = ?4";
     CREATE_ROUND = "INSERT INTO trajectory_round
           (user, session, agent, round, revision, key, state, title, nodes, created_at, updated_at, head,
-           sum)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING no";
+           sum, beside)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? * 1000037) RETURNING no";
     WRITE_ROUND = "UPDATE trajectory_round SET revision = ?2, key = ?3, state = ?4, title = ?5, nodes = ?6,
-        created_at = ?7, updated_at = ?8, head = ?9, sum = ?10 WHERE no = ?1";
+        created_at = ?7, updated_at = ?8, head = ?9, sum = ?10, beside = beside + ?11 * 1000037 WHERE no = ?1";
     FORGET_EDGES_FROM = "DELETE FROM trajectory_edge WHERE round = ?1 AND source IN (SELECT value FROM json_each(?2))";
     /// To nodes of round ?1, whose number is ?3.
     FORGET_EDGES_TO = "DELETE FROM trajectory_edge WHERE round = ?1 AND target_round = ?3
@@ -26,27 +26,23 @@ statements! {
         AND ordinal IN (SELECT value FROM json_each(?2))";
     FORGET_MESSAGES = "DELETE FROM trajectory_message WHERE round = ?1
         AND ordinal IN (SELECT value FROM json_each(?2))";
-    ROUNDS_OF_NUMBERS = "SELECT no, head, sum FROM trajectory_round
+    ROUNDS_OF_NUMBERS = "SELECT no, head, key, sum, beside FROM trajectory_round
         WHERE user = ?1 AND session = ?2 AND agent = ?3 AND round BETWEEN ?4 AND ?5 ORDER BY round";
-    /// What there is beside the nodes of rounds: their versions and messages as they were counted, and their edges as
-    /// another index has them.
-    BESIDE = "SELECT no, beside, (SELECT count(*) FROM trajectory_edge INDEXED BY trajectory_edge_target WHERE round = no)
-        FROM trajectory_round WHERE no IN (SELECT value FROM json_each(?1))";
     /// Heads of an agent's rounds below round ?4, the highest first.
-    HEADS_OF_AGENT = "SELECT head, sum FROM trajectory_round
+    HEADS_OF_AGENT = "SELECT head, key, sum FROM trajectory_round
         WHERE user = ?1 AND session = ?2 AND agent = ?3 AND round < ?4 ORDER BY round DESC LIMIT ?5";
     /// Heads of a session's rounds below round ?3, behind round ?5 of agent ?4.
-    HEADS_OF_SESSION = "SELECT head, sum, agent, round FROM trajectory_round
+    HEADS_OF_SESSION = "SELECT head, key, sum, agent, round FROM trajectory_round
         WHERE user = ?1 AND session = ?2 AND agent = ?4 AND round < min(?3, ?5)
-        UNION ALL SELECT head, sum, agent, round FROM trajectory_round
+        UNION ALL SELECT head, key, sum, agent, round FROM trajectory_round
         WHERE user = ?1 AND session = ?2 AND agent > ?4 AND round < ?3
         ORDER BY agent, round DESC LIMIT ?6";
     /// Heads of a user's rounds below round ?3, and of agent ?2 if there is one, behind round ?6 of agent ?5 of session ?4.
-    HEADS_OF_USER = "SELECT head, sum, session, agent, round FROM trajectory_round
+    HEADS_OF_USER = "SELECT head, key, sum, session, agent, round FROM trajectory_round
         WHERE user = ?1 AND session = ?4 AND agent = ?5 AND round < min(?3, ?6) AND (?2 IS NULL OR agent = ?2)
-        UNION ALL SELECT head, sum, session, agent, round FROM trajectory_round
+        UNION ALL SELECT head, key, sum, session, agent, round FROM trajectory_round
         WHERE user = ?1 AND session = ?4 AND agent > ?5 AND round < ?3 AND (?2 IS NULL OR agent = ?2)
-        UNION ALL SELECT head, sum, session, agent, round FROM trajectory_round
+        UNION ALL SELECT head, key, sum, session, agent, round FROM trajectory_round
         WHERE user = ?1 AND session > ?4 AND round < ?3 AND (?2 IS NULL OR agent = ?2)
         ORDER BY session, agent, round DESC LIMIT ?7";
     NODES_OF_MESSAGE = "SELECT DISTINCT r.session, r.agent, r.round, m.ordinal
@@ -58,8 +54,8 @@ statements! {
     ROUNDS_OF = "SELECT no, nodes FROM trajectory_round WHERE user = ?1 LIMIT 1000";
     DELETE_ROUNDS = "DELETE FROM trajectory_round WHERE no IN (SELECT value FROM json_each(?1))";
     /// The next few rounds, and all their rows say of them.
-    ROUNDS_AFTER = "SELECT no, head, user, session, agent, round, revision, state, title, nodes, created_at, updated_at, sum
-        FROM trajectory_round WHERE no > ?1 ORDER BY no LIMIT 64";
+    ROUNDS_AFTER = "SELECT no, head, key, sum, beside, user, session, agent, round, revision, state, title, nodes,
+          created_at, updated_at FROM trajectory_round WHERE no > ?1 ORDER BY no LIMIT 64";
     /// Links of nodes to messages that are not filed under the user of their round.
     WRONG_MESSAGES = "SELECT r.user, r.session, r.agent, r.round FROM trajectory_message m
         JOIN trajectory_round r ON r.no = m.round WHERE m.user <> r.user GROUP BY r.no";

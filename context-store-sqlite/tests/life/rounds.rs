@@ -7,7 +7,7 @@ use context_core::{
     AgentRef, CancelSignal, ChatRef, ErrorKind, RecordOutcome, RoundCommit, RoundPrune, Store,
 };
 use serde_json::json;
-use sqlx::Row;
+use sqlx::{AssertSqlSafe, Row};
 
 use crate::lab::{Lab, T, is_found};
 
@@ -304,5 +304,32 @@ async fn an_entry_is_written_by_the_keys_of_an_index() {
             let scans = step.starts_with("SCAN") && !step.contains("json_each");
             assert!(!scans && !step.contains("TEMP B-TREE"), "{statement}: {step}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_round_that_lost_a_row_is_not_read_as_a_smaller_one() {
+    for lost in [
+        "DELETE FROM trajectory_action WHERE round = 2",
+        "DELETE FROM trajectory_edge WHERE round = 2 AND position = 3",
+        "DELETE FROM trajectory_version WHERE round = 2",
+        "DELETE FROM trajectory_message WHERE round = 2 AND message = 'm2'",
+    ] {
+        let lab = kept().await;
+        let mut file = lab.file().await;
+        let triggers = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'";
+        let triggers: Vec<(String, String)> = sqlx::query_as(triggers).fetch_all(&mut file).await.unwrap();
+        // As with a page that is lost: no trigger sees it.
+        let without = triggers.iter().map(|(name, _)| format!("DROP TRIGGER {name}"));
+        let with = triggers.iter().map(|(_, text)| text.clone());
+        for statement in without.chain([lost.to_owned()]).chain(with) {
+            sqlx::query(AssertSqlSafe(statement)).execute(&mut file).await.unwrap();
+        }
+        let (agent, trajectories) = (AgentRef::main("ada", "monday"), lab.store.trajectories().unwrap());
+        assert_eq!(trajectories.load_rounds(&agent, 0..=0).await.unwrap().len(), 1, "{lost}");
+        let error = trajectories.load_rounds(&agent, 0..=1).await.expect_err(lost);
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{lost}: {error}");
+        let problems = lab.problems().await;
+        assert!(problems.iter().any(|problem| problem.starts_with("round 1 of agent 0")), "{lost}: {problems:?}");
     }
 }
