@@ -37,6 +37,31 @@ fn memories_stay_from_one_process_to_the_next() {
     assert_eq!(bench.records("verify")[0]["findings"], json!([]));
 }
 
+/// It said "nothing is remembered that fits", and went well.
+#[test]
+fn a_damaged_memory_is_not_passed_over_in_silence() {
+    let bench = Bench::new();
+    bench.ok("memory add 'Pay 100 for the flight to Lisbon.' --in monday");
+    let path = bench.path().join("context.db");
+    let (mut file, said) = (std::fs::read(&path).expect("the store"), b"Pay 100 for");
+    let places: Vec<usize> = (0..file.len()).filter(|at| file[*at..].starts_with(said)).collect();
+    assert!(!places.is_empty());
+    places.iter().for_each(|at| file[at + 4] = b'9');
+    std::fs::write(&path, file).expect("the store");
+    for (line, shown) in [
+        ("memory recall Lisbon", "error: "),
+        ("--json memory recall Lisbon", "\"error\""),
+        ("memory recall Lisbon --prompt", "error: "),
+        ("memory list", "error: "),
+    ] {
+        let ran = bench.run(line);
+        assert_eq!(ran.status, 1, "{line}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(shown) && ran.err.contains("checksum"), "{line}: {}", ran.err);
+        assert!(!ran.out.contains("900") && !ran.err.contains("nothing is"), "{line}: {}", ran.out);
+    }
+    assert_eq!(bench.run("verify").status, 1);
+}
+
 #[test]
 fn every_command_teaches_by_example() {
     let bench = Bench::new();

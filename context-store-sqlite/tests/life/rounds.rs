@@ -330,6 +330,9 @@ async fn a_round_that_lost_a_row_is_not_read_as_a_smaller_one() {
         let error = trajectories.load_rounds(&agent, 0..=1).await.expect_err(lost);
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{lost}: {error}");
         let problems = lab.problems().await;
-        assert!(problems.iter().any(|problem| problem.starts_with("round 1 of agent 0")), "{lost}: {problems:?}");
+        assert!(
+            problems.iter().any(|problem| problem.starts_with("round 1 of agent 0")),
+            "{lost}: {problems:?}"
+        );
     }
 }
