@@ -3,18 +3,24 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 
+use tempfile::TempDir;
+
 use crate::checked::{Checked, Stop};
 use crate::child::{Task, VARIABLE};
 use crate::expect::fail;
 
 /// A child that has been started and waits for the word.
-pub(crate) struct Worker(Child);
+pub(crate) struct Worker {
+    child: Child,
+    /// Where its temporary files are: a child that is killed cleans up nothing. Goes when it is gone.
+    _folder: TempDir,
+}
 
 /// A child must not outlive a case that failed.
 impl Drop for Worker {
     fn drop(&mut self) {
-        let _gone_already = self.0.kill();
-        let _status = self.0.wait();
+        let _gone_already = self.child.kill();
+        let _status = self.child.wait();
     }
 }
 
@@ -26,15 +32,17 @@ impl Worker {
     pub(crate) fn start(task: &Task) -> Checked<Self> {
         let task = serde_json::to_string(task).map_err(|error| Stop::Fail(error.to_string()))?;
         let program = std::env::current_exe().map_err(broken)?;
+        let folder = tempfile::tempdir().map_err(broken)?;
         let mut command = Command::new(program);
-        command.env(VARIABLE, task).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        Ok(Self(command.spawn().map_err(broken)?))
+        command.env(VARIABLE, task).env("TMPDIR", folder.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        Ok(Self { child: command.spawn().map_err(broken)?, _folder: folder })
     }
 
     /// Lets it begin.
     pub(crate) fn go(&mut self) -> Checked {
         let mut stdin =
-            self.0.stdin.take().ok_or_else(|| Stop::Fail("a child without standard input".into()))?;
+            self.child.stdin.take().ok_or_else(|| Stop::Fail("a child without standard input".into()))?;
         // A child that is gone already says so by what it has not written.
         let _gone = stdin.write_all(b"go\n");
         Ok(())
@@ -45,8 +53,11 @@ impl Worker {
     pub(crate) async fn killed_after(mut self, lines: usize, spins: usize) -> Checked<Vec<String>> {
         self.go()?;
         off_the_runtime(move || {
-            let out =
-                self.0.stdout.take().ok_or_else(|| Stop::Fail("a child without standard output".into()))?;
+            let out = self
+                .child
+                .stdout
+                .take()
+                .ok_or_else(|| Stop::Fail("a child without standard output".into()))?;
             let mut out = BufReader::new(out);
             let mut text = String::new();
             for _ in 0..lines {
@@ -55,8 +66,8 @@ impl Worker {
                 }
             }
             (0..spins).for_each(|_| std::hint::spin_loop());
-            self.0.kill().map_err(broken)?;
-            self.0.wait().map_err(broken)?;
+            self.child.kill().map_err(broken)?;
+            self.child.wait().map_err(broken)?;
             out.read_to_string(&mut text).map_err(broken)?;
             said(&text)
         })
@@ -67,10 +78,10 @@ impl Worker {
     pub(crate) async fn ended(mut self) -> Checked<Vec<String>> {
         off_the_runtime(move || {
             let mut text = String::new();
-            if let Some(mut out) = self.0.stdout.take() {
+            if let Some(mut out) = self.child.stdout.take() {
                 out.read_to_string(&mut text).map_err(broken)?;
             }
-            let status = self.0.wait().map_err(broken)?;
+            let status = self.child.wait().map_err(broken)?;
             let lines = said(&text)?;
             if status.success() { Ok(lines) } else { fail(format!("a child process ended with {status}")) }
         })
