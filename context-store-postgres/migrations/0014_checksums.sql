@@ -41,3 +41,10 @@ ALTER TABLE trajectory_version ADD COLUMN sum bytea NOT NULL DEFAULT '';
 ALTER TABLE trajectory_version ALTER COLUMN sum DROP DEFAULT;
 ALTER TABLE trajectory_message ADD COLUMN sum bytea NOT NULL DEFAULT '';
 ALTER TABLE trajectory_message ALTER COLUMN sum DROP DEFAULT;
+
+-- How many edges, versions and messages of nodes a round has, so that one that is lost is noticed. Its head says how many nodes.
+ALTER TABLE trajectory_round ADD COLUMN beside bigint NOT NULL DEFAULT 0;
+UPDATE trajectory_round r SET beside = (SELECT count(*) FROM trajectory_edge t WHERE t.round = r.no)
+  + (SELECT count(*) FROM trajectory_version t WHERE t.round = r.no)
+  + (SELECT count(*) FROM trajectory_message t WHERE t.round = r.no);
+ALTER TABLE trajectory_round ALTER COLUMN beside DROP DEFAULT;

@@ -41,13 +41,12 @@ pub(crate) async fn record_at_once(pool: &Pool, plan: &Plan<'_>) -> Result<Optio
         // The policies of other tables do not see a round that the same statement makes.
         return Ok(None);
     }
-    let mut draft = Draft::new();
-    draft.head(&commit.head, commit.key.as_str(), create)?;
+    let (mut draft, removed) = (Draft::new(), plan.gone());
+    draft.head(&commit.head, commit.key.as_str(), create, (plan.beside(), &removed))?;
     let changes = plan.changed.iter().map(|(ordinal, changes)| (*ordinal, changes));
     if !draft.changes(&commit.head.round, changes)? {
         return Ok(None);
     }
-    let removed: Vec<i64> = plan.removed.iter().map(|ordinal| i64::from(*ordinal)).collect();
     draft.remove_nodes(&removed)?;
     draft.remove_around(commit.head.round.round, &removed)?;
     draft.nodes(&commit.head.round, plan.added.iter())?;
@@ -99,17 +98,16 @@ pub(crate) async fn record(session: &mut Session<'_>, plan: &Plan<'_>) -> Result
     if !touched.is_empty() {
         record.nodes = stored_nodes(session, head, &touched).await?;
         record.apply(&plan.changes_to_stored(), head).map_err(|error| error.during(RECORD))?;
-        let removed: Vec<i64> = plan.removed.iter().map(|ordinal| i64::from(*ordinal)).collect();
         let mut draft = Draft::new();
         draft.of_round(no)?;
         draft.remove_nodes(&touched)?;
-        draft.remove_around(head.round.round, &removed)?;
         draft.end(touched.len())?;
         let query = draft.statement(session.prefix());
         session.only(query).await?;
     }
-    let mut draft = Draft::new();
-    draft.head(head, key.as_str(), false)?;
+    let (mut draft, removed) = (Draft::new(), plan.gone());
+    draft.head(head, key.as_str(), false, (plan.beside(), &removed))?;
+    draft.remove_around(head.round.round, &removed)?;
     draft.nodes(&head.round, plan.added.iter().chain(&record.nodes))?;
     rest(&mut draft, plan)?;
     draft.end(0)?;

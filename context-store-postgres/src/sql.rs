@@ -341,7 +341,7 @@ mod tests {
         let mut session = pool.begin(Work::Upkeep, None).await.unwrap();
         schema::open(&mut session, &config).await.unwrap_or_else(|fault| panic!("{fault:?}"));
         let mut wrong = Vec::new();
-        let load = [("LOAD", rounds::LOAD.as_str())];
+        let load = [("LOAD", rounds::LOAD.as_str()), ("STRAY_ROWS", rounds::STRAY_ROWS.as_str())];
         let beside =
             blobs::ALL.iter().chain(streams::ALL).chain(rounds::ALL).chain(memories::ALL).chain(&load);
         for (name, text) in ALL.iter().chain(beside) {

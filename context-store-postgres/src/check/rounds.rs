@@ -6,7 +6,6 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
-use crate::place::signed;
 use crate::pool::{Pool, Session, Work};
 use crate::rounds::read::{load, number};
 use crate::rows::text;
@@ -36,32 +35,49 @@ pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut Check
     }
 }
 
-/// Messages filed under another user.
+/// Rows of no round, and messages filed under another user.
 async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
+    let query = session.query(&sql::STRAY_ROWS);
+    for row in session.all(query).await? {
+        let about = format!("table {}, round {}", row.try_get::<&str, _>(0)?, row.try_get::<i64, _>(1)?);
+        report.findings.push(Finding::new(None, about, "belongs to no round"));
+    }
     let query = session.query(sql::WRONG_ROUND_MESSAGES);
     for row in session.all(query).await? {
-        let agent = AgentRef::new(text(&row, 3)?, text(&row, 0)?, number(&row, 1, PROBLEM)?);
-        let round = agent.round(number(&row, 2, PROBLEM)?);
-        report.findings.push(Finding::new(None, round, "a message of it is filed under another user"));
+        let problem = "a message of it is filed under another user";
+        match round_of(&row, 0) {
+            Ok(round) => report.findings.push(Finding::new(None, round, problem)),
+            Err(Fault::Corrupt(..)) => report.findings.push(Finding::new(None, "a round", problem)),
+            Err(fault) => return Err(fault),
+        }
     }
     Ok(())
+}
+
+/// The round that four columns name.
+fn round_of(row: &PgRow, from: usize) -> Result<RoundRef> {
+    let agent = AgentRef::new(text(row, from)?, text(row, from + 1)?, number(row, from + 2, PROBLEM)?);
+    Ok(agent.round(number(row, from + 3, PROBLEM)?))
 }
 
 /// Checks the round behind a number and returns its number; nothing if there is none.
 async fn next_round(session: &mut Session<'_>, after: i64, report: &mut CheckReport) -> Result<Option<i64>> {
     let query = session.query(sql::ROUND_AFTER).bind(after);
     let Some(row) = session.first(query).await? else { return Ok(None) };
-    let agent = AgentRef::new(text(&row, 1)?, text(&row, 2)?, number(&row, 3, PROBLEM)?);
-    let round = agent.round(number(&row, 4, PROBLEM)?);
-    let problem = match round_problem(session, &round, &row).await {
+    let no: i64 = row.try_get(0)?;
+    let (about, problem) = match round_of(&row, 1) {
+        Ok(round) => (round.to_string(), round_problem(session, &round, &row).await),
+        Err(fault) => (format!("table trajectory_round, {no}"), Err(fault)),
+    };
+    let problem = match problem {
         Err(Fault::Corrupt(problem, _)) => Some(problem.to_owned()),
         found => found?,
     };
     if let Some(problem) = problem {
-        report.findings.push(Finding::new(None, round, problem));
+        report.findings.push(Finding::new(None, about, problem));
     }
     report.rounds += 1;
-    Ok(Some(row.try_get(0)?))
+    Ok(Some(no))
 }
 
 async fn round_problem(session: &mut Session<'_>, round: &RoundRef, row: &PgRow) -> Result<Option<String>> {
@@ -74,10 +90,6 @@ async fn round_problem(session: &mut Session<'_>, round: &RoundRef, row: &PgRow)
     }
     if !says_the_same(row, &record)? {
         return Ok(Some("its row does not say what its head says".to_owned()));
-    }
-    if signed(record.nodes.len()) != i64::from(record.head.nodes) {
-        let (says, has) = (record.head.nodes, record.nodes.len());
-        return Ok(Some(format!("says {says} nodes, has {has}")));
     }
     Ok(Round::from_record(record).err().map(|error| error.to_string()))
 }

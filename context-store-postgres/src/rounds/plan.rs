@@ -68,6 +68,17 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
+    /// How many edges, versions and messages come to the round.
+    pub(crate) fn beside(&self) -> usize {
+        let new: usize = self.added.iter().map(|node| node.versions.len() + node.messages.len()).sum();
+        self.edges.len() + self.versions.len() + new
+    }
+
+    /// The numbers of the nodes that were there before and are gone.
+    pub(crate) fn gone(&self) -> Vec<i64> {
+        self.removed.iter().map(|ordinal| i64::from(*ordinal)).collect()
+    }
+
     /// The changes to nodes that were there before.
     pub(crate) fn changes_to_stored(&self) -> Vec<Change> {
         let added: BTreeSet<NodeId> = self.commit.changes.iter().filter_map(added).collect();

@@ -14,6 +14,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
+use crate::place::signed;
 use crate::pool::Session;
 use crate::rounds::sums;
 use crate::rows::text;
@@ -45,7 +46,10 @@ pub(crate) async fn load(
         let round = agent.round(number(&row, 16, BAD_HEAD)?);
         found.entry(row.try_get(1)?).or_default().take(&round, &row)?;
     }
-    let mut records = found.into_values().map(Parts::whole).collect::<Result<Vec<_>>>()?;
+    let mut records = Vec::with_capacity(found.len());
+    for parts in found.into_values() {
+        records.push(if nodes.is_some() { parts.record()? } else { parts.whole()? });
+    }
     records.sort_unstable_by_key(|record| record.head.round.round);
     Ok(records)
 }
@@ -71,6 +75,8 @@ pub(crate) fn number(row: &PgRow, column: usize, problem: &'static str) -> Resul
 #[derive(Default)]
 struct Parts {
     head: Option<RoundHead>,
+    /// How many edges, versions and messages there are to be.
+    beside: i64,
     nodes: Vec<(u32, Node)>,
     /// With their positions.
     edges: Vec<(i64, u32, Edge)>,
@@ -84,7 +90,10 @@ impl Parts {
         let what = row.try_get::<i16, _>(0)?;
         sums::check(what, round, row)?;
         match what {
-            sql::HEAD => self.head = Some(head(row.try_get(10)?, row.try_get(11)?)?),
+            sql::HEAD => {
+                self.head = Some(head(row.try_get(10)?, row.try_get(11)?)?);
+                self.beside = row.try_get(2)?;
+            }
             sql::EDGE => {
                 let source = number(row, 2, BAD_EDGE)?;
                 let target = NodeId::new(number(row, 4, BAD_EDGE)?, number(row, 5, BAD_EDGE)?);
@@ -105,7 +114,22 @@ impl Parts {
         Ok(())
     }
 
-    fn whole(mut self) -> Result<RoundRecord> {
+    /// The record of all that the round has. What is missing was lost.
+    fn whole(self) -> Result<RoundRecord> {
+        let (beside, says) = (self.edges.len() + self.versions.len() + self.messages.len(), self.beside);
+        let record = self.record()?;
+        if signed(record.nodes.len()) != i64::from(record.head.nodes) {
+            return Err(Fault::Corrupt("a round has not as many nodes as it says", None));
+        }
+        if signed(beside) != says {
+            let problem = "a round has not as many edges, versions and messages of nodes as it says";
+            return Err(Fault::Corrupt(problem, None));
+        }
+        Ok(record)
+    }
+
+    /// The record of what was read.
+    fn record(mut self) -> Result<RoundRecord> {
         let head = self.head.ok_or(Fault::Corrupt(BAD_HEAD, None))?;
         let round = head.round.round;
         self.nodes.sort_unstable_by_key(|(ordinal, _)| *ordinal);

@@ -61,8 +61,15 @@ impl Draft {
         Ok(())
     }
 
-    /// The row `r` of the round, written if it has had as many commits as is expected, or made if it is to be new.
-    pub(crate) fn head(&mut self, head: &RoundHead, key: &str, create: bool) -> Result<()> {
+    /// The row `r` of the round, written if it has had as many commits as is expected, or made if it is to be new. `added` is how
+    /// many edges, versions and messages come to it, `removed` are the numbers of nodes that go with theirs.
+    pub(crate) fn head(
+        &mut self,
+        head: &RoundHead,
+        key: &str,
+        create: bool,
+        (added, removed): (usize, &[i64]),
+    ) -> Result<()> {
         let agent = &head.round.agent;
         let json = printed(head);
         let shown = shown::json(&json);
@@ -81,19 +88,39 @@ impl Draft {
         self.bind(&*shown)?;
         self.bind(exact)?;
         self.bind(&sums::head(&head.round, key.as_bytes(), &shown, exact)[..])?;
-        self.text.push_str(if create {
+        self.bind(crate::place::signed(added))?;
+        if create {
+            self.text.push_str(
+                "r AS (
+                   INSERT INTO #trajectory_round (user_id, session, agent, round, revision, key, state, title, nodes, created_at,
+                     updated_at, head, exact, sum, beside)
+                   VALUES ($1, $2, $3::bigint, $4::bigint, $5, $6, $7, $8, $9, $10, $11, $12::text::json, $13, $14, $15)
+                   ON CONFLICT DO NOTHING RETURNING no)",
+            );
+            return Ok(());
+        }
+        let mut less = String::new();
+        if !removed.is_empty() {
+            let gone = self.bind(removed)?;
+            for (table, around) in [
+                ("version", of_nodes(gone)),
+                ("message", of_nodes(gone)),
+                ("edge", at_nodes("$4".to_owned(), gone)),
+            ] {
+                let _ = write!(
+                    less,
+                    " - (SELECT count(*) FROM #trajectory_{table} n WHERE n.round = t.no AND {around})"
+                );
+            }
+        }
+        let _ = write!(
+            self.text,
             "r AS (
-               INSERT INTO #trajectory_round (user_id, session, agent, round, revision, key, state, title, nodes, created_at,
-                 updated_at, head, exact, sum)
-               VALUES ($1, $2, $3::bigint, $4::bigint, $5, $6, $7, $8, $9, $10, $11, $12::text::json, $13, $14)
-               ON CONFLICT DO NOTHING RETURNING no)"
-        } else {
-            "r AS (
-               UPDATE #trajectory_round SET revision = $5, key = $6, state = $7, title = $8, nodes = $9, created_at = $10,
-                 updated_at = $11, head = $12::text::json, exact = $13, sum = $14
+               UPDATE #trajectory_round t SET revision = $5, key = $6, state = $7, title = $8, nodes = $9, created_at = $10,
+                 updated_at = $11, head = $12::text::json, exact = $13, sum = $14, beside = t.beside + $15{less}
                WHERE user_id = $1 AND session = $2 AND agent = $3::bigint AND round = $4::bigint AND revision = $5 - 1
                RETURNING no)"
-        });
+        );
         Ok(())
     }
 
@@ -231,19 +258,16 @@ impl Draft {
             return Ok(());
         }
         let (gone, round) = (self.bind(ordinals)?, self.bind(i64::from(round))?);
-        for table in ["version", "message"] {
+        for (table, around) in [
+            ("version", of_nodes(gone)),
+            ("message", of_nodes(gone)),
+            ("edge", at_nodes(format!("${round}"), gone)),
+        ] {
             let _ = write!(
                 self.text,
-                ", cut_{table} AS (DELETE FROM #trajectory_{table} n USING r
-                     WHERE n.round = r.no AND n.ordinal = ANY(${gone}::bigint[]))"
+                ", cut_{table} AS (DELETE FROM #trajectory_{table} n USING r WHERE n.round = r.no AND {around})"
             );
         }
-        let _ = write!(
-            self.text,
-            ", cut_edge AS (DELETE FROM #trajectory_edge e USING r
-                 WHERE e.round = r.no AND (e.source = ANY(${gone}::bigint[])
-                   OR e.target_round = ${round}::bigint AND e.target = ANY(${gone}::bigint[])))"
-        );
         Ok(())
     }
 
@@ -366,6 +390,18 @@ impl Draft {
         );
         Ok(())
     }
+}
+
+/// Versions and messages `n` of nodes whose numbers are a parameter.
+fn of_nodes(numbers: usize) -> String {
+    format!("n.ordinal = ANY(${numbers}::bigint[])")
+}
+
+/// Edges `n` at such nodes of a round of this number.
+fn at_nodes(round: String, numbers: usize) -> String {
+    format!(
+        "(n.source = ANY(${numbers}::bigint[]) OR n.target_round = {round}::bigint AND n.target = ANY(${numbers}::bigint[]))"
+    )
 }
 
 /// Puts the checksum of a column of a node in its place, if the column changes.

@@ -23,8 +23,8 @@ macro_rules! heads {
 statements! {
     /// Makes the row of a round, which has had no commit yet.
     CREATE_ROUND = "INSERT INTO #trajectory_round (user_id, session, agent, round, revision, key, state, title, nodes,
-          created_at, updated_at, head, sum)
-        VALUES ($1, $2, $3::bigint, $4::bigint, 0, '', '', '', 0, 0, 0, '{}', '') ON CONFLICT DO NOTHING";
+          created_at, updated_at, head, sum, beside)
+        VALUES ($1, $2, $3::bigint, $4::bigint, 0, '', '', '', 0, 0, 0, '{}', '', 0) ON CONFLICT DO NOTHING";
     /// Nobody else writes to the round until the transaction ends.
     LOCK_ROUND = "SELECT no, revision, key FROM #trajectory_round
         WHERE user_id = $1 AND session = $2 AND agent = $3::bigint AND round = $4::bigint FOR NO KEY UPDATE";
@@ -58,7 +58,7 @@ statements! {
     ROUND_AFTER = "SELECT no, user_id, session, agent::bigint, round::bigint, revision, state, nodes, created_at, updated_at, title
         FROM #trajectory_round WHERE no > $1 ORDER BY no LIMIT 1";
     /// Messages of rounds of another user.
-    WRONG_ROUND_MESSAGES = "SELECT DISTINCT r.session, r.agent::bigint, r.round::bigint, r.user_id FROM #trajectory_message m
+    WRONG_ROUND_MESSAGES = "SELECT DISTINCT r.user_id, r.session, r.agent::bigint, r.round::bigint FROM #trajectory_message m
         JOIN #trajectory_round r ON r.no = m.round WHERE m.user_id <> r.user_id";
 }
 
@@ -94,6 +94,20 @@ pub(crate) static LOAD: LazyLock<String> = LazyLock::new(|| {
     load
 });
 
+/// Rows that are of no round, by the name of their table and the number of the round.
+pub(crate) static STRAY_ROWS: LazyLock<String> = LazyLock::new(|| {
+    let mut strays = String::new();
+    for (_, table) in TABLES.iter().filter(|(what, _)| *what != HEAD) {
+        let union = if strays.is_empty() { "" } else { " UNION ALL " };
+        let _ = write!(
+            strays,
+            "{union}SELECT DISTINCT 'trajectory_{table}', t.round FROM #trajectory_{table} t
+             WHERE NOT EXISTS (SELECT FROM #trajectory_round r WHERE r.no = t.round)"
+        );
+    }
+    strays
+});
+
 /// The kinds of rows, each with the end of the name of its table.
 pub(crate) static TABLES: LazyLock<Vec<(i16, &'static str)>> = LazyLock::new(|| {
     let nodes = (1..).zip(NodeKind::ALL.into_iter().map(NodeKind::lower));
@@ -110,7 +124,7 @@ pub(crate) fn kind(what: i16) -> Result<NodeKind, Fault> {
 /// The columns of a row `t`, the same number and types whatever it is.
 pub(crate) fn columns(what: i16) -> String {
     match what {
-        HEAD => "NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::text, NULL::text, NULL::bigint,
+        HEAD => "t.beside, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::text, NULL::text, NULL::bigint,
             t.head::text, t.exact, NULL::text[], t.key, NULL::bytea, t.sum"
             .into(),
         EDGE => "t.source, t.position, t.target_round, t.target, t.name, NULL::text, NULL::text, NULL::bigint, NULL::text,

@@ -21,7 +21,7 @@ fn scope() -> MemoryScope {
 }
 
 /// A store with something of every kind.
-async fn fill(store: &dyn Store) {
+pub(crate) async fn fill(store: &dyn Store) {
     let history = store.history();
     let metadata = Metadata::default().with("place", "lisbon");
     let new = NewChat { title: Some("pay 100".into()), metadata, ..NewChat::new(chat(), T) };
@@ -226,6 +226,7 @@ async fn a_store_of_the_version_before_gets_its_checksums() {
     let mut connection = lab.connection().await;
     lab.run(&mut connection, older).await;
     let kinds = NodeKind::ALL.into_iter().map(NodeKind::lower);
+    lab.run(&mut connection, "ALTER TABLE @store.trajectory_round DROP COLUMN beside").await;
     for table in kinds.chain(["round", "edge", "version", "message"]) {
         let older = format!("ALTER TABLE @store.trajectory_{table} DROP COLUMN sum");
         lab.run(&mut connection, &older).await;

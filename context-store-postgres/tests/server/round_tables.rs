@@ -141,7 +141,7 @@ async fn the_check_finds_what_is_wrong_with_rounds() {
     let mut connection = lab.connection().await;
     let (rounds, user) = (store.trajectories().unwrap(), RoundPrune::of_user("ada"));
     for (statement, expected) in [
-        ("DELETE FROM @store.trajectory_file", "says 4 nodes, has 3"),
+        ("DELETE FROM @store.trajectory_file", "a round has not as many nodes as it says"),
         ("UPDATE @store.trajectory_round SET revision = 7", "its row does not say what its head says"),
         (
             "UPDATE @store.trajectory_round SET session = 'other'",
