@@ -35,7 +35,7 @@ pub(crate) async fn put(session: &mut Session<'_>, chat: &ChatRef, id: BlobId, n
     let no = lock_or_add(session, &chat.user, &id, &new.bytes).await?;
     let refer = session.query(sql::REFER_TO_BLOB).bind(chat_no).bind(&id.as_bytes()[..]).bind(no);
     let refer = refer.bind(new.media_type.as_ref().map(|media_type| media_type.as_bytes()));
-    let sum = seals::reference(&id, new.media_type.as_deref(), new.at);
+    let sum = seals::reference(chat_no, &id, new.media_type.as_deref(), new.at);
     session.execute(refer.bind(new.at.as_micros()).bind(sum)).await?;
     let blob = known(session, chat_no, &id).await?;
     blob.map(|(_, blob)| blob).ok_or(Fault::Corrupt("a reference is gone that was just written", None))
@@ -81,21 +81,32 @@ fn blob_of(row: &PgRow) -> Result<Blob> {
     let time = |column| Ok::<_, Fault>(Timestamp::from_micros(row.try_get(column)?));
     let media_type = optional_text(row, 2)?.map(ToOwned::to_owned);
     let mut blob = Blob::new(id_of(row.try_get(0)?)?, count(row.try_get(1)?)?, media_type, time(3)?);
-    check_reference(&blob.id, blob.media_type.as_deref(), blob.created_at, row.try_get(7)?)?;
+    let media_type = blob.media_type.as_deref();
+    check_reference(row.try_get(8)?, &blob.id, media_type, blob.created_at, row.try_get(7)?)?;
     blob.used_at = time(4)?;
+    check_use(blob.used_at, row.try_get(9)?)?;
     blob.references = count(row.try_get(5)?)?;
     Ok(blob)
 }
 
 pub(crate) fn check_reference(
+    chat: i64,
     blob: &BlobId,
     media_type: Option<&str>,
     created_at: Timestamp,
     sum: &[u8],
 ) -> Result<()> {
-    match seals::reference(blob, media_type, created_at) == sum {
+    match seals::reference(chat, blob, media_type, created_at) == sum {
         true => Ok(()),
         false => Err(Fault::Corrupt("a reference to a blob is not what was written", None)),
+    }
+}
+
+/// Refuses a last use that is not what was written.
+pub(crate) fn check_use(used_at: Timestamp, sum: i64) -> Result<()> {
+    match seals::times(used_at.as_micros(), 0) == sum {
+        true => Ok(()),
+        false => Err(Fault::Corrupt("the last use of a blob is not what was written", None)),
     }
 }
 

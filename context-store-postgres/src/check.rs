@@ -21,7 +21,7 @@ use crate::error::{Fault, Result};
 use crate::history::messages::{Piece, pieces, revision, runs_from};
 use crate::place::{branch_of, count, own_of, place, signed};
 use crate::pool::{Pool, Session, Work};
-use crate::rows::{message_id, text, weight};
+use crate::rows::{message_id, shown, weight};
 use crate::{
     check, fragments,
     history::{branches, chat_rows, checkpoints},
@@ -40,7 +40,7 @@ pub(crate) async fn check(pool: &Pool, full_text: bool, cancel: &CancelSignal) -
     let mut report = CheckReport::default();
     cancel.check("check")?;
     let mut session = pool.begin(Work::Snapshot, None).await?;
-    let checked = strays(&mut session, &mut report).await;
+    let checked = strays(&mut session, full_text, &mut report).await;
     session.end(checked).await?;
     check::beside::check(pool, cancel, &mut report).await?;
     check::rounds::check(pool, cancel, &mut report).await?;
@@ -63,7 +63,17 @@ pub(crate) async fn check(pool: &Pool, full_text: bool, cancel: &CancelSignal) -
 }
 
 /// Rows that no chat reaches.
-async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
+async fn strays(session: &mut Session<'_>, full_text: bool, report: &mut CheckReport) -> Result<()> {
+    let query = session.query(sql::DECIDED);
+    if session.only(query).await?.try_get::<Option<bool>, _>(0)? != Some(full_text) {
+        let problem = "does not say whether there is full text as it did when the store was opened";
+        report.findings.push(Finding::new(None, "table store", problem));
+    }
+    let query = session.query(sql::STRAYS_OF_CHATS);
+    for row in session.all(query).await? {
+        let about = format!("table {}, chat {}", row.try_get::<&str, _>(0)?, row.try_get::<i64, _>(1)?);
+        report.findings.push(Finding::new(None, about, "belongs to no chat"));
+    }
     for (table, statement) in STRAYS {
         let query = session.query(statement);
         for row in session.all(query).await? {
@@ -84,7 +94,7 @@ async fn next_chat(
 ) -> Result<Option<i64>> {
     let query = session.query(sql::CHAT_AFTER).bind(after);
     let Some(row) = session.first(query).await? else { return Ok(None) };
-    let (no, chat) = (row.try_get(0)?, ChatRef::new(text(&row, 1)?, text(&row, 2)?));
+    let (no, chat) = (row.try_get(0)?, ChatRef::new(&*shown(&row, 1)?, &*shown(&row, 2)?));
     match check_chat(session, no, &chat, full_text, report).await {
         Ok(()) => {}
         Err(Fault::Corrupt(problem, _)) => report.findings.push(Finding::new(Some(&chat), "layout", problem)),
@@ -138,6 +148,7 @@ async fn check_chat(
         }
     }
     filed(session, no, &found, &mut problems).await?;
+    beside_messages(session, no, &mut problems).await?;
     ends(session, no, &pieces, &found, &mut problems).await?;
     let stored = chat_rows::read(session, chat).await?;
     let (_, stored) = stored.ok_or(Fault::Corrupt("the chat cannot be read", None))?;
@@ -180,6 +191,30 @@ async fn filed(
         if !filed || revision.is_none_or(|revision| revision.node.id != id) {
             problems.push((format!("message {id}"), "has a revision that is not one".to_owned()));
         }
+    }
+    Ok(())
+}
+
+/// Whether a chat has beside its messages what it says, and keys of commits are what was written.
+async fn beside_messages(
+    session: &mut Session<'_>,
+    no: i64,
+    problems: &mut Vec<(String, String)>,
+) -> Result<()> {
+    let query = session.query(sql::CHAT_BESIDE).bind(no);
+    let row = session.only(query).await?;
+    let mut found = |about: &str, problem: String| problems.push((about.to_owned(), problem));
+    if row.try_get::<i64, _>(0)? != row.try_get::<i64, _>(1)? {
+        let problem =
+            "branches, fragments, revisions, checkpoints or keys of commits are not those it counts";
+        found("layout", problem.to_owned());
+    }
+    if !row.try_get::<bool, _>(2)? {
+        found("layout", "is listed at another time than it was written to".to_owned());
+    }
+    let wrong: i64 = row.try_get(3)?;
+    if wrong > 0 {
+        found("keys of commits", format!("{wrong} are not what was written"));
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 //! cannot show all of them, which are written anew.
 
 pub(crate) mod calls;
+pub(crate) mod parts;
 pub(crate) mod plan;
 pub(crate) mod read;
 pub(crate) mod rows;

@@ -1,5 +1,6 @@
 //! Values as they are in rows and runs.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -38,6 +39,12 @@ pub(crate) fn text(row: &PgRow, column: usize) -> Result<&str> {
 /// The same where there may be none.
 pub(crate) fn optional_text(row: &PgRow, column: usize) -> Result<Option<&str>> {
     row.try_get::<Option<&[u8]>, _>(column)?.map(utf8).transpose()
+}
+
+/// A text as a finding of the check names it, whether it can be read or not. What cannot is no longer
+/// what the row says.
+pub(crate) fn shown(row: &PgRow, column: usize) -> Result<Cow<'_, str>> {
+    Ok(String::from_utf8_lossy(row.try_get(column)?))
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {

@@ -13,6 +13,34 @@ pub(crate) fn chat(chat: &ChatRef, title: Option<&str>, created_at: Timestamp) -
     names.optional_text(title).int(created_at.as_micros())
 }
 
+/// The name of the active branch of a chat.
+pub(crate) fn active(chat: &ChatRef, name: &str) -> Vec<u8> {
+    let names = Checksum::of("active").text(chat.user.as_str()).text(chat.chat.as_str());
+    names.text(name).value().to_le_bytes().to_vec()
+}
+
+/// When something was last written to or used, and how often it was amended: a sum that SQL changes
+/// by the difference.
+pub(crate) fn times(updated_at: i64, amended: i64) -> i64 {
+    !(updated_at ^ (amended << 32))
+}
+
+/// The name of a branch of the chat of this number.
+pub(crate) fn branch_name(chat: i64, name: Option<&str>) -> Vec<u8> {
+    Checksum::of("branch").int(chat).optional_text(name).value().to_le_bytes().to_vec()
+}
+
+/// A branch of the chat of this number: its name, and where and when it forks.
+pub(crate) fn branch(
+    chat: i64,
+    name: Option<&str>,
+    (parent, base): (Option<i64>, i64),
+    created_at: Timestamp,
+) -> Vec<u8> {
+    let fork = Checksum::of("fork").int(chat).optional_int(parent).int(base).int(created_at.as_micros());
+    [&branch_name(chat, name)[..], &fork.value().to_le_bytes()].concat()
+}
+
 /// A fragment's body, with all that its row says of it.
 pub(crate) fn fragment(id: Option<&str>, kind: &str, version: i64, metadata: &[u8]) -> Checksum {
     Checksum::of("fragment").optional_text(id).text(kind).int(version).bytes(metadata)
@@ -31,6 +59,11 @@ pub(crate) fn piece(blob: &BlobId, n: i64) -> Checksum {
 /// A chunk of a stream.
 pub(crate) fn chunk(stream: &StreamId, n: i64) -> Checksum {
     Checksum::of("stream_chunk").text(stream.as_str()).int(n)
+}
+
+/// What names the chat of a stream, by its number, in front of the chunks.
+pub(crate) fn stream_mark(stream: &StreamId, chat: i64) -> Vec<u8> {
+    chunk(stream, -1).seal(chat.to_be_bytes().to_vec())
 }
 
 /// A stream: who writes to it since when, and how it ended. An append without an end changes neither.
@@ -55,9 +88,14 @@ pub(crate) fn stream_end(
     end.optional_int(finished_at.map(Timestamp::as_micros)).value().to_le_bytes().to_vec()
 }
 
-/// What a chat knows of a blob: when it came to know it, and of which type it is said to be.
-pub(crate) fn reference(blob: &BlobId, media_type: Option<&str>, created_at: Timestamp) -> Vec<u8> {
-    let of = || Checksum::of("blob_ref").bytes(&blob.as_bytes()[..]);
+/// What the chat of this number knows of a blob: when it came to know it, and of which type it is said to be.
+pub(crate) fn reference(
+    chat: i64,
+    blob: &BlobId,
+    media_type: Option<&str>,
+    created_at: Timestamp,
+) -> Vec<u8> {
+    let of = || Checksum::of("blob_ref").int(chat).bytes(&blob.as_bytes()[..]);
     let parts = [of().int(created_at.as_micros()), of().optional_text(media_type)];
     parts.into_iter().flat_map(|part| part.value().to_le_bytes()).collect()
 }
@@ -65,6 +103,11 @@ pub(crate) fn reference(blob: &BlobId, media_type: Option<&str>, created_at: Tim
 /// A record of a memory.
 pub(crate) fn memory(place: i64, version: i64) -> Checksum {
     Checksum::of("memory").int(place).int(version)
+}
+
+/// A vector of a memory.
+pub(crate) fn vector(place: i64, model: &str) -> Checksum {
+    Checksum::of("memory_vector").int(place).text(model)
 }
 
 /// A checkpoint, whose checksum is a column.

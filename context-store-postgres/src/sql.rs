@@ -11,6 +11,8 @@
 mod appends;
 #[macro_use]
 mod chains;
+#[macro_use]
+mod counts;
 
 pub(crate) const MIGRATIONS_TABLE: &str = "context_migrations";
 
@@ -58,7 +60,7 @@ pub(crate) mod streams;
 
 macro_rules! summary {
     () => {
-        "SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at, c.updated_at,
+        "SELECT c.no, c.id, c.title, c.metadata, c.active, c.created_at, c.updated_at, c.amended, c.time_sum, c.active_sum,
            (SELECT coalesce(sum(own), 0)::bigint FROM #branch WHERE chat = c.no),
            (SELECT count(name) FROM #branch WHERE chat = c.no)"
     };
@@ -130,10 +132,10 @@ statements! {
     CHAT_NO = "SELECT no FROM #chat WHERE user_id = $1 AND id = $2";
     /// The same for whoever is going to write. Everything that is read afterwards stays as it is until the end.
     LOCK_CHAT = "SELECT no FROM #chat WHERE user_id = $1 AND id = $2 FOR NO KEY UPDATE";
-    CHAT = "SELECT no, id, title, metadata, active, created_at, updated_at FROM #chat WHERE user_id = $1 AND id = $2";
+    CHAT = "SELECT no, id, title, metadata, active, created_at, updated_at, amended, time_sum, active_sum FROM #chat WHERE user_id = $1 AND id = $2";
     /// The number of the new chat; no row if there is one of that name.
-    CREATE_CHAT = "INSERT INTO #chat (user_id, id, title, metadata, active, created_at, updated_at, minute)
-        VALUES ($1, $2, $3, $4, $5, $6, $6, $6::bigint / 60000000) ON CONFLICT (user_id, id) DO NOTHING RETURNING no";
+    CREATE_CHAT = "INSERT INTO #chat (user_id, id, title, metadata, active, created_at, updated_at, minute, active_sum, time_sum, beside)
+        VALUES ($1, $2, $3, $4, $5, $6, $6, $6::bigint / 60000000, $7, ~$6::bigint, 0) ON CONFLICT (user_id, id) DO NOTHING RETURNING no";
     LIST = concat!(summary!(), " FROM (
           SELECT * FROM #chat WHERE user_id = $1 AND minute <= $2::bigint / 60000000 AND (updated_at, no) < ($2, $3)
           ORDER BY minute DESC, updated_at DESC, no DESC LIMIT $4) c
@@ -144,11 +146,12 @@ statements! {
           UNION ALL SELECT ", next_user!("u.id"), " FROM u WHERE u.id IS NOT NULL)
         SELECT id FROM u WHERE id IS NOT NULL LIMIT $2");
     UPDATE_CHAT = "UPDATE #chat SET title = $2, metadata = $3 WHERE no = $1";
-    ACTIVATE = "UPDATE #chat SET active = $2 WHERE no = $1";
-    CHANGE_EDITION = "UPDATE #chat SET amended = amended + 1 WHERE no = $1";
+    ACTIVATE = "UPDATE #chat SET active = $2, active_sum = $3 WHERE no = $1";
+    CHANGE_EDITION = "UPDATE #chat SET amended = amended + 1,
+        time_sum = int8xor(int8xor(time_sum, amended << 32), (amended + 1) << 32) WHERE no = $1";
     /// Notes a write at $2.
-    TOUCH_CHAT = "UPDATE #chat SET updated_at = greatest(updated_at, $2), minute = greatest(updated_at, $2) / 60000000
-        WHERE no = $1";
+    TOUCH_CHAT = "UPDATE #chat SET updated_at = greatest(updated_at, $2), minute = greatest(updated_at, $2) / 60000000,
+        time_sum = int8xor(int8xor(time_sum, updated_at), greatest(updated_at, $2)) WHERE no = $1";
     CHAT_SIZE = "SELECT
         (SELECT coalesce(sum(own), 0)::bigint FROM #branch WHERE chat = c.no),
         (SELECT coalesce(sum(octet_length(r.data)), 0)::bigint FROM #branch b
@@ -169,37 +172,39 @@ statements! {
 
     // Branches and checkpoints.
     BRANCH = "SELECT no, own, head FROM #branch WHERE chat = $1 AND name = $2";
-    BRANCHES = "SELECT no, name, head, base, own, created_at FROM #branch
+    BRANCHES = "SELECT no, name, head, base, own, parent, created_at, chat, sum FROM #branch
         WHERE chat = $1 AND name IS NOT NULL ORDER BY no";
     /// The same, with the chat's active one; no row if there is no chat.
-    BRANCHES_OF = "SELECT b.no, b.name, b.head, b.base, b.own, b.created_at, c.active
+    BRANCHES_OF = "SELECT b.no, b.name, b.head, b.base, b.own, b.parent, b.created_at, b.chat, b.sum, c.active, c.active_sum
         FROM #chat c JOIN #branch b ON b.chat = c.no AND b.name IS NOT NULL
         WHERE c.user_id = $1 AND c.id = $2 ORDER BY b.no";
-    RENAME_BRANCH = "UPDATE #branch SET name = $2 WHERE no = $1";
+    RENAME_BRANCH = "UPDATE #branch SET name = $2, sum = $3 || substring(sum FROM 5) WHERE no = $1";
     /// The active branch of chat $1 is called $3, if it was called $2.
-    RENAME_ACTIVE = "UPDATE #chat SET active = $3 WHERE no = $1 AND active = $2";
-    UNNAME_BRANCH = "UPDATE #branch SET name = NULL, head = NULL WHERE no = $1";
-    CREATE_BRANCH = "INSERT INTO #branch (chat, name, parent, base, own, head, created_at)
-        VALUES ($1, $2, $3, $4, 0, $5, $6) RETURNING no";
+    RENAME_ACTIVE = "UPDATE #chat SET active = $3, active_sum = $4 WHERE no = $1 AND active = $2";
+    UNNAME_BRANCH = "UPDATE #branch SET name = NULL, head = NULL, sum = $2 || substring(sum FROM 5) WHERE no = $1";
+    /// Gives its number, as the next ones that add something with a number.
+    CREATE_BRANCH = counted!("INSERT INTO #branch (chat, name, parent, base, own, head, created_at, sum)
+        VALUES ($1, $2, $3, $4, 0, $5, $6, $7) RETURNING chat, no AS n");
     MOVE_BRANCH = "UPDATE #branch SET own = $2, head = $3 WHERE no = $1";
     /// All pieces of a chat, named or not.
-    PIECES = "SELECT no, name, head, base, own, parent FROM #branch WHERE chat = $1 ORDER BY no";
-    PIECE = "SELECT no, name, head, base, own, parent FROM #branch WHERE no = $1";
+    PIECES = "SELECT no, name, head, base, own, parent, created_at, chat, sum FROM #branch WHERE chat = $1 ORDER BY no";
+    PIECE = "SELECT no, name, head, base, own, parent, created_at, chat, sum FROM #branch WHERE no = $1";
     /// The newest place of branch $1 that a fork or a checkpoint of chat $2 needs.
     NEEDED = "SELECT greatest(
         coalesce((SELECT max(parent) FROM #branch WHERE parent BETWEEN $1 << 32 AND ($1 << 32) + 4294967295), 0),
         coalesce((SELECT max(n.pos) FROM #checkpoint c JOIN #node n ON n.chat = c.chat AND n.id = c.message
           WHERE c.chat = $2 AND n.pos >> 32 = $1), 0))";
     CUT_BRANCH = "UPDATE #branch SET own = $2 WHERE no = $1";
-    DELETE_BRANCH = "DELETE FROM #branch WHERE no = $1";
+    DELETE_BRANCH = counted!("DELETE FROM #branch WHERE no = $1 RETURNING chat, -no AS n");
     CHECKPOINT = "SELECT n.pos FROM #checkpoint c JOIN #node n ON n.chat = c.chat AND n.id = c.message
         WHERE c.chat = $1 AND c.name = $2";
     /// A row without a name if a chat has none, as the next ones.
     CHECKPOINTS = "SELECT k.name, k.message, k.created_at, k.sum FROM #chat c LEFT JOIN #checkpoint k ON k.chat = c.no
         WHERE c.user_id = $1 AND c.id = $2 ORDER BY k.name";
-    SET_CHECKPOINT = "INSERT INTO #checkpoint (chat, name, message, created_at, sum) VALUES ($1, $2, $3, $4, $5)
-        ON CONFLICT (chat, name) DO UPDATE SET message = excluded.message, created_at = excluded.created_at, sum = excluded.sum";
-    DELETE_CHECKPOINT = "DELETE FROM #checkpoint WHERE chat = $1 AND name = $2";
+    SET_CHECKPOINT = counted!("INSERT INTO #checkpoint (chat, name, message, created_at, sum) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (chat, name) DO UPDATE SET message = excluded.message, created_at = excluded.created_at, sum = excluded.sum
+        RETURNING chat, CASE WHEN EXISTS (SELECT FROM #checkpoint WHERE chat = $1 AND name = $2) THEN 0 ELSE 1 END AS n");
+    DELETE_CHECKPOINT = counted!("DELETE FROM #checkpoint WHERE chat = $1 AND name = $2 RETURNING chat, -1 AS n");
 
     // Messages.
     APPEND = append!(one_run!(), "");
@@ -231,13 +236,15 @@ statements! {
     RUNS_FROM = "SELECT pos, data FROM #run
         WHERE pos >= coalesce((SELECT max(pos) FROM #run WHERE pos <= $1), $1) AND pos <= $2 ORDER BY pos LIMIT 16";
     REWRITE_RUN = "UPDATE #run SET data = $2, weight = $3 WHERE pos = $1";
-    ADD_REVISION = "INSERT INTO #revision (chat, id, record, replaced_at) VALUES ($1, $2, $3, $4)";
+    ADD_REVISION = counted!("INSERT INTO #revision (chat, id, record, replaced_at) VALUES ($1, $2, $3, $4)
+        RETURNING chat, no AS n");
     /// Deletes runs, boundaries and words at places from $1 to $2.
     FORGET_RUNS = "DELETE FROM #run WHERE pos BETWEEN $1 AND $2";
     FORGET_BOUNDARIES = "DELETE FROM #boundary WHERE pos BETWEEN $1 AND $2";
     FORGET_WORDS = "DELETE FROM #words WHERE pos BETWEEN $1 AND $2";
     FORGET_NODES = "DELETE FROM #node WHERE chat = $1 AND id = ANY($2::bytea[])";
-    FORGET_REVISIONS = "DELETE FROM #revision WHERE chat = $1 AND id = ANY($2::bytea[])";
+    FORGET_REVISIONS = counted!("DELETE FROM #revision WHERE chat = $1 AND id = ANY($2::bytea[])
+        RETURNING chat, -no AS n");
     REVISIONS = "SELECT r.record, r.replaced_at, r.no FROM #chat c LEFT JOIN #revision r ON r.chat = c.no AND r.id = $3
         WHERE c.user_id = $1 AND c.id = $2 ORDER BY r.no";
     /// The branches a chain goes through, as places: where each piece begins and ends.
@@ -279,17 +286,19 @@ statements! {
     TOKENS_OF = of_message!(tokens);
 
     // Commits with a key.
-    APPLIED = "SELECT digest, branch, head FROM #applied WHERE chat = $1 AND key = $2";
-    REMEMBER = "INSERT INTO #applied (chat, key, digest, branch, head) VALUES ($1, $2, $3, $4, $5)";
+    APPLIED = concat!("SELECT digest, branch, head, sum = ", applied_sum!("key", "digest", "branch", "head"), "
+        FROM #applied WHERE chat = $1 AND key = $2");
+    REMEMBER = counted!(concat!("INSERT INTO #applied (chat, key, digest, branch, head, sum) VALUES ($1, $2, $3, $4, $5, ",
+        applied_sum!("$2::bytea", "$3::bytea", "$4::bytea", "$5::bytea"), ") RETURNING chat, 1 AS n"));
 
     // Fragments.
     FRAGMENTS_OF = "SELECT f.no, f.id, f.kind, f.version, f.metadata, f.body
         FROM #chat c LEFT JOIN #fragment f ON f.chat = c.no WHERE c.user_id = $1 AND c.id = $2 ORDER BY f.no";
     FRAGMENTS = "SELECT no, id, kind, version, metadata, body FROM #fragment WHERE chat = $1 ORDER BY no";
-    ADD_FRAGMENT = "INSERT INTO #fragment (chat, id, kind, version, metadata, body) VALUES ($1, $2, $3, $4, $5, $6)
-        RETURNING no";
+    ADD_FRAGMENT = counted!("INSERT INTO #fragment (chat, id, kind, version, metadata, body)
+        VALUES ($1, $2, $3, $4, $5, $6) RETURNING chat, no AS n");
     REPLACE_FRAGMENT = "UPDATE #fragment SET kind = $2, version = $3, metadata = $4, body = $5 WHERE no = $1";
-    REMOVE_FRAGMENT = "DELETE FROM #fragment WHERE chat = $1 AND id = $2";
+    REMOVE_FRAGMENT = counted!("DELETE FROM #fragment WHERE chat = $1 AND id = $2 RETURNING chat, -no AS n");
 
     // Maintenance.
     /// The next chat of a user, with how many messages it has.
@@ -308,6 +317,21 @@ statements! {
     SIZE = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
         WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'";
     CHAT_AFTER = "SELECT no, user_id, id FROM #chat WHERE no > $1 ORDER BY no LIMIT 1";
+    /// What was decided when the schema was made; a row that is lost says nothing.
+    DECIDED = "SELECT bool_or(full_text) FROM #store";
+    /// Rows of chats that are not there: their tables, and the numbers of the chats.
+    STRAYS_OF_CHATS = concat!(of_no_chat!("branch"), " UNION ALL ", of_no_chat!("revision"), " UNION ALL ",
+        of_no_chat!("checkpoint"), " UNION ALL ", of_no_chat!("applied"), " UNION ALL ", of_no_chat!("fragment"), " UNION ALL ",
+        of_no_chat!("blob_ref"), " UNION ALL ", of_no_chat!("stream"));
+    /// What a chat says that it has beside its messages and what it has, whether it is listed where
+    /// it was written to last, and how many keys of commits are not what was written.
+    CHAT_BESIDE = concat!("SELECT c.beside, (SELECT coalesce(sum(no), 0)::bigint FROM #branch WHERE chat = c.no)
+          + (SELECT coalesce(sum(no), 0)::bigint FROM #fragment WHERE chat = c.no)
+          + (SELECT coalesce(sum(no), 0)::bigint FROM #revision WHERE chat = c.no)
+          + (SELECT count(*) FROM #checkpoint WHERE chat = c.no) + (SELECT count(*) FROM #applied WHERE chat = c.no),
+          c.minute = c.updated_at / 60000000,
+          (SELECT count(*) FROM #applied WHERE chat = c.no AND sum <> ", applied_sum!("key", "digest", "branch", "head"), ")
+        FROM #chat c WHERE c.no = $1");
     NODES = "SELECT id, pos FROM #node WHERE chat = $1";
     BOUNDARIES = "SELECT pos FROM #boundary WHERE pos BETWEEN $1 AND $2 ORDER BY pos";
     WEIGHTS = "SELECT pos, weight FROM #run WHERE pos BETWEEN $1 AND $2";

@@ -43,9 +43,10 @@ pub(crate) async fn create(
     }
     let stream = StoredStream::new(id, at);
     let add = session.query(sql::CREATE_STREAM).bind(no).bind(id.as_str().as_bytes());
-    session
-        .execute(add.bind(stream.state.as_str()).bind(at.as_micros()).bind(seals::stream(&stream)))
-        .await?;
+    let add = add.bind(stream.state.as_str()).bind(at.as_micros()).bind(seals::stream(&stream));
+    let added: i64 = session.only(add).await?.try_get(0)?;
+    let mark = session.query(sql::ADD_STREAM_MARK).bind(added).bind(seals::stream_mark(id, no));
+    session.execute(mark).await?;
     Ok(StreamOutcome::Applied(stream))
 }
 
@@ -226,6 +227,9 @@ pub(crate) fn stream_of(row: &PgRow) -> Result<StoredStream> {
     if seals::stream(&stream) != row.try_get::<&[u8], _>(13)? {
         return Err(Fault::Corrupt("a stream is not what was written", None));
     }
+    if seals::times(stream.updated_at.as_micros(), 0) != row.try_get::<i64, _>(14)? {
+        return Err(Fault::Corrupt("the time of the last write to a stream is not what was written", None));
+    }
     Ok(stream)
 }
 
@@ -284,9 +288,9 @@ pub(crate) async fn read(
     let stream = stream_of(first)?;
     let mut chunks = Vec::new();
     for row in rows {
-        match row.try_get::<Option<i64>, _>(14)? {
+        match row.try_get::<Option<i64>, _>(15)? {
             None => break,
-            Some(n) if count(n)? == offset + chunks.len() as u64 => chunks.push(chunk(id, n, row, 15)?),
+            Some(n) if count(n)? == offset + chunks.len() as u64 => chunks.push(chunk(id, n, row, 16)?),
             Some(_) => return Err(Fault::Corrupt(MISSING, None)),
         }
     }

@@ -28,7 +28,7 @@ struct Sealed<'a> {
     value: &'a (dyn Fn(&PgRow) -> Result<Vec<u8>> + Sync),
 }
 
-const TABLES: [Sealed<'static>; 9] = [
+const TABLES: [Sealed<'static>; 12] = [
     Sealed {
         table: "run",
         column: "data",
@@ -59,6 +59,26 @@ const TABLES: [Sealed<'static>; 9] = [
             let chat = ChatRef::new(text(row, 3)?, text(row, 4)?);
             let created_at = Timestamp::from_micros(row.try_get(6)?);
             Ok(seals::chat(&chat, optional_text(row, 5)?, created_at).seal(row.try_get(2)?))
+        },
+    },
+    Sealed {
+        table: "chat",
+        column: "active_sum",
+        key: ["no", "0::bigint"],
+        select: "t.user_id, t.id, t.active",
+        from: "chat t",
+        value: &|row| Ok(seals::active(&ChatRef::new(text(row, 2)?, text(row, 3)?), text(row, 4)?)),
+    },
+    Sealed {
+        table: "branch",
+        column: "sum",
+        key: ["no", "0::bigint"],
+        select: "t.chat, t.name, t.parent, t.base, t.created_at",
+        from: "branch t",
+        value: &|row| {
+            let (fork, created_at) =
+                ((row.try_get(4)?, row.try_get(5)?), Timestamp::from_micros(row.try_get(6)?));
+            Ok(seals::branch(row.try_get(2)?, optional_text(row, 3)?, fork, created_at))
         },
     },
     Sealed {
@@ -110,8 +130,16 @@ const TABLES: [Sealed<'static>; 9] = [
         value: &|row| {
             let blob = crate::blobs::id_of(row.try_get(2)?)?;
             let created_at = Timestamp::from_micros(row.try_get(4)?);
-            Ok(seals::reference(&blob, optional_text(row, 3)?, created_at))
+            Ok(seals::reference(row.try_get(0)?, &blob, optional_text(row, 3)?, created_at))
         },
+    },
+    Sealed {
+        table: "memory_vector",
+        column: "data",
+        key: ["place", "0::bigint"],
+        select: "t.data, t.model",
+        from: "memory_vector t",
+        value: &|row| Ok(seals::vector(row.try_get(0)?, text(row, 3)?).seal(row.try_get(2)?)),
     },
     Sealed {
         table: "memory",

@@ -8,9 +8,9 @@ use sqlx::postgres::PgRow;
 use crate::error::{Fault, Result};
 use crate::place::count;
 use crate::pool::{Pool, Session, Work};
-use crate::rows::{optional_text, text};
+use crate::rows::{optional_text, shown};
 use crate::sql::{blobs as blobs_sql, streams as streams_sql};
-use crate::{blobs, streams};
+use crate::{blobs, seals, streams};
 
 /// How many chunks are read at once.
 const AT_ONCE: i64 = 256;
@@ -80,6 +80,8 @@ async fn next_blob(session: &mut Session<'_>, after: i64, report: &mut CheckRepo
     let mut problems = Vec::new();
     if chat.is_none() {
         problems.push("belongs to no chat");
+    } else if row.try_get::<i64, _>(6)? != row.try_get::<i64, _>(7)? {
+        problems.push("is referred to by other chats than it counts");
     }
     match blob_problem(session, &row).await {
         Ok(problem) => problems.extend(problem),
@@ -102,13 +104,10 @@ async fn next_blob(session: &mut Session<'_>, after: i64, report: &mut CheckRepo
 }
 
 fn reference(row: &PgRow) -> Result<()> {
-    let created_at = Timestamp::from_micros(row.try_get(4)?);
-    blobs::check_reference(
-        &blobs::id_of(row.try_get(2)?)?,
-        optional_text(row, 3)?,
-        created_at,
-        row.try_get(5)?,
-    )
+    let time = |column| Ok::<_, Fault>(Timestamp::from_micros(row.try_get(column)?));
+    let (id, media_type) = (blobs::id_of(row.try_get(2)?)?, optional_text(row, 3)?);
+    blobs::check_reference(row.try_get(6)?, &id, media_type, time(4)?, row.try_get(5)?)?;
+    blobs::check_use(time(7)?, row.try_get(8)?)
 }
 
 /// What is wrong with the bytes of a blob.
@@ -131,8 +130,8 @@ async fn next_stream(session: &mut Session<'_>, after: i64, report: &mut CheckRe
         found => found?,
     };
     if let Some(problem) = problem {
-        let about = format!("stream {}", text(&row, 1)?);
-        report.findings.push(Finding::new(chat_of(&row, 14)?.as_ref(), about, problem));
+        let about = format!("stream {}", shown(&row, 1)?);
+        report.findings.push(Finding::new(chat_of(&row, 15)?.as_ref(), about, problem));
     }
     report.streams += 1;
     Ok(Some(row.try_get(0)?))
@@ -140,7 +139,11 @@ async fn next_stream(session: &mut Session<'_>, after: i64, report: &mut CheckRe
 
 async fn stream_problem(session: &mut Session<'_>, row: &PgRow) -> Result<Option<String>> {
     let stream = streams::stream_of(row)?;
-    let (chunks, bytes, end): (i64, i64, i64) = (row.try_get(16)?, row.try_get(17)?, row.try_get(18)?);
+    let (chunks, bytes, end): (i64, i64, i64) = (row.try_get(17)?, row.try_get(18)?, row.try_get(19)?);
+    let mark = row.try_get::<Option<&[u8]>, _>(21)?;
+    if mark != Some(&seals::stream_mark(&stream.id, row.try_get(20)?)[..]) {
+        return Ok(Some("is not of the chat it was made in".to_owned()));
+    }
     if chunks != end {
         return Ok(Some("there is a gap between its chunks".to_owned()));
     }
@@ -157,8 +160,10 @@ async fn stream_problem(session: &mut Session<'_>, row: &PgRow) -> Result<Option
 }
 
 fn chat_of(row: &PgRow, column: usize) -> Result<Option<ChatRef>> {
-    let (user, chat) = (optional_text(row, column)?, optional_text(row, column + 1)?);
-    Ok(user.zip(chat).map(|(user, chat)| ChatRef::new(user, chat)))
+    if row.try_get::<Option<&[u8]>, _>(column)?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(ChatRef::new(&*shown(row, column)?, &*shown(row, column + 1)?)))
 }
 
 fn blob_name(hash: &[u8]) -> String {

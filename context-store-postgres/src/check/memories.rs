@@ -1,14 +1,15 @@
 //! The check of memories: rows that belong to nothing, what shelves and words count, and that every record is where its row says.
 
-use context_core::{CancelSignal, CheckReport, Finding, KeyOrder, MemoryScope, MemoryVector};
+use context_core::{CancelSignal, CheckReport, Finding, KeyOrder, MemoryScope};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result};
 use crate::memories::rows::{record, scope};
+use crate::memories::vectors::vector;
 use crate::place::{own_of, signed};
 use crate::pool::{Pool, Session, Work};
-use crate::rows::{optional_text, text};
+use crate::rows::{optional_text, shown, text};
 use crate::sql::memories as sql;
 
 /// How many records are read at once.
@@ -18,6 +19,7 @@ pub(crate) async fn check(pool: &Pool, cancel: &CancelSignal, report: &mut Check
     let mut session = pool.begin(Work::Snapshot, None).await?;
     let checked = strays(&mut session, report).await;
     session.end(checked).await?;
+    scopes(pool, cancel, report).await?;
     let mut after = 0;
     let mut order = KeyOrder::new("check", "shelf of memories");
     loop {
@@ -49,12 +51,51 @@ async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<(
             report.findings.push(Finding::new(None, about, problem));
         }
     }
+    let query = session.query(sql::LOST_SCOPES);
+    for row in session.all(query).await? {
+        let about = format!("memories of scope {}", row.try_get::<i64, _>(0)?);
+        report.findings.push(Finding::new(None, about, "the scope is not there"));
+    }
     let query = session.query(sql::STRAY_SCOPES);
     for row in session.all(query).await? {
-        let about = format!("memories of {}", text(&row, 0)?);
+        let about = format!("memories of {}", shown(&row, 0)?);
         report.findings.push(Finding::new(None, about, "the scope has nothing, or belongs to nobody"));
     }
     Ok(())
+}
+
+/// Checks of every scope under which names it is filed, and its marks.
+async fn scopes(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
+    let mut after: i64 = 0;
+    loop {
+        cancel.check("check")?;
+        let mut session = pool.begin(Work::Snapshot, None).await?;
+        let query = session.query(sql::SCOPES_AFTER).bind(after).bind(AT_ONCE);
+        let rows = session.all(query).await;
+        let rows = session.end(rows).await?;
+        let Some(last) = rows.last() else { return Ok(()) };
+        after = last.try_get(0)?;
+        for row in &rows {
+            let scope = scope_of(row)?;
+            let about = format!("memories of {scope}");
+            let mut found = |problem: &str| report.findings.push(Finding::new(None, &about, problem));
+            if row.try_get::<&[u8], _>(5)? != scope.key().as_bytes() {
+                found("are filed under another scope");
+            }
+            if row.try_get::<i64, _>(6)? != row.try_get::<i64, _>(7)? {
+                found("has not as many marks of what was forgotten as it says");
+            }
+            if row.try_get::<i64, _>(8)? > 0 {
+                found("has marks of what was forgotten that are not what was written");
+            }
+        }
+    }
+}
+
+/// The scope that four columns name, behind the first.
+fn scope_of(row: &PgRow) -> Result<MemoryScope> {
+    let name = |column| shown(row, column);
+    Ok(scope(&name(1)?, [&*name(2)?, &*name(3)?, &*name(4)?]))
 }
 
 /// Checks the shelf behind a number and returns its number; nothing if there is none.
@@ -67,21 +108,17 @@ async fn next_shelf(
     let query = session.query(sql::SHELF_AFTER).bind(after);
     let Some(row) = session.first(query).await? else { return Ok(None) };
     let no = row.try_get(0)?;
-    let scope = scope(text(&row, 1)?, [text(&row, 2)?, text(&row, 3)?, text(&row, 4)?]);
-    let kind = text(&row, 5)?;
+    let (scope, kind) = (scope_of(&row)?, shown(&row, 5)?);
     let about = format!("memories of {scope}, kind {kind}");
     let mut found = |problem: String| report.findings.push(Finding::new(None, &about, problem));
-    if text(&row, 6)? != scope.key() {
-        found("are filed under another scope".to_owned());
-    }
-    let (says, has): (Vec<i64>, Vec<i64>) = (row.try_get(7)?, row.try_get(8)?);
+    let (says, has): (Vec<i64>, Vec<i64>) = (row.try_get(6)?, row.try_get(7)?);
     if says != has {
         found(format!("says {says:?} records, words, vectors and bytes, has {has:?}"));
     }
-    if !row.try_get::<bool, _>(9)? {
+    if !row.try_get::<bool, _>(8)? {
         found("has no records, or has them outside of its places".to_owned());
     }
-    let wrong: i64 = row.try_get(10)?;
+    let wrong: i64 = row.try_get(9)?;
     if wrong > 0 {
         found(format!("{wrong} words are in another number of records than is counted"));
     }
@@ -93,7 +130,7 @@ async fn next_shelf(
         let Some(last) = rows.last() else { return Ok(Some(no)) };
         place = last.try_get(0)?;
         for row in &rows {
-            let problem = match problem(row, &scope, kind) {
+            let problem = match problem(row, &scope, &kind) {
                 Err(Fault::Corrupt(problem, _)) => Some(problem),
                 found => found?,
             };
@@ -124,8 +161,7 @@ fn problem(row: &PgRow, scope: &MemoryScope, kind: &str) -> Result<Option<&'stat
         return Ok(Some("was never written"));
     }
     let Some(model) = optional_text(row, 8)? else { return Ok(None) };
-    let vector = MemoryVector::from_bytes(model, row.try_get(10)?);
-    let fits = vector
-        .is_some_and(|vector| row.try_get(9).is_ok_and(|length: i64| signed(vector.values.len()) == length));
-    Ok((!fits).then_some("its vector cannot be read"))
+    let vector = vector(row.try_get(0)?, model, row.try_get(10)?)?;
+    let fits = row.try_get(9).is_ok_and(|length: i64| signed(vector.values.len()) == length);
+    Ok((!fits).then_some("its vector is not as long as its row says"))
 }

@@ -4,12 +4,12 @@ use context_core::{Branch, BranchDeletion, BranchName, ChatRef, Error, MessageId
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::error::Result;
+use crate::error::{Fault, Result};
 use crate::place::count;
 use crate::pool::Session;
-use crate::rows::{message_id, text};
+use crate::rows::{message_id, optional_text, text};
 use crate::scope::{lock_chat, of_chat, rows_of_chat};
-use crate::{history::chat_rows, sql, upkeep::prune};
+use crate::{history::chat_rows, seals, sql, upkeep::prune};
 
 /// Adds a branch that forks behind a place, without messages of its own yet. Returns its number.
 pub(crate) async fn create_branch(
@@ -28,14 +28,20 @@ pub(crate) async fn create_branch(
         .bind(parent)
         .bind(base)
         .bind(head.map(|head| head.as_str().as_bytes()))
-        .bind(at.as_micros());
+        .bind(at.as_micros())
+        .bind(seals::branch(chat, Some(name.as_str()), (parent, base), at));
     Ok(session.only(insert).await?.try_get(0)?)
 }
 
 pub(crate) async fn branches(session: &mut Session<'_>, chat: &ChatRef) -> Result<Vec<Branch>> {
     let query = of_chat(session, sql::BRANCHES_OF, chat);
     let rows = rows_of_chat(session, "branches", chat, query).await?;
-    rows.iter().map(|row| branch_from(row, &BranchName::from(text(row, 6)?))).collect()
+    let branch = |row: &PgRow| {
+        let active = text(row, 9)?;
+        chat_rows::check_active(chat, active, row.try_get(10)?)?;
+        branch_from(row, &BranchName::from(active))
+    };
+    rows.iter().map(branch).collect()
 }
 
 pub(crate) async fn branches_of(
@@ -49,11 +55,23 @@ pub(crate) async fn branches_of(
 }
 
 fn branch_from(row: &PgRow, active: &BranchName) -> Result<Branch> {
+    check(row)?;
     let name = BranchName::from(text(row, 1)?);
     let length = row.try_get::<i64, _>(3)? + row.try_get::<i64, _>(4)?;
-    let created_at = Timestamp::from_micros(row.try_get(5)?);
+    let created_at = Timestamp::from_micros(row.try_get(6)?);
     let active = name == *active;
     Ok(Branch::new(name, message_id(row, 2)?, count(length)?, active, created_at))
+}
+
+/// Refuses a branch that is not what was written, from a row of its number, name, head, base, own
+/// messages, parent, time, chat, sum.
+pub(crate) fn check(row: &PgRow) -> Result<()> {
+    let (fork, created_at) = ((row.try_get(5)?, row.try_get(3)?), Timestamp::from_micros(row.try_get(6)?));
+    let sum = seals::branch(row.try_get(7)?, optional_text(row, 1)?, fork, created_at);
+    match sum == row.try_get::<&[u8], _>(8)? {
+        true => Ok(()),
+        false => Err(Fault::Corrupt("a branch is not what was written", None)),
+    }
 }
 
 /// A branch by its name: its number, how many messages it owns, and its head.
@@ -78,8 +96,7 @@ pub(crate) async fn activate(
     if branch(session, no, name).await?.is_none() {
         return Err(Error::not_found(OPERATION, "branch", name).into());
     }
-    let activate = session.query(sql::ACTIVATE).bind(no).bind(name.as_str().as_bytes());
-    session.execute(activate).await?;
+    chat_rows::activate(session, (no, chat), name).await?;
     chat_rows::touch(session, no, at).await
 }
 
@@ -99,10 +116,10 @@ pub(crate) async fn rename(
         return Err(Error::invalid(OPERATION, "another branch has this name").with("branch", to).into());
     }
     let rename = session.query(sql::RENAME_BRANCH).bind(renamed).bind(to.as_str().as_bytes());
-    session.execute(rename).await?;
+    session.execute(rename.bind(seals::branch_name(no, Some(to.as_str())))).await?;
     let active = session.query(sql::RENAME_ACTIVE).bind(no);
     let active = active.bind(name.as_str().as_bytes()).bind(to.as_str().as_bytes());
-    session.execute(active).await?;
+    session.execute(active.bind(seals::active(chat, to.as_str()))).await?;
     chat_rows::touch(session, no, at).await
 }
 
@@ -129,7 +146,7 @@ pub(crate) async fn delete(
     }
     chat_rows::touch(session, no, at).await?;
     let unname = session.query(sql::UNNAME_BRANCH).bind(deleted);
-    session.execute(unname).await?;
+    session.execute(unname.bind(seals::branch_name(no, None))).await?;
     let messages = prune::prune(session, no, deleted).await?;
     Ok(BranchDeletion::Deleted { messages: count(messages)? })
 }

@@ -30,7 +30,30 @@ pub(crate) fn chat_of(row: &PgRow, chat: &ChatRef) -> Result<Chat> {
     });
     found.active = BranchName::from(text(row, 4)?);
     found.updated_at = Timestamp::from_micros(row.try_get(6)?);
+    if seals::times(row.try_get(6)?, row.try_get(7)?) != row.try_get::<i64, _>(8)? {
+        return Err(Fault::Corrupt("the time of the last write to a chat is not what was written", None));
+    }
+    check_active(chat, found.active.as_str(), row.try_get(9)?)?;
     Ok(found)
+}
+
+/// Refuses the name of an active branch that is not what was written.
+pub(crate) fn check_active(chat: &ChatRef, active: &str, sum: &[u8]) -> Result<()> {
+    match seals::active(chat, active) == sum {
+        true => Ok(()),
+        false => Err(Fault::Corrupt("the active branch of a chat is not what was written", None)),
+    }
+}
+
+/// Makes a branch the active one.
+pub(crate) async fn activate(
+    session: &mut Session<'_>,
+    (no, chat): (i64, &ChatRef),
+    name: &BranchName,
+) -> Result<()> {
+    let activate = session.query(sql::ACTIVATE).bind(no).bind(name.as_str().as_bytes());
+    session.execute(activate.bind(seals::active(chat, name.as_str()))).await?;
+    Ok(())
 }
 
 /// The metadata of a chat as its row has it.

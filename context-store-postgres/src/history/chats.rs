@@ -9,7 +9,7 @@ use crate::history::chat_rows::{read, sealed, touch, write};
 use crate::place::count;
 use crate::pool::Session;
 use crate::scope::lock_chat;
-use crate::{blobs, sql, streams};
+use crate::{blobs, seals, sql, streams};
 
 /// What goes with a chat before its row does.
 const BEFORE_THE_ROW: [&str; 5] = [
@@ -30,7 +30,8 @@ pub(crate) async fn create(session: &mut Session<'_>, new: NewChat) -> Result<Cr
             .bind(chat.title.as_ref().map(|title| title.as_bytes()))
             .bind(sealed(&chat)?)
             .bind(chat.active.as_str().as_bytes())
-            .bind(chat.created_at.as_micros());
+            .bind(chat.created_at.as_micros())
+            .bind(seals::active(&chat.chat, chat.active.as_str()));
         if let Some(row) = session.first(insert).await? {
             create_branch(session, row.try_get(0)?, &chat.active, None, 0, None, chat.created_at).await?;
             return Ok(Created::New(chat));

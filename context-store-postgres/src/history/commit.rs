@@ -69,6 +69,9 @@ async fn decide(session: &mut Session<'_>, commit: &Commit) -> Result<Decision> 
     if let (Some(key), Some(digest)) = (&commit.key, digest) {
         let known = session.query(sql::APPLIED).bind(chat).bind(key.as_str().as_bytes());
         if let Some(row) = session.first(known).await? {
+            if !row.try_get::<bool, _>(3)? {
+                return Err(Fault::Corrupt("the key of a commit is not what was written", None));
+            }
             if row.try_get::<&[u8], _>(0)? != digest {
                 let error = Error::invalid(OPERATION, "the key was used for another commit").with("key", key);
                 return Err(error.into());
@@ -230,8 +233,7 @@ async fn write(session: &mut Session<'_>, commit: &Commit, plan: Plan, full_text
             let end = End { chat, branch, own: 0, head: at.cloned() };
             let head = add_nodes(session, end, commit, full_text).await?;
             if matches!(commit.target, Target::Fork { activate: true, .. }) {
-                let activate = session.query(sql::ACTIVATE).bind(chat).bind(name.as_str().as_bytes());
-                session.execute(activate).await?;
+                chat_rows::activate(session, (chat, &commit.chat), &name).await?;
             }
             Committed::new(Some(name), head)
         }

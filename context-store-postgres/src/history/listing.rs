@@ -35,7 +35,7 @@ pub(crate) async fn list(session: &mut Session<'_>, query: &ChatQuery) -> Result
                 let next = end.map(|(updated, no)| Cursor::new(format!("{updated}:{no}")));
                 return Ok(Page { items, next });
             }
-            items.push(ChatSummary::new(chat, count(row.try_get(7)?)?, count(row.try_get(8)?)?));
+            items.push(ChatSummary::new(chat, count(row.try_get(10)?)?, count(row.try_get(11)?)?));
             end = Some(place);
         }
         if rows.len() < batch {

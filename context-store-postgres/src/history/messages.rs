@@ -11,6 +11,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{Fault, Result, bad_cursor};
+use crate::history::branches;
 use crate::place::{branch_of, count, own_of, place};
 use crate::pool::Session;
 use crate::rows::{self, blob, message_id, nth, optional_text, weight};
@@ -98,6 +99,7 @@ pub(crate) struct Piece {
 
 impl Piece {
     pub(crate) fn of(row: &PgRow) -> Result<Self> {
+        branches::check(row)?;
         let name = optional_text(row, 1)?.map(BranchName::from);
         let (no, base, own) = (row.try_get(0)?, row.try_get(3)?, row.try_get(4)?);
         Ok(Self { no, name, head: message_id(row, 2)?, base, own, parent: row.try_get(5)? })

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
-use context_core::{MemoryRecord, MemorySource, MemoryWrite};
+use context_core::{MemoryRecord, MemorySource, MemoryVector, MemoryWrite};
 use sqlx::Row;
 
 use crate::error::{Fault, Result};
@@ -65,6 +65,9 @@ pub(crate) async fn add(
         let all = added.iter().zip(&on);
         all.filter_map(|(added, shelf)| Some((added.place, *shelf, added.write.vector.as_ref()?)))
     };
+    let sealed = |(place, _, vector): (i64, i64, &MemoryVector)| {
+        seals::vector(place, &vector.model).seal(vector.to_bytes())
+    };
     let query = session
         .query(sql::ADD_MEMORIES)
         .bind(writer.no)
@@ -87,7 +90,7 @@ pub(crate) async fn add(
         .bind(vectors().map(|(_, shelf, _)| shelf).collect::<Vec<_>>())
         .bind(vectors().map(|(.., vector)| vector.model.as_bytes()).collect::<Vec<_>>())
         .bind(vectors().map(|(.., vector)| signed(vector.values.len())).collect::<Vec<_>>())
-        .bind(vectors().map(|(.., vector)| vector.to_bytes()).collect::<Vec<_>>())
+        .bind(vectors().map(sealed).collect::<Vec<_>>())
         .bind(&scopes)
         .bind(marks.collect::<Vec<_>>());
     session.execute(query).await?;

@@ -108,7 +108,9 @@ async fn hits(
         let words = wanted.count(row)?;
         let data = row.try_get::<Option<&[u8]>, _>(6)?;
         let similarity = match (meant, data) {
-            (Some(meant), Some(data)) => Some(meant.similarity(&vector(&meant.model, data)?)),
+            (Some(meant), Some(data)) => {
+                Some(meant.similarity(&vector(row.try_get(0)?, &meant.model, data)?))
+            }
             _ => None,
         };
         let score = bm25.score(words.length, words.counts);

@@ -9,13 +9,16 @@ use crate::error::{Fault, Result};
 use crate::memories::pgvector::{self, Pgvector};
 use crate::place::signed;
 use crate::pool::Session;
+use crate::seals;
 use crate::sql::memories as sql;
 
 /// About how many bytes of vectors travel at once.
 const BYTES_AT_ONCE: usize = 4 << 20;
 
-/// A vector as it is in a row.
-pub(crate) fn vector(model: &str, data: &[u8]) -> Result<MemoryVector> {
+/// A vector as it is in a row of this place.
+pub(crate) fn vector(place: i64, model: &str, data: &[u8]) -> Result<MemoryVector> {
+    let data =
+        seals::opened(seals::vector(place, model), data, "a vector of a memory is not what was written")?;
     MemoryVector::from_bytes(model, data).ok_or(Fault::Corrupt("a vector of a memory cannot be read", None))
 }
 
@@ -41,8 +44,9 @@ pub(crate) async fn nearest(
 
 /// How near a row's vector is, and its place.
 fn compared(row: &PgRow, meant: &MemoryVector) -> Result<(f32, i64)> {
-    let vector = vector(&meant.model, row.try_get(1)?)?;
-    Ok((meant.similarity(&vector), row.try_get(0)?))
+    let place = row.try_get(0)?;
+    let vector = vector(place, &meant.model, row.try_get(1)?)?;
+    Ok((meant.similarity(&vector), place))
 }
 
 /// Compares the newest vectors here.

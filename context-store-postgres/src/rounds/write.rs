@@ -8,12 +8,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use context_core::RoundRef;
-use context_core::trajectory::{Changes, Edge, FieldForm, MessageLink, Node, NodeKind, RoundHead, Version};
+use context_core::trajectory::{Changes, Edge, MessageLink, Node, NodeKind, RoundHead, Version};
 use sqlx::postgres::{PgArguments, PgHasArrayType};
 use sqlx::{Arguments, AssertSqlSafe, Encode, Postgres, Type};
 
 use crate::error::Result;
 use crate::pool::Statement;
+use crate::rounds::parts::{at_nodes, cast, of_nodes, set_sum, signed};
 use crate::rounds::rows::{ChangeRow, NodeRow, VersionRow, printed};
 use crate::rounds::sums;
 use crate::shown;
@@ -61,8 +62,9 @@ impl Draft {
         Ok(())
     }
 
-    /// The row `r` of the round, written if it has had as many commits as is expected, or made if it is to be new. `added` is how
-    /// many edges, versions and messages come to it, `removed` are the numbers of nodes that go with theirs.
+    /// The row `r` of the round, written if it has had as many commits as is expected, or made if
+    /// it is to be new. `added` is how many edges, versions and messages come to it, `removed` are
+    /// the numbers of nodes that go with theirs.
     pub(crate) fn head(
         &mut self,
         head: &RoundHead,
@@ -389,38 +391,5 @@ impl Draft {
             self.counts
         );
         Ok(())
-    }
-}
-
-/// Versions and messages `n` of nodes whose numbers are a parameter.
-fn of_nodes(numbers: usize) -> String {
-    format!("n.ordinal = ANY(${numbers}::bigint[])")
-}
-
-/// Edges `n` at such nodes of a round of this number.
-fn at_nodes(round: String, numbers: usize) -> String {
-    format!(
-        "(n.source = ANY(${numbers}::bigint[]) OR n.target_round = {round}::bigint AND n.target = ANY(${numbers}::bigint[]))"
-    )
-}
-
-/// Puts the checksum of a column of a node in its place, if the column changes.
-fn set_sum(sums: &mut String, new: &str, column: usize) {
-    let (at, bytes) = (sums::place(column), size_of::<sums::Sum>());
-    *sums = format!(
-        "overlay({sums} PLACING coalesce(i.{new}, substring(n.sum FROM {at} FOR {bytes})) FROM {at} FOR {bytes})"
-    );
-}
-
-/// A count of commits as PostgreSQL counts. What is above nobody has.
-fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-fn cast(form: FieldForm) -> &'static str {
-    match form {
-        FieldForm::Flag => "::boolean",
-        FieldForm::Json => "::json",
-        _ => "",
     }
 }

@@ -18,7 +18,8 @@ macro_rules! append {
         concat!(
             "WITH c AS (
                UPDATE #chat t SET updated_at = greatest(t.updated_at, $8::bigint),
-                 minute = greatest(t.updated_at, $8::bigint) / 60000000
+                 minute = greatest(t.updated_at, $8::bigint) / 60000000,
+                 time_sum = int8xor(int8xor(t.time_sum, t.updated_at), greatest(t.updated_at, $8::bigint))
                WHERE t.user_id = $1 AND t.id = $2 AND EXISTS (
                  SELECT FROM #branch b WHERE b.chat = t.no AND b.name = $3 AND b.head IS NOT DISTINCT FROM $4)
                RETURNING t.no),

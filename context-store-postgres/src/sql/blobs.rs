@@ -4,8 +4,23 @@
 macro_rules! blob {
     () => {
         "SELECT r.hash, b.size, r.media_type, r.created_at, r.used_at,
-           (SELECT count(*) FROM #blob_ref o WHERE o.blob = b.no), b.no, r.sum
+           (SELECT count(*) FROM #blob_ref o WHERE o.blob = b.no), b.no, r.sum, r.chat, r.time_sum
          FROM #blob_ref r JOIN #blob b ON b.no = r.blob"
+    };
+}
+
+/// A statement that adds references to blobs or drops them, which the blobs count. It must return
+/// the blob and how many references come to it.
+macro_rules! counted {
+    ($change:expr) => {
+        concat!(
+            "WITH k AS (",
+            $change,
+            "), b AS (
+               UPDATE #blob b SET refs = b.refs + k.n FROM (SELECT blob, sum(n)::bigint AS n FROM k GROUP BY blob) k
+               WHERE b.no = k.blob)
+             SELECT n FROM k"
+        )
     };
 }
 
@@ -13,24 +28,26 @@ statements! {
     /// The number of a blob of a user, whose row is locked; no row if it has to be written.
     LOCK_BLOB = "SELECT no FROM #blob WHERE user_id = $1 AND hash = $2 FOR UPDATE";
     /// The number of a new blob; no row if there is one.
-    ADD_BLOB = "INSERT INTO #blob (user_id, hash, size) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING no";
+    ADD_BLOB = "INSERT INTO #blob (user_id, hash, size, refs) VALUES ($1, $2, $3, 0) ON CONFLICT DO NOTHING RETURNING no";
     /// Pieces $3, from number $2 on.
     ADD_BLOB_PIECES = "INSERT INTO #blob_piece (blob, n, data)
         SELECT $1, $2 + i.n - 1, i.data FROM unnest($3::bytea[]) WITH ORDINALITY i (data, n)";
     /// The type that was said first stays, and so does its checksum.
-    REFER_TO_BLOB = "INSERT INTO #blob_ref AS r (chat, hash, blob, media_type, created_at, used_at, sum)
-        VALUES ($1, $2, $3, $4, $5, $5, $6)
+    REFER_TO_BLOB = counted!("INSERT INTO #blob_ref AS r (chat, hash, blob, media_type, created_at, used_at, sum, time_sum)
+        VALUES ($1, $2, $3, $4, $5, $5, $6, ~$5::bigint)
         ON CONFLICT (chat, hash) DO UPDATE SET used_at = greatest(r.used_at, excluded.used_at),
           media_type = coalesce(r.media_type, excluded.media_type),
           sum = CASE WHEN r.media_type IS NULL THEN substring(r.sum FOR 4) || substring(excluded.sum FROM 5)
-            ELSE r.sum END";
+            ELSE r.sum END,
+          time_sum = int8xor(int8xor(r.time_sum, r.used_at), greatest(r.used_at, excluded.used_at))
+        RETURNING blob, CASE WHEN EXISTS (SELECT FROM #blob_ref WHERE chat = $1 AND hash = $2) THEN 0 ELSE 1 END AS n");
     BLOB = concat!(blob!(), " WHERE r.chat = $1 AND r.hash = $2");
     /// The next blobs behind a hash, which is empty before the first.
     BLOBS = concat!(blob!(), " WHERE r.chat = $1 AND r.hash > $2 ORDER BY r.hash LIMIT $3");
     BLOB_PIECES = "SELECT n, data FROM #blob_piece WHERE blob = $1 AND n BETWEEN $2 AND $3 ORDER BY n";
-    TOUCH_BLOB = "UPDATE #blob_ref SET used_at = $4
+    TOUCH_BLOB = "UPDATE #blob_ref SET used_at = $4, time_sum = int8xor(int8xor(time_sum, used_at), $4)
         WHERE chat = (SELECT no FROM #chat WHERE user_id = $1 AND id = $2) AND hash = $3 AND used_at < $4";
-    FORGET_BLOB_REF = "DELETE FROM #blob_ref WHERE chat = $1 AND blob = $2";
+    FORGET_BLOB_REF = counted!("DELETE FROM #blob_ref WHERE chat = $1 AND blob = $2 RETURNING blob, -1 AS n");
     /// Locks what user $1 refers to in chat $2, or in all if there is none, and last used at $3 or before: always in the
     /// same order, so that nobody waits in a circle.
     LOCK_BLOBS_OF = "SELECT no FROM #blob WHERE no IN (
@@ -38,8 +55,9 @@ statements! {
           WHERE c.user_id = $1 AND ($2::bigint IS NULL OR c.no = $2) AND r.used_at <= $3)
         ORDER BY no FOR UPDATE";
     /// Drops those of them that are to blobs $4, whose rows are locked.
-    FORGET_BLOB_REFS = "DELETE FROM #blob_ref r USING #chat c WHERE c.no = r.chat
-        AND c.user_id = $1 AND ($2::bigint IS NULL OR c.no = $2) AND r.used_at <= $3 AND r.blob = ANY($4::bigint[])";
+    FORGET_BLOB_REFS = counted!("DELETE FROM #blob_ref r USING #chat c WHERE c.no = r.chat
+        AND c.user_id = $1 AND ($2::bigint IS NULL OR c.no = $2) AND r.used_at <= $3 AND r.blob = ANY($4::bigint[])
+        RETURNING r.blob, -1 AS n");
     /// Removes blobs that nobody refers to any more, and says how many they were, and how many bytes. In a statement after
     /// that which dropped the references, since it sees what was there when it began.
     RELEASE_BLOBS = "WITH gone AS (
@@ -58,17 +76,17 @@ statements! {
             SELECT FROM #chat c WHERE c.no = r.chat AND c.user_id <> $1))
         + (SELECT count(*) FROM #blob_piece p WHERE NOT EXISTS (
             SELECT FROM #blob b WHERE b.no = p.blob AND b.user_id <> $1))";
-    /// The next blob, a chat that refers to it, and how many pieces it has.
+    /// The next blob, a chat that refers to it, how many pieces it has, and how many references it counts and has.
     BLOB_AFTER = "SELECT b.no, b.hash, b.size, c.user_id, c.id,
-          (SELECT count(*) FROM #blob_piece p WHERE p.blob = b.no)
+          (SELECT count(*) FROM #blob_piece p WHERE p.blob = b.no), b.refs, (SELECT count(*) FROM #blob_ref r WHERE r.blob = b.no)
         FROM #blob b LEFT JOIN #chat c ON c.no = (SELECT chat FROM #blob_ref WHERE blob = b.no LIMIT 1)
         WHERE b.no > $1 ORDER BY b.no LIMIT 1";
     /// The references to a blob.
-    BLOB_REFS = "SELECT c.user_id, c.id, r.hash, r.media_type, r.created_at, r.sum
+    BLOB_REFS = "SELECT c.user_id, c.id, r.hash, r.media_type, r.created_at, r.sum, r.chat, r.used_at, r.time_sum
         FROM #blob_ref r JOIN #chat c ON c.no = r.chat WHERE r.blob = $1";
     STRAY_PIECES = "SELECT DISTINCT blob FROM #blob_piece p WHERE NOT EXISTS (
         SELECT FROM #blob b WHERE b.no = p.blob)";
-    /// References to a blob of another user, or of another name.
+    /// References to a blob that is not there, is of another user, or has another name.
     WRONG_BLOB_REFS = "SELECT c.user_id, c.id, r.hash FROM #blob_ref r JOIN #chat c ON c.no = r.chat
-        JOIN #blob b ON b.no = r.blob WHERE b.user_id <> c.user_id OR b.hash <> r.hash";
+        LEFT JOIN #blob b ON b.no = r.blob WHERE b.no IS NULL OR b.user_id <> c.user_id OR b.hash <> r.hash";
 }

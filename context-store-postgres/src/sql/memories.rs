@@ -129,8 +129,8 @@ statements! {
         ON CONFLICT (user_id) DO UPDATE SET written = u.written RETURNING no, written";
     /// The scopes that are there.
     MEMORY_SCOPES = concat!("SELECT c.n, s.no FROM ", scopes!());
-    ADD_MEMORY_SCOPES = "INSERT INTO #memory_scope (user_id, project, agent, session, key)
-        SELECT $1, i.* FROM unnest($2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[]) i RETURNING no, key";
+    ADD_MEMORY_SCOPES = "INSERT INTO #memory_scope (user_id, project, agent, session, key, marks)
+        SELECT $1, i.*, 0 FROM unnest($2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[]) i RETURNING no, key";
     /// What there is of records $2 in scopes $1, and of marks $3; the body where $4 asks for it.
     MEMORIES_TO_WRITE = "SELECT i.n, m.place, m.version, m.shelf, CASE WHEN i.exact THEN m.body END, k.known
         FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::boolean[]) WITH ORDINALITY i (scope, id, mark, exact, n)
@@ -162,7 +162,10 @@ statements! {
           SELECT * FROM unnest($17::bigint[], $18::bigint[], $19::bytea[], $20::bigint[], $21::bytea[])),
         marks AS (
           DELETE FROM #memory_mark k USING unnest($22::bigint[], $23::bytea[]) i (scope, mark)
-          WHERE k.scope = i.scope AND k.mark = i.mark)
+          WHERE k.scope = i.scope AND k.mark = i.mark RETURNING k.scope),
+        fewer AS (
+          UPDATE #memory_scope s SET marks = s.marks - k.marks
+          FROM (SELECT scope, count(*) AS marks FROM marks GROUP BY scope) k WHERE s.no = k.scope)
         UPDATE #memory_user SET written = $2 WHERE no = $1";
     /// Removes the records at places $1 with all that is counted of them.
     REMOVE_MEMORIES = concat!("WITH gone AS (
@@ -249,10 +252,16 @@ statements! {
         FROM (", covered!(), ") c JOIN #memory_scope s ON s.no = c.no JOIN #memory_shelf h ON h.scope = s.no
         JOIN #memory m ON m.shelf = h.no AND m.session = $5 AND ($6::bytea IS NULL OR m.message = $6)");
     COVERED_SCOPES = covered!();
-    ADD_MARKS = "INSERT INTO #memory_mark (scope, mark) SELECT * FROM unnest($1::bigint[], $2::bytea[]) ON CONFLICT DO NOTHING";
+    ADD_MARKS = "WITH marks AS (
+          INSERT INTO #memory_mark (scope, mark, sum)
+          SELECT i.scope, i.mark, substring(sha256(i.mark) FOR 4) FROM unnest($1::bigint[], $2::bytea[]) i (scope, mark)
+          ON CONFLICT DO NOTHING RETURNING scope)
+        UPDATE #memory_scope s SET marks = s.marks + k.marks
+        FROM (SELECT scope, count(*) AS marks FROM marks GROUP BY scope) k WHERE s.no = k.scope";
     /// Removes all that is filed under scopes $1 but for the scopes, and says how many records they had.
     EMPTY_SCOPES = "WITH shelves AS (DELETE FROM #memory_shelf WHERE scope = ANY($1::bigint[]) RETURNING no),
         marks AS (DELETE FROM #memory_mark WHERE scope = ANY($1::bigint[])),
+        scopes AS (UPDATE #memory_scope SET marks = 0 WHERE no = ANY($1::bigint[])),
         words AS (DELETE FROM #memory_word c USING shelves h WHERE c.shelf = h.no),
         vectors AS (DELETE FROM #memory_vector v USING shelves h WHERE v.shelf = h.no),
         gone AS (DELETE FROM #memory m USING shelves h WHERE m.shelf = h.no RETURNING 1)
@@ -292,8 +301,17 @@ statements! {
     STRAY_SCOPES = "SELECT key FROM #memory_scope s WHERE NOT EXISTS (SELECT FROM #memory_user u WHERE u.user_id = s.user_id)
         OR NOT EXISTS (SELECT FROM #memory_shelf h WHERE h.scope = s.no) AND NOT EXISTS (
           SELECT FROM #memory_mark k WHERE k.scope = s.no)";
+    /// Scopes that are not there, of shelves and marks.
+    LOST_SCOPES = "SELECT DISTINCT t.scope FROM (SELECT scope FROM #memory_shelf UNION ALL SELECT scope FROM #memory_mark) t
+        WHERE NOT EXISTS (SELECT FROM #memory_scope s WHERE s.no = t.scope)";
+    /// The next scopes, how many marks they count and have, and how many of these are not what was written.
+    SCOPES_AFTER = "SELECT s.no, s.user_id, s.project, s.agent, s.session, s.key, s.marks, k.marks, k.wrong
+        FROM #memory_scope s CROSS JOIN LATERAL (
+          SELECT count(*) AS marks, count(*) FILTER (WHERE sum <> substring(sha256(mark) FOR 4)) AS wrong
+          FROM #memory_mark WHERE scope = s.no) k
+        WHERE s.no > $1 ORDER BY s.no LIMIT $2";
     /// The next shelf with what it says and what there is, and how many words are in another number of records than is counted.
-    SHELF_AFTER = concat!("SELECT h.no, s.user_id, s.project, s.agent, s.session, h.kind, s.key,
+    SHELF_AFTER = concat!("SELECT h.no, s.user_id, s.project, s.agent, s.session, h.kind,
           ARRAY[h.records, h.words, h.vectors, h.bytes],
           ARRAY[m.records, m.words, (SELECT count(*) FROM #memory_vector v WHERE v.shelf = h.no), m.bytes],
           coalesce(m.first >= h.first AND m.last <= h.last, false), (

@@ -4,7 +4,7 @@
 macro_rules! stream {
     () => {
         "s.no, s.id, s.state, s.run, s.writer, s.chunks, s.bytes, s.error, s.created_at, s.started_at,
-           s.cancel_requested_at, s.finished_at, s.updated_at, s.sum"
+           s.cancel_requested_at, s.finished_at, s.updated_at, s.sum, s.time_sum"
     };
 }
 
@@ -24,15 +24,20 @@ statements! {
         WHERE c.user_id = $1 AND c.id = $2 FOR NO KEY UPDATE OF s");
     /// The next streams behind an id, which is empty before the first.
     STREAMS = concat!("SELECT ", stream!(), " FROM #stream s WHERE s.chat = $1 AND s.id > $2 ORDER BY s.id LIMIT $3");
-    CREATE_STREAM = "INSERT INTO #stream (chat, id, state, run, chunks, bytes, created_at, updated_at, sum)
-        VALUES ($1, $2, $3, 0, 0, 0, $4, $4, $5)";
+    CREATE_STREAM = "INSERT INTO #stream (chat, id, state, run, chunks, bytes, created_at, updated_at, sum, time_sum)
+        VALUES ($1, $2, $3, 0, 0, 0, $4, $4, $5, ~$4::bigint) RETURNING no";
+    /// What names the chat of a stream in front of its chunks. The policy of chunks does not see a
+    /// stream that the same statement makes.
+    ADD_STREAM_MARK = "INSERT INTO #stream_chunk (stream, n, data) VALUES ($1, -1, $2)";
     WRITE_STREAM = "UPDATE #stream SET state = $2, run = $3, writer = $4, chunks = $5, bytes = $6, error = $7,
-        started_at = $8, cancel_requested_at = $9, finished_at = $10, updated_at = $11, sum = $12 WHERE no = $1";
+        started_at = $8, cancel_requested_at = $9, finished_at = $10, updated_at = $11, sum = $12,
+        time_sum = int8xor(int8xor(time_sum, updated_at), $11) WHERE no = $1";
     /// Chunks $5 of $6 bytes at offset $4 of a stream that runs under writer $7 and ends there, and its end, if $8 is its
     /// state then and $13 the checksum of that: one statement, which gives a row if it has written.
     APPEND_STREAM = concat!("WITH s AS (
           UPDATE #stream s SET chunks = s.chunks + cardinality($5::bytea[]), bytes = s.bytes + $6,
             state = coalesce($8, s.state), error = $9, updated_at = greatest(s.updated_at, $10),
+            time_sum = int8xor(int8xor(s.time_sum, s.updated_at), greatest(s.updated_at, $10)),
             finished_at = CASE WHEN $8 IS NOT NULL THEN $10 END,
             sum = CASE WHEN $8 IS NOT NULL THEN substring(s.sum FOR 4) || $13 ELSE s.sum END
           FROM #chat c WHERE c.user_id = $1 AND c.id = $2 AND s.chat = c.no AND s.id = $3
@@ -44,7 +49,7 @@ statements! {
           SELECT s.no, $4 + i.n - 1, i.data FROM s CROSS JOIN unnest($5::bytea[]) WITH ORDINALITY i (data, n))
         SELECT ", stream!(), " FROM s");
     STORED_STREAM_CHUNKS = "SELECT data FROM #stream_chunk WHERE stream = $1 AND n >= $2 AND n < $3 ORDER BY n";
-    FORGET_STREAM_CHUNKS = "DELETE FROM #stream_chunk WHERE stream = $1";
+    FORGET_STREAM_CHUNKS = "DELETE FROM #stream_chunk WHERE stream = $1 AND n >= 0";
     /// A stream, and at most $5 of its chunks from $4 on, of at most $6 bytes together, but at least one: as of one moment.
     /// Only lengths are looked at before it is known which.
     READ_STREAM = concat!("SELECT ", stream!(), ", k.n, k.data
@@ -73,12 +78,13 @@ statements! {
           SELECT FROM #chat c WHERE c.no = s.chat AND c.user_id <> $1))
         + (SELECT count(*) FROM #stream_chunk k WHERE NOT EXISTS (
             SELECT FROM #stream s JOIN #chat c ON c.no = s.chat WHERE s.no = k.stream AND c.user_id <> $1))";
-    /// The next stream, the chat it belongs to, how many chunks it has, of how many bytes, and how many there are up to the
-    /// last one.
-    STREAM_AFTER = concat!("SELECT ", stream!(), ", c.user_id, c.id, k.chunks, k.bytes, k.last
+    /// The next stream, the chat it belongs to, how many chunks it has, of how many bytes, how many there are up to the last
+    /// one, the number of its chat, and what names it in front of the chunks.
+    STREAM_AFTER = concat!("SELECT ", stream!(), ", c.user_id, c.id, k.chunks, k.bytes, k.last, s.chat,
+          (SELECT data FROM #stream_chunk WHERE stream = s.no AND n = -1)
         FROM #stream s LEFT JOIN #chat c ON c.no = s.chat CROSS JOIN LATERAL (
           SELECT count(*) AS chunks, coalesce(sum(octet_length(data) - 4), 0)::bigint AS bytes, coalesce(max(n) + 1, 0) AS last
-          FROM #stream_chunk WHERE stream = s.no) k
+          FROM #stream_chunk WHERE stream = s.no AND n >= 0) k
         WHERE s.no > $1 ORDER BY s.no LIMIT 1");
     STRAY_STREAM_CHUNKS = "SELECT DISTINCT stream FROM #stream_chunk k WHERE NOT EXISTS (
         SELECT FROM #stream s WHERE s.no = k.stream)";

@@ -3,8 +3,9 @@
 use context_core::trajectory::{Changes, NodeId, NodeKind};
 use context_core::{
     AgentRef, BlobId, CancelSignal, ChainEnd, ChatQuery, ChatRef, CheckpointName, Commit, Encoded, ErrorKind,
-    FragmentId, MemoryRecord, MemoryScope, MemoryWrite, Metadata, NewBlob, NewChat, Result, RoundCommit,
-    RoundQuery, Store, StoredFragment, StreamAppend, StreamClaim, StreamId, Target, Window,
+    FragmentId, MemoryFind, MemoryRecord, MemoryScope, MemoryVector, MemoryWrite, Metadata, NewBlob, NewChat,
+    Result, RoundCommit, RoundQuery, Store, StoredFragment, StreamAppend, StreamClaim, StreamId, Target,
+    Window,
 };
 
 use crate::lab::{Lab, T, append, nothing_is_wrong, says};
@@ -45,7 +46,7 @@ pub(crate) async fn fill(store: &dyn Store) {
     let chunk = StreamAppend::new("w", 0, vec!["pay 100"], T);
     let _done = streams.append_stream(&chat(), &id, chunk).await.unwrap();
     let record = MemoryRecord::new(scope(), "m", "fact", T, "pay 100");
-    let write = MemoryWrite::new(record, "pay 100");
+    let write = MemoryWrite::new(record, "pay 100").vector(MemoryVector::new("v", vec![1.0, 0.5]));
     let _done = store.memories().unwrap().write_memories(&[write]).await.unwrap();
     fill_round(store).await;
 }
@@ -86,7 +87,13 @@ async fn read(store: &dyn Store) -> Result<()> {
     // Of a part it is known as well.
     blobs.read_blob(&chat(), &BlobId::of(b"pay 100"), 2..5, None).await?;
     store.streams().unwrap().read_stream(&chat(), &"answer".into(), 0, 5).await?;
-    store.memories().unwrap().memories(&scope(), &["m".into()]).await?;
+    history.branches(&chat()).await?;
+    blobs.blobs(&chat(), 9, None).await?;
+    let memories = store.memories().unwrap();
+    memories.memories(&scope(), &["m".into()]).await?;
+    let mut near = MemoryFind::new(vec![scope()], vec![], 9);
+    near.vector = Some(MemoryVector::new("v", vec![1.0, 0.5]));
+    memories.find_memories(&near).await?;
     read_rounds(store).await
 }
 
@@ -118,6 +125,16 @@ async fn a_change_in_any_table_is_an_error_when_it_is_read_and_a_finding_of_the_
         "UPDATE @store.memory SET version = version + 1".to_owned(),
         "UPDATE @store.checkpoint SET message = convert_to('a', 'UTF8')".to_owned(),
         "UPDATE @store.checkpoint SET created_at = created_at + 1".to_owned(),
+        "UPDATE @store.chat SET updated_at = updated_at + 1".to_owned(),
+        "UPDATE @store.chat SET active = convert_to('side', 'UTF8')".to_owned(),
+        "UPDATE @store.branch SET created_at = created_at + 1".to_owned(),
+        "UPDATE @store.stream SET updated_at = updated_at + 1".to_owned(),
+        "UPDATE @store.blob_ref SET used_at = used_at + 1".to_owned(),
+        flipped("memory_vector", "data"),
+        "DELETE FROM @store.trajectory_action".to_owned(),
+        "DELETE FROM @store.trajectory_edge WHERE source = 0".to_owned(),
+        "DELETE FROM @store.trajectory_version".to_owned(),
+        "DELETE FROM @store.trajectory_message".to_owned(),
     ];
     for plant in plants {
         let Some(lab) = Lab::new() else { return };
@@ -219,9 +236,17 @@ async fn a_store_of_the_version_before_gets_its_checksums() {
         UPDATE @store.blob_piece SET data = substring(data FOR octet_length(data) - 4);
         UPDATE @store.stream_chunk SET data = substring(data FOR octet_length(data) - 4);
         UPDATE @store.memory SET body = substring(body FOR octet_length(body) - 4);
+        UPDATE @store.memory_vector SET data = substring(data FOR octet_length(data) - 4);
+        ALTER TABLE @store.memory_scope DROP COLUMN marks;
+        ALTER TABLE @store.memory_mark DROP COLUMN sum;
         ALTER TABLE @store.checkpoint DROP COLUMN sum;
-        ALTER TABLE @store.stream DROP COLUMN sum;
-        ALTER TABLE @store.blob_ref DROP COLUMN sum;
+        DELETE FROM @store.stream_chunk WHERE n = -1;
+        ALTER TABLE @store.stream DROP COLUMN sum, DROP COLUMN time_sum;
+        ALTER TABLE @store.blob DROP COLUMN refs;
+        ALTER TABLE @store.chat DROP COLUMN active_sum, DROP COLUMN time_sum, DROP COLUMN beside;
+        ALTER TABLE @store.branch DROP COLUMN sum;
+        ALTER TABLE @store.applied DROP COLUMN sum;
+        ALTER TABLE @store.blob_ref DROP COLUMN sum, DROP COLUMN time_sum;
         DELETE FROM @store.context_migrations WHERE version = 14";
     let mut connection = lab.connection().await;
     lab.run(&mut connection, older).await;

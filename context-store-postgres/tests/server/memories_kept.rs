@@ -82,8 +82,14 @@ async fn the_check_finds_what_is_wrong_with_memories() {
             "DELETE FROM @store.memory_vector",
             "SHELF: says [2, 3, 1, 19] records, words, vectors and bytes, has [2, 3, 0, 19]",
         ),
-        ("UPDATE @store.memory_vector SET data = 'abc'", "SHELF, place 1: its vector cannot be read"),
-        ("UPDATE @store.memory_vector SET length = 3", "SHELF, place 1: its vector cannot be read"),
+        (
+            "UPDATE @store.memory_vector SET data = 'abcdefgh'",
+            "SHELF, place 1: a vector of a memory is not what was written",
+        ),
+        (
+            "UPDATE @store.memory_vector SET length = 3",
+            "SHELF, place 1: its vector is not as long as its row says",
+        ),
         (
             "INSERT INTO @store.memory_vector VALUES (-7, 1, 'e', 1, 'x')",
             "table memory_vector, -7: belongs to no memory",
@@ -93,10 +99,13 @@ async fn the_check_finds_what_is_wrong_with_memories() {
             "UPDATE @store.memory SET shelf = -7",
             "SHELF: says [2, 3, 1, 19] records, words, vectors and bytes, has [0, 0, 1, 0]",
         ),
-        ("UPDATE @store.memory_scope SET key = 'x'", "SHELF: are filed under another scope"),
+        (
+            "UPDATE @store.memory_scope SET key = 'x'",
+            "memories of user ada, session s: are filed under another scope",
+        ),
         (
             "UPDATE @store.memory_scope SET user_id = 'eve'",
-            "memories of user eve, session s, kind fact: are filed under another scope",
+            "memories of user eve, session s: are filed under another scope",
         ),
         ("UPDATE @store.memory_user SET written = 1", ": belongs to no shelf"),
     ] {

@@ -98,6 +98,9 @@ async fn tables_that_an_upgrade_adds_have_policies_too() {
     let back =
         "DROP TABLE @store.blob_ref, @store.blob_piece, @store.blob, @store.stream_chunk, @store.stream;
         ALTER TABLE @store.checkpoint DROP COLUMN sum;
+        ALTER TABLE @store.chat DROP COLUMN active_sum, DROP COLUMN time_sum, DROP COLUMN beside;
+        ALTER TABLE @store.branch DROP COLUMN sum;
+        ALTER TABLE @store.applied DROP COLUMN sum;
         DELETE FROM @store.context_migrations WHERE version >= 10";
     lab.run(&mut connection, back).await;
     let bare = "SELECT coalesce(string_agg(relname, ' ' ORDER BY relname), '') FROM pg_class c

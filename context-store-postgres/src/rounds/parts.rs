@@ -1,0 +1,38 @@
+//! Small parts of the statement that writes a commit to a round.
+
+use context_core::trajectory::FieldForm;
+
+use crate::rounds::sums;
+
+/// Versions and messages `n` of nodes whose numbers are a parameter.
+pub(crate) fn of_nodes(numbers: usize) -> String {
+    format!("n.ordinal = ANY(${numbers}::bigint[])")
+}
+
+/// Edges `n` at such nodes of a round of this number.
+pub(crate) fn at_nodes(round: String, numbers: usize) -> String {
+    format!(
+        "(n.source = ANY(${numbers}::bigint[]) OR n.target_round = {round}::bigint AND n.target = ANY(${numbers}::bigint[]))"
+    )
+}
+
+/// Puts the checksum of a column of a node in its place, if the column changes.
+pub(crate) fn set_sum(sums: &mut String, new: &str, column: usize) {
+    let (at, bytes) = (sums::place(column), size_of::<sums::Sum>());
+    *sums = format!(
+        "overlay({sums} PLACING coalesce(i.{new}, substring(n.sum FROM {at} FOR {bytes})) FROM {at} FOR {bytes})"
+    );
+}
+
+/// A count of commits as PostgreSQL counts. What is above nobody has.
+pub(crate) fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn cast(form: FieldForm) -> &'static str {
+    match form {
+        FieldForm::Flag => "::boolean",
+        FieldForm::Json => "::json",
+        _ => "",
+    }
+}
