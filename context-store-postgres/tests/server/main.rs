@@ -11,6 +11,7 @@ mod lab;
 mod memories;
 mod memories_at_once;
 mod memories_kept;
+mod planted;
 mod proxy;
 mod reading;
 mod round_tables;
