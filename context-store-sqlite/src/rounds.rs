@@ -23,7 +23,7 @@ use sqlx::{Connection, Row};
 use crate::connections::run;
 use crate::error::{Fault, Result};
 use crate::place::signed;
-use crate::rounds::gathered::{Cells, Gathered};
+use crate::rounds::gathered::{Cells, Gathered, Sums};
 use crate::rounds::node_tables::{NodeTable, TABLES, name};
 use crate::rounds::sums::{DIFFERS, EDGE, MESSAGE, VERSION, check_agent, head_sum};
 use crate::rows::json_numbers;
@@ -101,8 +101,9 @@ pub(crate) async fn fill(connection: &mut SqliteConnection, rounds: Vec<Filed>) 
             let (at, rows) = round?;
             let record = records.get_mut(at).ok_or(STRAY)?;
             record.nodes.reserve(rows.len());
+            let mut sums = Sums::of(&table_name, &record.head.round);
             for row in rows.iter() {
-                row.check(&table_name, &record.head.round)?;
+                sums.check(&row)?;
                 let more = beside.take(at, row.number(0)?);
                 record.nodes.push(Arc::new(node_of(&row, record.head.round.round, kind, table, more)?));
             }
@@ -118,8 +119,9 @@ pub(crate) async fn fill(connection: &mut SqliteConnection, rounds: Vec<Filed>) 
     for round in gathered.rounds() {
         let (at, rows) = round?;
         let record = records.get_mut(at).ok_or(STRAY)?;
+        let mut sums = Sums::of(EDGE, &record.head.round);
         for row in rows.iter() {
-            row.check(EDGE, &record.head.round)?;
+            sums.check_edge(&row)?;
             positions[at].push(row.number(0)?);
             let from = NodeId::new(record.head.round.round, row.number(1)?);
             let to = NodeId::new(row.number(2)?, row.number(3)?);
@@ -174,9 +176,9 @@ impl Beside {
         let gathered = Gathered::read(connection, &TABLES.versions_of, list).await?;
         for round in gathered.rounds() {
             let (at, rows) = round?;
-            let round = &records.get(at).ok_or(STRAY)?.head.round;
+            let mut sums = Sums::of(VERSION, &records.get(at).ok_or(STRAY)?.head.round);
             for row in rows.iter() {
-                row.check(VERSION, round)?;
+                sums.check(&row)?;
                 let ended = Timestamp::from_micros(row.number(2)?);
                 let author = row.maybe_text(3)?.map(Arc::from);
                 let was: Changes = serde_json::from_str(row.text(4)?).map_err(|_| UNREADABLE)?;
@@ -187,9 +189,9 @@ impl Beside {
         let gathered = Gathered::read(connection, &TABLES.messages_of, list).await?;
         for round in gathered.rounds() {
             let (at, rows) = round?;
-            let round = &records.get(at).ok_or(STRAY)?.head.round;
+            let mut sums = Sums::of(MESSAGE, &records.get(at).ok_or(STRAY)?.head.round);
             for row in rows.iter() {
-                row.check(MESSAGE, round)?;
+                sums.check(&row)?;
                 let link = MessageLink::new(row.text(2)?, row.text(3)?);
                 beside.of(at, &row)?.messages.push((row.number(1)?, link));
             }

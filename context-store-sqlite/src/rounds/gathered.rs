@@ -7,14 +7,14 @@ use std::borrow::Cow;
 use std::fmt;
 
 use context_core::RoundRef;
+use context_core::checksum::{Checksum, Fields};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Row, SqlSafeStr};
 
 use crate::connections::run;
 use crate::error::{Fault, Result};
-use crate::rounds::sums::{DIFFERS, EDGE, edge_sum, sum_of};
-use crate::sums::Value;
+use crate::rounds::sums::{DIFFERS, rows_of};
 
 /// SQLite's code of a value that is longer than it can be.
 const TOO_BIG: &str = "18";
@@ -97,20 +97,43 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl Cells<'_, '_> {
-    /// Compares the values of a row of a table with the checksum in its last column.
-    pub(crate) fn check(&self, table: &str, round: &RoundRef) -> Result<()> {
-        let Some((Cell::Number(kept), values)) = self.0.split_last() else { return Err(DIFFERS) };
-        let values = values.iter().map(|cell| match cell {
-            Cell::Null => Value::Null,
-            Cell::Number(number) => Value::Int(*number),
-            Cell::Text(text) => Value::from(&**text),
-        });
-        let sum = match self.0.first() {
-            Some(Cell::Number(position)) if table == EDGE => edge_sum(round, *position, values.skip(1)),
-            _ => sum_of(table, round, values),
-        };
-        if sum == *kept { Ok(()) } else { Err(DIFFERS) }
+/// What compares rows of a table that belong to a round with their checksums.
+pub(crate) struct Sums {
+    /// Of what stands in front of each row.
+    round: Checksum,
+    fields: Fields,
+}
+
+impl Sums {
+    pub(crate) fn of(table: &str, round: &RoundRef) -> Self {
+        Self { round: rows_of(table, round), fields: Fields::default() }
+    }
+
+    /// Compares the values of a row with the checksum in its last column.
+    pub(crate) fn check(&mut self, row: &Cells<'_, '_>) -> Result<()> {
+        self.compare(row.0, 0)
+    }
+
+    /// The same of an edge, whose position stands above the checksum of the rest.
+    pub(crate) fn check_edge(&mut self, row: &Cells<'_, '_>) -> Result<()> {
+        match row.0.split_first() {
+            Some((Cell::Number(position), rest)) => self.compare(rest, *position << 32),
+            _ => Err(DIFFERS),
+        }
+    }
+
+    fn compare(&mut self, cells: &[Cell<'_>], above: i64) -> Result<()> {
+        let Some((Cell::Number(kept), values)) = cells.split_last() else { return Err(DIFFERS) };
+        self.fields.clear();
+        for cell in values {
+            match cell {
+                Cell::Null => self.fields.none(),
+                Cell::Number(number) => self.fields.int(*number),
+                Cell::Text(text) => self.fields.text(text),
+            }
+        }
+        let sum = i64::from(self.round.clone().fields(&self.fields).value());
+        if sum | above == *kept { Ok(()) } else { Err(DIFFERS) }
     }
 }
 

@@ -21,12 +21,16 @@ const BATCH: usize = 500;
 /// A row of a round is not what was written.
 pub(crate) const DIFFERS: Fault = Fault::Corrupt("the checksum of a row of a round differs", None);
 
-/// The checksum of a row of a table with these values, which belongs to a round.
-pub(crate) fn sum_of<'a>(table: &str, round: &RoundRef, values: impl IntoIterator<Item = Value<'a>>) -> i64 {
+/// What the checksums of a table's rows begin with that belong to a round.
+pub(crate) fn rows_of(table: &str, round: &RoundRef) -> Checksum {
     let agent = &round.agent;
     let sum = Checksum::of(table).text(agent.user.as_str()).text(agent.session.as_str());
-    let sum = sum.int(i64::from(agent.agent)).int(i64::from(round.round));
-    i64::from(values.into_iter().fold(sum, |sum, value| value.add_to(sum)).value())
+    sum.int(i64::from(agent.agent)).int(i64::from(round.round))
+}
+
+/// The checksum of a row of a table with these values, which belongs to a round.
+pub(crate) fn sum_of<'a>(table: &str, round: &RoundRef, values: impl IntoIterator<Item = Value<'a>>) -> i64 {
+    i64::from(values.into_iter().fold(rows_of(table, round), |sum, value| value.add_to(sum)).value())
 }
 
 /// The checksum of an edge: its position, which only the file knows when it is written, stands above that of the rest.
