@@ -185,6 +185,12 @@ statements! {
         CROSS JOIN branch b ON b.no = r.pos >> 32 CROSS JOIN chat c ON c.no = b.chat
         WHERE r.pos > ?1 ORDER BY r.pos LIMIT 64";
     LOOK_AT_WORDS = "SELECT rowid FROM words LIMIT 1";
+    MAY_WRITE = "PRAGMA query_only = OFF";
+    MAY_NOT_WRITE = "PRAGMA query_only = ON";
+    LIST_WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.word_there USING fts5vocab (main, words, row)";
+    /// Ranks all messages by each word, which reads all that a search may read.
+    RANK_WORDS = "SELECT sum((SELECT sum(rank) FROM words WHERE words MATCH '\"' || replace(v.term, '\"', '\"\"') || '\"'))
+        FROM temp.word_there v";
     /// What was deleted is only marked as such until then.
     TIDY_WORDS = "INSERT INTO words (words) VALUES ('optimize')";
     /// Rows that have words of ?1, which is a tag, and belong to user ?2 or nobody.
@@ -448,6 +454,7 @@ mod tests {
         let with: Connections = SqliteStore::open(config(true)).await.unwrap().into_connections();
         let without: Connections = SqliteStore::open(config(false)).await.unwrap().into_connections();
         let (mut with, mut without) = (with.writer().await.unwrap(), without.writer().await.unwrap());
+        sqlx::query(LIST_WORDS).execute(&mut with.connection).await.unwrap();
         for (name, text) in ALL.iter().chain(rounds::ALL).chain(memories::ALL) {
             // Appends are made for one of the two.
             let Err(one) = (&mut with.connection).prepare(text.into_sql_str()).await else { continue };

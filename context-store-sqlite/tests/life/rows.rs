@@ -5,7 +5,7 @@ use context_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 
-use crate::damage::{a_file, readings};
+use crate::damage::{Verdict, a_file, judge, readings};
 
 #[tokio::test]
 async fn what_is_listed_is_compared_with_what_was_counted() {
@@ -178,4 +178,39 @@ async fn what_leads_to_an_answer_is_checked_with_it() {
         assert_eq!(refused.kind(), ErrorKind::Corrupt, "{change}: {refused}");
         store.close().await.unwrap();
     }
+}
+
+/// SQLite's own check passes over where in messages a word is: a search said that the file is damaged, and the check that
+/// nothing is wrong.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_check_finds_what_a_search_refuses() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let sound = a_file(&path).await;
+    let store = SqliteStore::open(SqliteConfig::new(&path)).await.unwrap();
+    let before = readings(&store).await;
+    store.close().await.unwrap();
+    let largest = "SELECT id, block FROM words_data ORDER BY length(block) DESC LIMIT 1";
+    let options = SqliteConnectOptions::new().filename(&path);
+    let mut file = options.connect().await.unwrap();
+    let (id, block): (i64, Vec<u8>) = sqlx::query_as(largest).fetch_one(&mut file).await.unwrap();
+    file.close().await.unwrap();
+    let sixes: Vec<usize> = (0..block.len()).filter(|at| block[*at] == 6).collect();
+    let (mut refused, mut tried) = (0, 0);
+    for at in sixes.iter().step_by(sixes.len() / 30) {
+        let mut damaged = block.clone();
+        damaged[*at] = 22;
+        std::fs::write(&path, &sound).unwrap();
+        let mut file = options.connect().await.unwrap();
+        let update = sqlx::query("UPDATE words_data SET block = ?2 WHERE id = ?1").bind(id).bind(damaged);
+        update.execute(&mut file).await.unwrap();
+        file.close().await.unwrap();
+        tried += 1;
+        match judge(&path, &before).await {
+            Verdict::Wrong(problem) => panic!("byte {at}: {problem}"),
+            Verdict::Refused => refused += 1,
+            Verdict::Unchanged => {}
+        }
+    }
+    assert!(tried >= 30 && refused > 0, "{refused} of {tried}");
 }
