@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! {USER}:blobs2       s<id> how many bytes, <n>:<id> the nth piece of them
-//! {USER}:references2  r<holder>:<id> when it was put and used last, and what it is; c<id> how many there are
+//! {USER}:references2  r<holder>:<id> a checksum, when it was put and used last, what it is; c<id> how many there are
 //! {USER}:referred     <holder>:<id>, in order
 //! ```
 //!

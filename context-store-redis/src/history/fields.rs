@@ -18,7 +18,8 @@
 //! z, t, u, c   streams, see [`stream_fields`](crate::streams::fields)
 //! ```
 //!
-//! A piece is the messages that were written through one branch. No run goes over a multiple of 64.
+//! A piece is the messages that were written through one branch. No run goes over a multiple of 64. Where a checksum stands
+//! in front of a value (`v`, `a`, `o`, `t`) or behind it, [`seals`](crate::seals) says.
 
 use context_core::{MessageId, Timestamp};
 

@@ -6,8 +6,8 @@ use context_conformance::simulator::Simulator;
 use context_runtime::model::ModelCodec;
 use context_runtime::trajectory::OpenRound;
 use context_runtime::{
-    ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, ModelCall, READ_SPILLED, Result, Spilled, ToolCall,
-    ToolResult, provider, user,
+    ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, ModelCall, READ_SPILLED, Result, Spilled,
+    ToolCall, ToolResult, provider, user,
 };
 
 use crate::{simulated, tools};
