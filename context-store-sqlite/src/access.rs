@@ -5,8 +5,13 @@
 //! is and is read as one that does not change; a log with its index is read beside whoever uses it; a log
 //! without index belongs to nobody who runs, and is read with an index in memory. The first and the last take no
 //! locks, so each read looks afterwards whether the file is still as it was, and is made again if not.
+//!
+//! A log is one with frames behind its header. SQLite itself waits in vain on a log of which the process that made
+//! it, killed, left the header alone, or a power loss zeros: it compares a header that it has not taken over with
+//! the one in the file.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -18,10 +23,15 @@ const WITHOUT_LOCKS: &str = "unix-none";
 #[cfg(not(unix))]
 const WITHOUT_LOCKS: &str = "win32-none";
 
+/// How many bytes a log has before its first frame.
+const LOG_HEADER: u64 = 32;
+/// What a log begins with, but for the last bit: that says how its checksums are made.
+const LOG_MAGIC: u32 = 0x377f_0682;
+
 /// How a file is read at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
-    /// There is no log.
+    /// There is no log, or nothing in it.
     File,
     /// A log and its index, perhaps in use.
     SharedLog,
@@ -37,6 +47,8 @@ type Stamp = Option<(u64, Option<SystemTime>)>;
 pub(crate) struct FileState {
     file: Stamp,
     log: Stamp,
+    /// Whether the log has frames.
+    frames: bool,
     index: bool,
 }
 
@@ -46,14 +58,21 @@ impl FileState {
             let found = fs::metadata(path).ok()?;
             Some((found.len(), found.modified().ok()))
         };
-        Self { file: stamp(path), log: stamp(&beside(path, "-wal")), index: beside(path, "-shm").exists() }
+        let log_path = beside(path, "-wal");
+        let log = stamp(&log_path);
+        Self {
+            file: stamp(path),
+            frames: log.is_some_and(|(length, _)| length > LOG_HEADER && !is_void(&log_path)),
+            log,
+            index: beside(path, "-shm").exists(),
+        }
     }
 
     fn access(&self) -> Access {
-        match self.log {
-            Some(_) if self.index => Access::SharedLog,
-            Some((1.., _)) => Access::LoneLog,
-            _ => Access::File,
+        match (self.frames, self.index) {
+            (true, true) => Access::SharedLog,
+            (true, false) => Access::LoneLog,
+            (false, _) => Access::File,
         }
     }
 
@@ -82,6 +101,13 @@ impl FileState {
             Access::LoneLog => base.vfs(WITHOUT_LOCKS).locking_mode(SqliteLockingMode::Exclusive),
         }
     }
+}
+
+/// Whether SQLite ignores what is in a log. One that cannot be read is left to SQLite to complain of.
+fn is_void(log: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = File::open(log).and_then(|mut log| log.read_exact(&mut magic));
+    read.is_ok() && u32::from_be_bytes(magic) & !1 != LOG_MAGIC
 }
 
 /// The file that SQLite keeps beside another one.

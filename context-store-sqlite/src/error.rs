@@ -79,6 +79,7 @@ const IOERR: i32 = 10;
 const CORRUPT: i32 = 11;
 const FULL: i32 = 13;
 const CANTOPEN: i32 = 14;
+const PROTOCOL: i32 = 15;
 const TOOBIG: i32 = 18;
 const CONSTRAINT: i32 = 19;
 const NOTADB: i32 = 26;
@@ -93,6 +94,7 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
     use ErrorKind::{Bug, Corrupt, Invalid, Unavailable};
     let (kind, retry, message) = match code(&error) {
         Some(BUSY | LOCKED) => (Unavailable, Retry::Safe, "another writer holds the store"),
+        Some(PROTOCOL) => (Unavailable, Retry::Safe, "the log changes faster than it can be read"),
         Some(IOERR) => (Unavailable, Retry::Never, "the disk failed"),
         Some(FULL) => (Unavailable, Retry::Never, "the disk is full"),
         Some(READONLY) => (Unavailable, Retry::Never, "the store cannot be written to"),

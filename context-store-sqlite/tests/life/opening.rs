@@ -274,6 +274,49 @@ async fn a_log_that_was_left_is_read_and_left() {
     store.close().await.unwrap();
 }
 
+/// A writer that is killed between the header of the log and its first frame leaves a log of 32 bytes, and a power
+/// loss one whose header is zeros. Beside its index and nobody who runs, SQLite reads neither: for ten seconds it
+/// looks again and again for the writer that could have changed it, and then speaks of its locking protocol.
+#[tokio::test]
+async fn a_log_without_frames_is_read_as_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let store = to_write(&path).await.unwrap();
+    begin(&store).await;
+    store.close().await.unwrap();
+    let store = to_write(&path).await.unwrap();
+    apply(store.history(), extend(&trip(), "main", "m4", many("n", 20))).await;
+    let [file, log, index] =
+        ["x.db", "x.db-wal", "x.db-shm"].map(|name| std::fs::read(folder.path().join(name)).unwrap());
+    let zeros = [&[0; 32], &log[32..]].concat();
+    for (log, said) in [(&log[..32], "header"), (&zeros, "zeros"), (&log[..31], "torn"), (&log[..0], "empty")]
+    {
+        for index in [Some(&index), None] {
+            let copies = tempfile::tempdir().unwrap();
+            let copy = copies.path().join("x.db");
+            std::fs::write(&copy, &file).unwrap();
+            std::fs::write(copies.path().join("x.db-wal"), log).unwrap();
+            if let Some(index) = index {
+                std::fs::write(copies.path().join("x.db-shm"), index).unwrap();
+            }
+            let before = contents(copies.path());
+            let looking = to_read(&copy).await.unwrap();
+            assert_eq!(messages(&looking).await, 5, "{said}");
+            let report = looking.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+            assert_eq!(report.findings, [], "{said}");
+            assert!(contents(copies.path()) == before, "{said}: {:?}", names(copies.path()));
+            // One who writes meanwhile is seen.
+            let writing = to_write(&copy).await.unwrap();
+            apply(writing.history(), extend(&trip(), "main", "m4", many("n", 20))).await;
+            assert_eq!(messages(&looking).await, 25, "{said}");
+            looking.close().await.unwrap();
+            writing.close().await.unwrap();
+            assert_eq!(names(copies.path()), ["x.db"]);
+        }
+    }
+    store.close().await.unwrap();
+}
+
 #[tokio::test]
 async fn an_older_file_is_ours_and_gets_the_id_when_it_is_opened_to_write() {
     let folder = tempfile::tempdir().unwrap();
