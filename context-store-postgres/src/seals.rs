@@ -61,7 +61,7 @@ pub(crate) fn chunk(stream: &StreamId, n: i64) -> Checksum {
     Checksum::of("stream_chunk").text(stream.as_str()).int(n)
 }
 
-/// What names the chat of a stream, by its number, in front of the chunks.
+/// The number of a stream's chat, which stands in front of the chunks.
 pub(crate) fn stream_mark(stream: &StreamId, chat: i64) -> Vec<u8> {
     chunk(stream, -1).seal(chat.to_be_bytes().to_vec())
 }
@@ -77,7 +77,7 @@ pub(crate) fn stream(stream: &StoredStream) -> Vec<u8> {
     [&claim.value().to_le_bytes()[..], &end].concat()
 }
 
-/// How a stream ended.
+/// The end of a stream.
 pub(crate) fn stream_end(
     stream: &StreamId,
     state: StreamState,
@@ -88,7 +88,7 @@ pub(crate) fn stream_end(
     end.optional_int(finished_at.map(Timestamp::as_micros)).value().to_le_bytes().to_vec()
 }
 
-/// What the chat of this number knows of a blob: when it came to know it, and of which type it is said to be.
+/// A blob as the chat of this number knows it: since when, and as which media type.
 pub(crate) fn reference(
     chat: i64,
     blob: &BlobId,

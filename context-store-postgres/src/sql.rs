@@ -317,14 +317,14 @@ statements! {
     SIZE = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
         WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'";
     CHAT_AFTER = "SELECT no, user_id, id FROM #chat WHERE no > $1 ORDER BY no LIMIT 1";
-    /// What was decided when the schema was made; a row that is lost says nothing.
+    /// The decision made with the schema; a row that is lost says nothing.
     DECIDED = "SELECT bool_or(full_text) FROM #store";
     /// Rows of chats that are not there: their tables, and the numbers of the chats.
     STRAYS_OF_CHATS = concat!(of_no_chat!("branch"), " UNION ALL ", of_no_chat!("revision"), " UNION ALL ",
         of_no_chat!("checkpoint"), " UNION ALL ", of_no_chat!("applied"), " UNION ALL ", of_no_chat!("fragment"), " UNION ALL ",
         of_no_chat!("blob_ref"), " UNION ALL ", of_no_chat!("stream"));
-    /// What a chat says that it has beside its messages and what it has, whether it is listed where
-    /// it was written to last, and how many keys of commits are not what was written.
+    /// The rows that a chat says it has beside its messages and those it has, whether it is listed
+    /// where it was written to last, and how many keys of commits are not what was written.
     CHAT_BESIDE = concat!("SELECT c.beside, (SELECT coalesce(sum(no), 0)::bigint FROM #branch WHERE chat = c.no)
           + (SELECT coalesce(sum(no), 0)::bigint FROM #fragment WHERE chat = c.no)
           + (SELECT coalesce(sum(no), 0)::bigint FROM #revision WHERE chat = c.no)

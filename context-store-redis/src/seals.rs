@@ -7,7 +7,7 @@ use context_core::checksum::Checksum;
 
 use crate::error::{Fault, Result};
 
-/// How many letters such a checksum has.
+/// The number of letters of such a checksum.
 const SUM: usize = 8;
 const DAMAGED: Fault = Fault::Corrupt("a stored value is not what was written: its checksum differs", None);
 

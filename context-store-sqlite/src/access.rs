@@ -6,9 +6,9 @@
 //! without index belongs to nobody who runs, and is read with an index in memory. The first and the last take no
 //! locks, so each read looks afterwards whether the file is still as it was, and is made again if not.
 //!
-//! A log is one with frames behind its header. SQLite itself waits in vain on a log of which the process that made
-//! it, killed, left the header alone, or a power loss zeros: it compares a header that it has not taken over with
-//! the one in the file.
+//! Only a log with frames behind its header counts. A writer that is killed before the first frame leaves a header
+//! alone, and a power loss zeros. SQLite waits for ten seconds beside such a log, and then fails: it keeps comparing
+//! the header in the file with one that it has not taken over.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -23,9 +23,9 @@ const WITHOUT_LOCKS: &str = "unix-none";
 #[cfg(not(unix))]
 const WITHOUT_LOCKS: &str = "win32-none";
 
-/// How many bytes a log has before its first frame.
+/// The number of bytes of a log before its first frame.
 const LOG_HEADER: u64 = 32;
-/// What a log begins with, but for the last bit: that says how its checksums are made.
+/// The beginning of a log, but for its last bit, which says how the checksums are made.
 const LOG_MAGIC: u32 = 0x377f_0682;
 
 /// How a file is read at one moment.

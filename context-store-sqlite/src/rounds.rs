@@ -148,7 +148,7 @@ pub(crate) async fn fill(connection: &mut SqliteConnection, rounds: Vec<Filed>) 
     Ok(records)
 }
 
-/// What a round has beside its nodes, by the weights of the migration: a page that was lost takes rows along without a
+/// The rows of a round beside its nodes, by the weights of the migration: a page that was lost takes rows along without a
 /// trace.
 fn weight(record: &RoundRecord) -> i64 {
     let of_node = |node: &Arc<Node>| 1_000_003 * node.versions.len() + 1_000_033 * node.messages.len();

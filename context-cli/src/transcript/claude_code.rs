@@ -142,7 +142,7 @@ fn draft(
     }
     let summaries: Vec<_> = kept.iter().filter_map(|entry| entry.summary_of(&ids)).collect();
 
-    // What stands before the first time was not written later than it.
+    // Lines before the first that has a time were not written later than it.
     let mut time = placed.iter().find_map(|(_, entry)| entry.time()).unwrap_or(at);
     let (mut tree, mut places) = (Tree::default(), vec![0; items.len()]);
     let mut nodes: Vec<Option<Node>> = Vec::with_capacity(placed.len());

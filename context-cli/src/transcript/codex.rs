@@ -108,7 +108,7 @@ pub(super) fn read(input: &Input, values: Vec<Value<'_>>, at: Timestamp) -> Resu
     let mut reading = Reading::default();
     let (mut nodes, mut diagnostics) = (Vec::new(), Vec::new());
     let (mut run, mut kept, mut named) = (Vec::new(), Vec::new(), None);
-    // What stands before the first time was not written later than it.
+    // Lines before the first that has a time were not written later than it.
     let time = |raw| entries(raw)?.get("timestamp").and_then(|time| time_of(time));
     let mut now = values.iter().find_map(|value| time(value.raw)).unwrap_or(at);
     for Value { line, raw } in values {

@@ -68,7 +68,7 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    /// How many edges, versions and messages come to the round.
+    /// The number of edges, versions and messages that come to the round.
     pub(crate) fn beside(&self) -> usize {
         let new: usize = self.added.iter().map(|node| node.versions.len() + node.messages.len()).sum();
         self.edges.len() + self.versions.len() + new

@@ -75,7 +75,7 @@ pub(crate) fn number(row: &PgRow, column: usize, problem: &'static str) -> Resul
 #[derive(Default)]
 struct Parts {
     head: Option<RoundHead>,
-    /// How many edges, versions and messages there are to be.
+    /// The number of edges, versions and messages that there must be.
     beside: i64,
     nodes: Vec<(u32, Node)>,
     /// With their positions.

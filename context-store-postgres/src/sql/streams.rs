@@ -26,7 +26,7 @@ statements! {
     STREAMS = concat!("SELECT ", stream!(), " FROM #stream s WHERE s.chat = $1 AND s.id > $2 ORDER BY s.id LIMIT $3");
     CREATE_STREAM = "INSERT INTO #stream (chat, id, state, run, chunks, bytes, created_at, updated_at, sum, time_sum)
         VALUES ($1, $2, $3, 0, 0, 0, $4, $4, $5, ~$4::bigint) RETURNING no";
-    /// What names the chat of a stream in front of its chunks. The policy of chunks does not see a
+    /// The number of a stream's chat, which stands in front of its chunks. The policy of chunks does not see a
     /// stream that the same statement makes.
     ADD_STREAM_MARK = "INSERT INTO #stream_chunk (stream, n, data) VALUES ($1, -1, $2)";
     WRITE_STREAM = "UPDATE #stream SET state = $2, run = $3, writer = $4, chunks = $5, bytes = $6, error = $7,

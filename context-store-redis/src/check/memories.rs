@@ -17,7 +17,7 @@ use crate::scripts::MEMORY_CLEAR;
 use crate::seals;
 use crate::shared::Shared;
 
-/// How many vectors are read at once.
+/// The number of vectors that are read at once.
 const VECTORS_AT_ONCE: usize = 1024;
 
 type Fields = HashMap<Vec<u8>, Vec<u8>>;

@@ -97,7 +97,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// What compares rows of a table that belong to a round with their checksums.
+/// Compares rows of a table that belong to a round with their checksums.
 pub(crate) struct Sums {
     /// Of what stands in front of each row.
     round: Checksum,

@@ -21,7 +21,7 @@ const BATCH: usize = 500;
 /// A row of a round is not what was written.
 pub(crate) const DIFFERS: Fault = Fault::Corrupt("the checksum of a row of a round differs", None);
 
-/// What the checksums of a table's rows begin with that belong to a round.
+/// The beginning of the checksums of a table's rows that belong to a round.
 pub(crate) fn rows_of(table: &str, round: &RoundRef) -> Checksum {
     let agent = &round.agent;
     let sum = Checksum::of(table).text(agent.user.as_str()).text(agent.session.as_str());

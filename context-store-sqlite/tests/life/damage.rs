@@ -198,6 +198,18 @@ pub(crate) async fn a_file(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
+/// The same file, and what a sound store reads of it.
+pub(crate) async fn a_file_and_its_readings(path: &Path) -> (Vec<u8>, Vec<(String, Result<String, Error>)>) {
+    let sound = a_file(path).await;
+    let store = SqliteStore::open(SqliteConfig::new(path)).await.unwrap();
+    let before = readings(&store).await;
+    for (name, answer) in &before {
+        assert!(answer.is_ok(), "{name}: {answer:?}");
+    }
+    store.close().await.unwrap();
+    (sound, before)
+}
+
 /// What came of a damaged file.
 pub(crate) enum Verdict {
     /// Every call answered as before.
@@ -250,13 +262,7 @@ fn number(variable: &str, default: u64) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_file_answers_as_before_or_says_so_and_the_check_finds_it() {
     let folder = tempfile::tempdir().unwrap();
-    let sound = a_file(&folder.path().join("sound.db")).await;
-    let store = SqliteStore::open(SqliteConfig::new(folder.path().join("sound.db"))).await.unwrap();
-    let before = readings(&store).await;
-    for (name, answer) in &before {
-        assert!(answer.is_ok(), "{name}: {answer:?}");
-    }
-    store.close().await.unwrap();
+    let (sound, before) = a_file_and_its_readings(&folder.path().join("sound.db")).await;
     let (first, count) = (number("CONTEXT_DAMAGE_SEED", 1), number("CONTEXT_DAMAGED_FILES", 60));
     let (mut unchanged, mut refused, mut wrong) = (0, 0, Vec::new());
     for seed in first..first + count {
@@ -290,10 +296,7 @@ async fn a_damaged_file_answers_as_before_or_says_so_and_the_check_finds_it() {
 async fn a_tree_without_its_entries_or_with_those_of_another_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.db");
-    let sound = a_file(&path).await;
-    let store = SqliteStore::open(SqliteConfig::new(&path)).await.unwrap();
-    let before = readings(&store).await;
-    store.close().await.unwrap();
+    let (sound, before) = a_file_and_its_readings(&path).await;
     let mut file = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     let trees = "SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0";
     let trees: Vec<(String, i64)> = sqlx::query_as(trees).fetch_all(&mut file).await.unwrap();
@@ -335,10 +338,7 @@ async fn a_tree_without_its_entries_or_with_those_of_another_is_noticed() {
 #[tokio::test]
 async fn an_entry_of_an_index_that_is_out_of_order_hides_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let sound = a_file(&folder.path().join("sound.db")).await;
-    let store = SqliteStore::open(SqliteConfig::new(folder.path().join("sound.db"))).await.unwrap();
-    let before = readings(&store).await;
-    store.close().await.unwrap();
+    let (sound, before) = a_file_and_its_readings(&folder.path().join("sound.db")).await;
     let (mut files, mut wrong) = (0, Vec::new());
     for page in (1..sound.len() / PAGE).map(|page| page * PAGE) {
         // A leaf of an index, with as many entries as it says behind its header of 8 bytes.

@@ -5,7 +5,7 @@ use context_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 
-use crate::damage::{Verdict, a_file, judge, readings};
+use crate::damage::{Verdict, a_file, a_file_and_its_readings, judge, readings};
 
 #[tokio::test]
 async fn what_is_listed_is_compared_with_what_was_counted() {
@@ -186,10 +186,7 @@ async fn what_leads_to_an_answer_is_checked_with_it() {
 async fn the_check_finds_what_a_search_refuses() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.db");
-    let sound = a_file(&path).await;
-    let store = SqliteStore::open(SqliteConfig::new(&path)).await.unwrap();
-    let before = readings(&store).await;
-    store.close().await.unwrap();
+    let (sound, before) = a_file_and_its_readings(&path).await;
     let largest = "SELECT id, block FROM words_data ORDER BY length(block) DESC LIMIT 1";
     let options = SqliteConnectOptions::new().filename(&path);
     let mut file = options.connect().await.unwrap();
