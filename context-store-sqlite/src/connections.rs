@@ -91,8 +91,12 @@ impl Connections {
         }
         let known = Self::unopened(config, options)?;
         known.check_ours(&config.path).await?;
+        let shares_index = beside(&known.path, "-shm").exists();
         let mut connection = known.options.connect().await?;
         schema::use_wal(&mut connection).await?;
+        if shares_index {
+            check_index(&mut connection).await?;
+        }
         let full_text = schema::migrate(&mut connection, config.full_text).await?;
         schema::check_made(&mut connection, full_text).await?;
         let idle = StdMutex::new(vec![(None, known.readers.connect().await?)]);
@@ -136,7 +140,10 @@ impl Connections {
             Label::None => {
                 // The log may have what the file has not: so nothing but reading can tell.
                 let reading = Self { reads_only: true, ..self.unshared() };
-                reading.ask(Question::Tables).await.map(drop)
+                let answer = reading.ask(Question::Tables).await;
+                // A process has one index of a log: opened here to be read, the writer could not write it.
+                reading.close().await?;
+                answer.map(drop)
             }
         }
     }
@@ -152,7 +159,7 @@ impl Connections {
             idle: StdMutex::default(),
             permits: Semaphore::new(1),
             most: 1,
-            spares: Semaphore::new(1),
+            spares: Semaphore::new(SPARES as usize),
             full_text: self.full_text,
         }
     }
@@ -286,6 +293,21 @@ impl Connections {
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
         // A list of connections is sound in any state.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Refuses to write through an index of the log that can only be read: a process has one, opened as whoever came first
+/// needed it.
+async fn check_index(connection: &mut SqliteConnection) -> Result<()> {
+    match connection.begin_with(sql::BEGIN).await.map_err(Fault::from) {
+        Ok(transaction) => Ok(transaction.rollback().await?),
+        Err(fault) if fault.is_busy() => Ok(()),
+        Err(fault) if fault.is_read_only() => {
+            let message = "the index of the log (-shm) can only be read: close what this process has open to read, \
+                           or see who owns it";
+            Err(Error::new(ErrorKind::Unavailable, "open", message).with_retry(Retry::Never).into())
+        }
+        Err(fault) => Err(fault),
     }
 }
 

@@ -65,6 +65,11 @@ impl Fault {
         matches!(self, Self::Driver(error) if code(error) == Some(CORRUPT))
     }
 
+    /// Whether what was to be written can only be read.
+    pub(crate) fn is_read_only(&self) -> bool {
+        matches!(self, Self::Driver(error) if code(error) == Some(READONLY))
+    }
+
     /// Whether somebody else holds a lock.
     pub(crate) fn is_busy(&self) -> bool {
         matches!(self, Self::Driver(error) if matches!(code(error), Some(BUSY | LOCKED)))

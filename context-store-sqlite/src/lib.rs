@@ -88,8 +88,8 @@
 //! * A new store is made whole under another name, so that nobody ever opens half of one.
 //! * With [`read_only`](SqliteConfig::read_only) nothing is written, not even `-wal` and `-shm`: also where the file
 //!   or its folder cannot be written to, beside a process that writes, and beside a log that a killed one left. In
-//!   one process open the handle that writes first: a process has one index of a log that a killed one left,
-//!   and one that was opened to be read is not written, so commits fail until all handles of the file are closed.
+//!   one process open the handle that writes first: where there is a log, all handles of a process share one index of
+//!   it, and one that was opened to be read is not written, so a handle to write is refused until they are closed.
 //! * [`close`](context_core::Store::close) folds the log into the file, so that the file is all there is.
 //!
 //! # Upgrades

@@ -274,6 +274,36 @@ async fn a_log_that_was_left_is_read_and_left() {
     store.close().await.unwrap();
 }
 
+/// A process has one index of a log, and who opens it to read keeps it from being written: the writer was opened, and
+/// could not commit.
+#[tokio::test]
+async fn a_writer_beside_one_who_reads_a_log_is_refused_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let store = to_write(&path).await.unwrap();
+    begin(&store).await;
+    let copies = tempfile::tempdir().unwrap();
+    for name in names(folder.path()) {
+        std::fs::copy(folder.path().join(&name), copies.path().join(&name)).unwrap();
+    }
+    store.close().await.unwrap();
+    let copy = copies.path().join("x.db");
+    let looking = to_read(&copy).await.unwrap();
+    assert_eq!(messages(&looking).await, 5);
+    let error = to_write(&copy).await.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Never));
+    assert!(error.message().contains("close what this process has open to read"), "{error}");
+    assert_eq!(messages(&looking).await, 5);
+    looking.close().await.unwrap();
+    let writing = to_write(&copy).await.unwrap();
+    apply(writing.history(), extend(&trip(), "main", "m4", many("n", 20))).await;
+    let looking = to_read(&copy).await.unwrap();
+    assert_eq!(messages(&looking).await, 25);
+    looking.close().await.unwrap();
+    writing.close().await.unwrap();
+    assert_eq!(names(copies.path()), ["x.db"]);
+}
+
 /// A writer that is killed between the header of the log and its first frame leaves a log of 32 bytes, and a power
 /// loss one whose header is zeros. Beside its index and nobody who runs, SQLite reads neither: for ten seconds it
 /// looks again and again for the writer that could have changed it, and then speaks of its locking protocol.
@@ -350,6 +380,31 @@ async fn a_file_without_the_id_is_read_as_it_is_and_gets_it_when_it_is_opened_to
     assert_eq!(application_id(&path).await, 0);
     to_write(&path).await.unwrap().close().await.unwrap();
     assert_eq!(application_id(&path).await, 0x6374_786c);
+}
+
+/// Such a file was looked at through the log and its index, and the one who looked was perhaps still there when the
+/// writer came: a process has one index, and what is opened to be read is not written.
+#[tokio::test]
+async fn a_file_without_the_id_is_written_beside_a_log_that_was_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let store = to_write(&path).await.unwrap();
+    begin(&store).await;
+    store.close().await.unwrap();
+    foreign(&path, SqliteJournalMode::Wal, &["PRAGMA application_id = 0"]).await.close().await.unwrap();
+    let store = to_write(&path).await.unwrap();
+    apply(store.history(), extend(&trip(), "main", "m4", many("n", 20))).await;
+    for _ in 0..20 {
+        let copies = tempfile::tempdir().unwrap();
+        for name in names(folder.path()) {
+            std::fs::copy(folder.path().join(&name), copies.path().join(&name)).unwrap();
+        }
+        let copy = to_write(&copies.path().join("x.db")).await.unwrap();
+        assert_eq!(messages(&copy).await, 25);
+        apply(copy.history(), extend(&trip(), "main", "n19", many("o", 5))).await;
+        copy.close().await.unwrap();
+    }
+    store.close().await.unwrap();
 }
 
 async fn application_id(path: &Path) -> i64 {

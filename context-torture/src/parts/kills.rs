@@ -1,4 +1,4 @@
-//! Writers are killed at any moment: the store is sound, and what was acknowledged is there.
+//! Writers are killed at any moment: the store is sound, what was acknowledged is there, and the next writer can write.
 
 use std::fs;
 use std::process::Stdio;
@@ -35,12 +35,17 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
             _ => vec!["import", "--trajectory", "--chat", &chat, &file],
         };
         let mut command = process(&on(&scene.store, &line))?;
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         thread::sleep(Duration::from_micros(random.below(LONGEST) as u64));
-        let done = child.try_wait()?.is_some_and(|status| status.success());
+        let ended = child.try_wait()?;
         // One that is done cannot be killed.
         let _ = child.kill();
-        let _ = child.wait()?;
+        let said = child.wait_with_output()?.stderr;
+        let done = ended.is_some_and(|status| status.success());
+        if ended.is_some() {
+            let sound = if done { Ok(()) } else { Err(String::from_utf8_lossy(&said).into_owned()) };
+            tally.count(format_args!("{} of writer {number} (seed {})", line[0], settings.seed), sound);
+        }
         if done && line[0] == "import" {
             acknowledged.push(chat.clone());
         }
