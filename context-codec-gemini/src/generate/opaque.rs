@@ -33,6 +33,9 @@ pub(super) fn media_of(block: &Json) -> Option<Result<(), MediaFault>> {
         (Some(blob), None) => {
             let source = MediaSource::Base64(blob.data.unwrap_or_default().0);
             let media_type = blob.mime_type.map(|named| named.0);
+            if media_type.as_deref().is_some_and(|named| !is_plain(named)) {
+                return Some(Err(MediaFault::Type));
+            }
             let media = Media { source, media_type, name: None, metadata: Metadata::default() };
             Some(GEMINI_MEDIA.check(MediaKind::Document, &media).map(drop))
         }
@@ -41,13 +44,20 @@ pub(super) fn media_of(block: &Json) -> Option<Result<(), MediaFault>> {
     }
 }
 
+/// Whether a media type is written as in the provider's list, since a block is sent as it is: capitals and spaces around
+/// it are forgiven where a codec writes the type itself.
+fn is_plain(media_type: &str) -> bool {
+    let plain = media_type.split(';').next().unwrap_or_default();
+    !plain.contains(|c: char| c.is_whitespace() || c.is_uppercase())
+}
+
 /// A file needs no type: the provider knows that of its own files, and of videos on the web.
 fn check_file(file: &File) -> Result<(), MediaFault> {
     let uri = file.uri.as_ref().map_or("", |uri| uri.0.as_str());
     if !is_web_url(uri) && !is_own_file(uri) {
         return Err(MediaFault::Address);
     }
-    let taken = |named: &str| GEMINI_MEDIA.type_name(MediaKind::Document, named).is_some();
+    let taken = |named: &str| is_plain(named) && GEMINI_MEDIA.type_name(MediaKind::Document, named).is_some();
     let is_taken = file.mime_type.as_ref().is_none_or(|named| taken(&named.0));
     if is_taken { Ok(()) } else { Err(MediaFault::Type) }
 }
@@ -99,6 +109,11 @@ mod tests {
             (r#"{"code_execution_result": {}, "thoughtSignature": "s"}"#, true, false),
             (r#"{"functionResponse": {}}"#, false, true),
             (r#"{"inlineData": {"mimeType": "video/mp4", "data": "AA=="}}"#, true, true),
+            (r#"{"inlineData": {"mimeType": "video/mp4; a=B", "data": "AA=="}}"#, true, true),
+            (r#"{"inlineData": {"mimeType": "video/mp4\n", "data": "AA=="}}"#, false, false),
+            (r#"{"inlineData": {"mimeType": "Video/mp4", "data": "AA=="}}"#, false, false),
+            (r#"{"fileData": {"mimeType": "video/mp4", "fileUri": "https://a.b/c"}}"#, true, true),
+            (r#"{"fileData": {"mimeType": " video/mp4", "fileUri": "https://a.b/c"}}"#, false, false),
             (r#"{"inlineData": {}, "text": "a"}"#, false, false),
             (r#"{"thought": true}"#, false, false),
             (r#"{"hologram": {}}"#, true, true),
